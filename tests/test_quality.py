@@ -27,6 +27,7 @@ FLOORS = {
     "mosaic_lab.user_warnings": 1,
     "mosaic_lab.validation": 1,
     "mosaic_lab.fastlane": 1,
+    "mosaic_lab.engines": 1,
     "mosaic_lab.keeper": 1,
     "mosaic_lab.runs": 1,
     "mosaic_lab.telemetry": 1,

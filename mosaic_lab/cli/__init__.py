@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from mosaic_contract.stdio import reserve_standard_streams
 
 from mosaic_lab._version import __version__
-from mosaic_lab.cli import demo, evaluate, export, runs, sweep, train, workers
+from mosaic_lab.cli import clusters, demo, evaluate, export, runs, sweep, train, workers
 from mosaic_lab.cli.parsing import INTERRUPTED, Parser
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.sanitize import sanitize
@@ -63,6 +63,6 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"mosaic-lab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (demo, workers, train, sweep, evaluate, export, runs):
+    for command in (demo, workers, train, sweep, evaluate, export, runs, clusters):
         command.add_parser(commands)
     return parser

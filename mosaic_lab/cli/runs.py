@@ -151,7 +151,7 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     hyperparameters = given if isinstance(given, dict) else {}
     written = read_annotations(run.folder)
     facts = [("run", run.id), ("name", written.name), ("tags", ", ".join(written.tags))]
-    facts += [("worker", run.worker), ("group", run.group or "")]
+    facts += [("worker", run.worker), ("cluster", run.on or ""), ("group", run.group or "")]
     for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
         facts.append((name, str(run.config.get(key, ""))))
     facts.append(("steps requested", f"{run.total_timesteps:,}" if run.total_timesteps else ""))

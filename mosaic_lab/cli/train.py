@@ -73,6 +73,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--wrappers", nargs="+", metavar="NAME", help="observation wrappers, in their order, such as flat")
     variable = "an environment variable to pass on (repeat for more); its value is written nowhere"
     add("--pass-env", action="append", metavar="NAME", help=variable)
+    on = "a Ray cluster to run on: a profile of `mosaic-lab clusters`, or ray:HOST:PORT"
+    add("--on", metavar="CLUSTER", help=on)
     grace = "between SIGTERM and SIGKILL when the run is stopped (default: %(default)g)"
     add("--grace", type=float, dest="grace_seconds", metavar="SECONDS", help=grace)
     add("--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)")

@@ -20,6 +20,7 @@ from mosaic_lab.workers.home import home
 
 _ADDRESS = re.compile(r"(ray://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_OF_RAY = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 FOLDER = "~/.mosaic-lab"
 
 
@@ -70,8 +71,12 @@ class Cluster:
                     f"cluster {self.name} takes its token from {path}, which does not exist"
                 )
             return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(path)}
-        own = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
-        return {name: os.environ[name] for name in own if os.environ.get(name)}
+        return {name: os.environ[name] for name in _OF_RAY if os.environ.get(name)}
+
+    def token_sources(self) -> dict[str, str]:
+        """Return the variables of this process that `token_variables` reads, for another that starts runs."""
+        names = _OF_RAY if self.token_env is None else (self.token_env,)
+        return {name: os.environ[name] for name in names if name in os.environ}
 
     @property
     def asks_for_token(self) -> bool:

@@ -93,7 +93,10 @@ class NodeRun:
             if self._stopped is not None:
                 self._say(State.CANCELLED, "stopped before it started (stopped on request)")
             else:
-                self._say(State.FAILED, f"it could not be started on {self.node}: {error}")
+                *more, last = str(error).splitlines() or [type(error).__name__]
+                with self.folder.log_path.open("a") as log:
+                    print(*more, last, sep="\n", file=log)
+                self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
 
     def _keep(self, job: Job, command: list[str], variables: Mapping[str, str]) -> None:
         folder = self.folder

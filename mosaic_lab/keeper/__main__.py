@@ -9,6 +9,6 @@ from pathlib import Path
 
 sys.path += [str(Path(__file__).resolve().parents[2]), sys.argv[3]]  # mosaic_lab, mosaic_contract
 
-from mosaic_lab.keeper.keeper import main
+from mosaic_lab.keeper.main import main
 
 main()

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,7 +22,6 @@ from typing import TypeVar
 
 from mosaic_lab.keeper import logs
 from mosaic_lab.keeper.folder_lock import LockedFolder
-from mosaic_lab.keeper.guardian import guard
 from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.outcome import Evidence, classify
 from mosaic_lab.keeper.queueing import RunQueue, take_gpus, take_slot
@@ -78,7 +76,7 @@ class Keeper:
         finally:
             if self.worker is not None:
                 self.worker.end_all(self._sleep, patient=True)
-                _clear_frames(self.folder.path)
+                clear_frames(self.folder.path)
             self._finish(evidence)
 
     def _queue(self) -> dict[int, int]:
@@ -265,7 +263,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _clear_frames(folder: Path) -> None:
+def clear_frames(folder: Path) -> None:
     """Remove the shared memory that the worker's frames were in, before the run's end is recorded."""
     with suppress(Exception):  # an uninstalled or broken contract must not cost the run its outcome
         from mosaic_contract import fastlane  # now, not at the start: it takes longer than all else here
@@ -278,28 +276,3 @@ def _cause(launch: Launch, error: OSError) -> str:
     if not Path(program).exists():
         return f"{program} does not exist (was the worker's environment removed? install it again)"
     return f"{error.strerror or error} ({' '.join(launch.command)})"
-
-
-def main() -> int:
-    """``keeper RUN_FOLDER LOCK_DESCRIPTOR …``: read the launch document, go into the background, live."""
-    folder, lock = RunFolder(Path(sys.argv[1])), int(sys.argv[2])
-    os.set_inheritable(lock, False)
-    launch = Launch.from_json(sys.stdin.read())
-    if launch.lifeline is not None:
-        os.set_inheritable(launch.lifeline, False)
-    if os.fork():
-        os._exit(0)  # the parent sees that the document has arrived; the child still holds the lock
-    os.chdir("/")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, sys.stdin.fileno())
-    os.close(nothing)
-    if launch.bridge is not None:
-        from mosaic_lab.keeper.remote_keeper import RemoteKeeper
-
-        RemoteKeeper(folder, launch, lock).live()
-        return 0
-    scratch = Path(launch.scratch)
-    if not launch.starts_runs:  # a guardian would end these runs too
-        guard(lock, launch.grace_seconds, scratch, lambda: _clear_frames(folder.path))
-    Keeper(folder, launch, lock).live()
-    return 0

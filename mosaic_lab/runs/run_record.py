@@ -100,6 +100,12 @@ class RunRecord:
         return found if isinstance(found, str) else None
 
     @property
+    def on(self) -> str | None:
+        """The cluster that it was started on, as `Lab.train` was given it; None for a run on this machine."""
+        on = self._launch.get("on")
+        return on if isinstance(on, str) else None
+
+    @property
     def seed(self) -> int | None:
         seed = self.config.get("seed")
         return seed if isinstance(seed, int) else None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from mosaic_lab.engines import clusters
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.keeper.run_store import write_json
@@ -170,7 +171,9 @@ class Sweep(Run):
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         process = Run(self.folder, self.display)  # alone: its trials go on
-        supervisor.resume(process, environ={**process_variables(), **(environ or {})}, pass_env=names)
+        supervisor.resume(
+            process, environ={**process_variables(self.plan.training.on), **(environ or {})}, pass_env=names
+        )
         return self
 
     def evaluate(self, top: int = 3, seeds: Iterable[int] = range(100), **more: Any) -> Evaluation:
@@ -226,7 +229,7 @@ def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | 
         {**plan.to_config(), "pass_env": names},
         worker=WORKER,
         label=f"sweep of {plan.training.worker} {what}"[:200],
-        environ={**process_variables(), **(environ or {})},
+        environ={**process_variables(plan.training.on), **(environ or {})},
         pass_env=plan.training.pass_env,
         grace_seconds=plan.training.grace_seconds + GRACE_SECONDS,
         starts_runs=True,
@@ -234,10 +237,12 @@ def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | 
     return Sweep(run.folder, run.display)
 
 
-def process_variables() -> dict[str, str]:
-    """Return what a sweep's process needs of this one: the user's packages, and our own folder."""
+def process_variables(on: str | None) -> dict[str, str]:
+    """Return what a sweep's process needs of this one: the user's packages, our own folder, and the token of
+    the cluster that its trials run on, if they do."""
     home = os.environ.get("MOSAIC_LAB_HOME")
-    return {**USER_SITE, **({} if home is None else {"MOSAIC_LAB_HOME": home})}
+    token = {} if on is None else clusters.find(on).token_sources()
+    return {**USER_SITE, **({} if home is None else {"MOSAIC_LAB_HOME": home}), **token}
 
 
 def find_sweep(supervisor: Supervisor, run_id: str) -> Sweep:

@@ -43,7 +43,7 @@ def connect(cluster: str, address: str) -> None:
         text = str(error)
         if found := _VERSIONS.search(text):
             raise WrongVersions(cluster, found[1], found[2]) from None
-        raise Unreachable(f"{_first_line(text)}; {_hint(text)}") from None
+        raise Unreachable(f"{_last_line(text)}; {_hint(text)}") from None
 
 
 def _hint(text: str) -> str:
@@ -54,5 +54,7 @@ def _hint(text: str) -> str:
     return "the address, the token or the versions are wrong"
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")[:300]
+def _last_line(text: str) -> str:
+    """Return the line that has the reason: the text may be a traceback of the server's."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "no reason given"

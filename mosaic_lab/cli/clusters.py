@@ -1,0 +1,138 @@
+"""``mosaic-lab clusters``: the Ray clusters that runs can be started on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import check
+from mosaic_lab.engines.clusters import FOLDER, Cluster
+from mosaic_lab.engines.job import amounts
+from mosaic_lab.text_table import text_table
+
+_DESCRIPTION = """\
+A profile names a Ray cluster for on=: lab.train("cleanrl", ..., on="gpu-lab"). Its file has no token, only
+where the token comes from."""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``mosaic-lab clusters``."""
+    parser = subparsers.add_parser(
+        "clusters", help="name the Ray clusters that runs can be started on", description=_DESCRIPTION
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    add = commands.add_parser("add", help="add a profile, or replace the one of this name")
+    add.add_argument("name", metavar="NAME")
+    address = "HOST:PORT of the head (usually 6379); from a machine that is no node, ray://HOST:PORT (10001)"
+    add.add_argument("--ray", required=True, metavar="ADDRESS", help=address)
+    token = add.add_mutually_exclusive_group()
+    token.add_argument("--token-env", metavar="VARIABLE", help="the variable that has the token")
+    token.add_argument("--token-file", metavar="FILE", help="the file that has the token")
+    cpus = "CPUs that a run reserves (default: its threads)"
+    add.add_argument("--cpus", type=float, metavar="N", help=cpus)
+    add.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs that a run reserves (default: 0)")
+    label = "use nodes with this label only; may be given several times"
+    add.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help=label)
+    add.add_argument(
+        "--folder", default=FOLDER, metavar="FOLDER", help=f"our folder on the nodes (default: {FOLDER})"
+    )
+    wheels = "a folder of wheels on the nodes, where these reach no package index"
+    add.add_argument("--wheels", metavar="FOLDER", help=wheels)
+    add.set_defaults(run=_add, parser=add)
+
+    commands.add_parser("list", help="list the profiles").set_defaults(run=_list)
+    for name, run, what in (
+        ("check", _check, "connect, and show what the cluster has"),
+        ("remove", _remove, "remove a profile; runs are left alone"),
+    ):
+        one = commands.add_parser(name, help=what)
+        one.add_argument("name", metavar="NAME")
+        one.set_defaults(run=run)
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    labels = dict(label.partition("=")[::2] for label in arguments.label)
+    if not all(labels.values()):
+        arguments.parser.error("--label is NAME=VALUE, such as --label accelerator=h200")
+    profile = Cluster(
+        arguments.name,
+        arguments.ray,
+        token_env=arguments.token_env,
+        token_file=arguments.token_file,
+        cpus=arguments.cpus,
+        gpus=arguments.gpus,
+        labels=labels,
+        folder=arguments.folder,
+        wheels=arguments.wheels,
+    )
+    clusters.add(profile)
+    print(f"added; `mosaic-lab clusters check {profile.name}` connects to it")
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    rows = [("NAME", "ADDRESS", "A RUN RESERVES", "TOKEN FROM", "LABELS")]
+    for name, one in clusters.clusters().items():
+        cpus = "its threads" if one.cpus is None else amounts(one.cpus, 0)
+        reserved = f"{cpus}, {amounts(0, one.gpus)}" if one.gpus else cpus
+        labels = ", ".join(f"{key}={value}" for key, value in one.labels.items())
+        token = one.token_env or one.token_file or "Ray's own places"
+        rows.append((name, one.address, reserved, token, labels or "-"))
+    print(text_table(rows) if rows[1:] else "no clusters: `mosaic-lab clusters add NAME --ray HOST:PORT`")
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    cluster = clusters.find(arguments.name)
+    answer = check(cluster, lambda line: print(line, flush=True))
+    for line in _described(cluster, answer):
+        print(line)
+    return 0
+
+
+def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
+    """Return what a cluster has, in sentences."""
+    found = answer["resources"]
+    nodes = found["nodes"]
+    total = amounts(sum(node[1] for node in nodes), sum(node[2] for node in nodes))
+    lines = [
+        f"{cluster.name} ({cluster.address}) answers: Ray {answer['ray']}, Python {answer['python']}.",
+        f"It has {len(nodes)} node{'' if len(nodes) == 1 else 's'} with {total} in total; "
+        f"{amounts(found['free_cpus'], found['free_gpus'])} free.",
+    ]
+    lines += [f"  {name}: {amounts(cpus, gpus)}{_labels(labels)}" for name, cpus, gpus, labels in nodes]
+    cpus, gpus = cluster.cpus if cluster.cpus is not None else 1, cluster.gpus
+    fitting = [node for node in nodes if cluster.labels.items() <= node[3].items()]
+    needs = f"A run that needs {amounts(cpus, gpus)}"
+    if not any(node[1] >= cpus and node[2] >= gpus for node in fitting):
+        lines.append(f"{needs} can never start: no node {_with(cluster.labels)}has as much.")
+    elif found["free_cpus"] >= cpus and found["free_gpus"] >= gpus:
+        lines.append(f"{needs} would start at once.")
+    else:
+        lines.append(f"{needs} would wait for others to end.")
+    if cluster.asks_for_token:
+        lines.append("It is sent a token. Nothing between here and there is encrypted.")
+    else:
+        lines.append(
+            "It asks for no token: whoever reaches its ports can run programs on it. "
+            "RAY_AUTH_MODE=token, set for all of its nodes, changes that."
+        )
+    return lines
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    own = {name: value for name, value in labels.items() if not name.startswith("ray.io/")}
+    return f" ({', '.join(f'{name}={value}' for name, value in own.items())})" if own else ""
+
+
+def _with(labels: Mapping[str, str]) -> str:
+    return f"with {', '.join(f'{name}={value}' for name, value in labels.items())} " if labels else ""
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    clusters.remove(arguments.name)
+    print(f"removed {arguments.name}; its runs go on")
+    return 0

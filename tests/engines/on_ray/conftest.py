@@ -1,0 +1,143 @@
+"""A Ray cluster of two nodes on this machine, and a user's Lab."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import mosaic_lab as mosaic
+from mosaic_lab.engines import clusters
+from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.runs import Run
+
+HEAD, CLIENT = "127.0.0.1:6379", "ray://127.0.0.1:10001"
+TOKEN = "0123456789abcdef" * 3
+_STARTED = 120.0
+_SECONDS = 90.0
+
+
+class Nodes:
+    """The cluster's nodes: processes of `ray start --block`, killed one by one, never by `ray stop`."""
+
+    def __init__(self, ray: Path, folder: Path) -> None:
+        self._ray = ray
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a node; return when its raylet has joined."""
+        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+        log = self._folder / f"node-{len(self._processes)}.log"
+        process = subprocess.Popen(
+            [str(self._ray), "start", "--block", "--disable-usage-stats", *arguments],
+            env={**os.environ, **token, "RAY_TMPDIR": str(self._folder), "RAY_DISABLE_MEMORY_MONITOR": "1"},
+            stdout=log.open("wb"),
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._processes.append(process)
+        until(
+            lambda: b"Ray runtime started" in log.read_bytes() or process.poll() is not None,
+            _STARTED,
+            lambda: log.read_text()[-1000:],
+        )
+        assert process.poll() is None, log.read_text()[-1000:]
+        return process
+
+    def end(self) -> None:
+        for process in self._processes:
+            kill_node(process)
+
+
+def kill_node(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to the processes that make a node, not to those of its actors and runs."""
+    parent = psutil.Process(process.pid)
+    for one in [parent, *parent.children()]:
+        one.kill()
+    process.wait(30)
+
+
+def until(holds: Callable[[], bool], seconds: float = _SECONDS, otherwise: Callable[[], str] = str) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, otherwise()
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loopback() -> None:
+    """Bring the namespace's one interface up."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        up, set_flags = 0x1 | 0x40, 0x8914
+        fcntl.ioctl(any_socket, set_flags, struct.pack("16sh", b"lo", up))
+
+
+@pytest.fixture(scope="session")
+def nodes(loopback: None, mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """A head with two CPUs and a GPU, declared for scheduling only."""
+    (ray,) = mosaic_home.glob("bridges/ray-*/bin/ray")
+    nodes = Nodes(ray, Path(os.environ["TMPDIR"]))
+    ports = ["--port=6379", "--ray-client-server-port=10001", "--include-dashboard=false"]
+    nodes.start("--head", "--node-ip-address=127.0.0.1", *ports, "--num-cpus=2", "--num-gpus=1")
+    yield nodes
+    nodes.end()
+
+
+@pytest.fixture(scope="session")
+def cluster(nodes: Nodes, mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Its profile; the nodes build worker environments in a folder of their own, from wheels."""
+    os.environ["LAB_TOKEN"] = TOKEN
+    folder = tmp_path_factory.mktemp("node")
+    profile = Cluster(
+        "gpu-lab", HEAD, token_env="LAB_TOKEN", folder=str(folder), wheels=os.environ["MOSAIC_TEST_WHEELS"]
+    )
+    clusters.add(profile)
+    yield profile
+    clusters.remove("gpu-lab")
+
+
+PROGRAM = """
+    import os, pathlib, sys, time
+    folder = pathlib.Path(os.environ["MOSAIC_RUN_DIR"])
+    lines = int(os.environ.get("LINES", "20"))
+    print("token:", os.environ.get("LAB_TOKEN"), "gpus:", os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
+    for number in range(lines):
+        print(f"loss={number}", flush=True)
+        time.sleep(float(os.environ.get("PAUSE", "0.01")))
+    checkpoints = pathlib.Path(os.environ["MOSAIC_CHECKPOINTS_DIR"])
+    checkpoints.mkdir(exist_ok=True)
+    (checkpoints / "step-20.pt").write_bytes(b"weights" * 1_000_000)
+    print("said to the end", pathlib.Path("data.txt").read_text())
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+    """Start a script of the user's on the cluster, from a folder with its data."""
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "train.py").write_text(textwrap.dedent(PROGRAM))
+    (folder / "data.txt").write_text("with its data")
+    monkeypatch.chdir(folder)
+    lab = mosaic.Lab(tmp_path / "runs")
+
+    def start(on: str = "gpu-lab", gpus: int = 0, cpus: int = 1, **environ: object) -> Run:
+        variables = {name: str(value) for name, value in environ.items()}
+        run = lab.train(
+            "script", command=["python", "train.py"], on=on, gpus=gpus, threads=cpus, environ=variables
+        )
+        assert isinstance(run, Run)
+        return run
+
+    return start

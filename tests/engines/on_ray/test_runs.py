@@ -1,0 +1,135 @@
+"""A run on a cluster is a run: its folder, its state, its Stop, its end."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from engines.on_ray.conftest import CLIENT, until
+
+import mosaic_lab as mosaic
+from mosaic_lab.cli import main
+from mosaic_lab.engines import clusters
+from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.runs import Run
+
+Start = Callable[..., Run]
+_PAGE_SECONDS = 240
+
+
+def test_a_script_with_its_folder_its_gpu_and_its_outcome(script: Start, cluster: Cluster) -> None:
+    run = script(gpus=1)
+    reasons = set()
+    until(lambda: reasons.add(run.reason) or run.finished)
+    assert run.state == "completed", run.log()
+    assert any("building its environment" in reason for reason in reasons)  # once, with progress
+    assert run.reason == "ran to the end; on 127.0.0.1"
+    assert run.outcome is not None
+    assert run.outcome.exit_code == 0
+    assert run.outcome.peak_memory_mb
+    assert "token: None gpus: 0" in run.log(50)
+    assert run.log().splitlines()[-1] == "said to the end with its data"
+    assert (run.path / "checkpoints" / "step-20.pt").read_bytes() == b"weights" * 1_000_000
+    assert not list(Path(cluster.folder).glob("runs/[0-9]*"))  # nothing is left on the node
+    assert "gpu-lab" in main_output(["runs", "show", run.id, "--store", str(run.path.parent)])
+
+
+def test_lines_are_there_as_they_are_written(script: Start) -> None:
+    run = script(LINES=100_000, PAUSE=0.02)
+    until(lambda: "loss=20" in run.log(50))
+    assert run.state == "running"
+    run.stop()
+    assert run.state == "cancelled"
+    assert re.match(r"stopped on request .*\(it left after SIGTERM", run.reason)
+    numbers = re.findall(r"^loss=(\d+)$", (run.path / "worker.log").read_text(), re.MULTILINE)
+    assert numbers == [str(number) for number in range(len(numbers))]
+
+
+def test_what_is_busy_is_waited_for_and_what_is_impossible_is_refused(script: Start) -> None:
+    first = script(gpus=1, LINES=100_000, PAUSE=0.05)
+    until(lambda: first.state == "running")
+    second, third = script(gpus=1), script(gpus=2)
+    until(lambda: second.reason == "waits for 1 GPU; 1 of 1 are busy on gpu-lab")
+    assert second.state == "queued"
+    until(lambda: third.finished)
+    assert third.state == "failed"
+    assert (
+        third.reason == "no node of gpu-lab can ever give 1 CPU and 2 GPUs: the largest has 2 CPUs and 1 GPU"
+    )
+    second.stop()
+    assert second.state == "cancelled"
+    assert "stopped before it started" in second.reason
+    first.stop()
+
+
+def test_from_a_machine_that_is_no_node(script: Start, cluster: Cluster) -> None:
+    clusters.add(replace(cluster, name="from-outside", address=CLIENT))
+    run = script(on="from-outside")
+    run.wait(90)
+    assert run.log().splitlines()[-1] == "said to the end with its data"
+
+
+def test_a_training_of_cleanrl_and_its_resumption(
+    cluster: Cluster, mosaic_home: Path, tmp_path: Path
+) -> None:
+    clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))  # torch takes minutes to build
+    lab = mosaic.Lab(tmp_path / "runs")
+    settings = {
+        "algorithm": "ppo",
+        "env": "CartPole-v1",
+        "total_timesteps": 1_000,
+        "num_envs": 1,
+        "num_steps": 64,
+    }
+    run = lab.train("cleanrl", **settings, on="prepared")
+    run.wait(240)
+    assert len(run.metrics("episode_return")) > 10
+    assert run.checkpoints[-1].path.is_file()
+    further = lab.train("cleanrl", **settings, total_timesteps=1_500, resume_from=run)
+    further.wait(240)
+    assert further.metrics()["step"].max() > 1_000
+
+
+def test_the_check_says_what_there_is(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["clusters", "check", "gpu-lab"]) == 0
+    said = capfd.readouterr().out
+    assert "gpu-lab (127.0.0.1:6379) answers: Ray 2." in said
+    assert "1 node with 2 CPUs and 1 GPU in total" in said
+    assert "would start at once" in said
+
+
+def test_a_wrong_token(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LAB_TOKEN", "f" * 48)
+    assert main(["clusters", "check", "gpu-lab"]) == 1
+    assert "token" in capfd.readouterr().err
+
+
+def main_output(arguments: list[str]) -> str:
+    import contextlib
+    import io
+
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        main(arguments)
+    return output.getvalue()
+
+
+def test_the_page_about_it(cluster: Cluster, tmp_path: Path) -> None:
+    page = Path(mosaic.__file__).parent / "engines" / "README.md"
+    text = page.read_text(encoding="utf-8").replace("10.0.0.5:6379", cluster.address)
+    blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    (tmp_path / "train.py").write_text("print('loss=1')")
+    tools, here = Path(sys.executable).parent, {"cwd": tmp_path, "check": True, "timeout": _PAGE_SECONDS}
+    folders = f"--folder {cluster.folder} --wheels {cluster.wheels} --token-env"
+    commands = blocks["bash"].replace("--token-env", folders)
+    try:
+        subprocess.run(["bash", "-euc", f'PATH="{tools}:$PATH"\n{commands}'], **here)
+        subprocess.run([sys.executable, "-c", blocks["python"]], **here)
+    finally:
+        clusters.add(cluster)
