@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -69,7 +70,7 @@ def test_on_a_cluster(
         which,
     ]
     done = subprocess.run(
-        [*_ENTER, *tests, f"--basetemp={tmp_path / 'tests'}"],
+        [*_ENTER, "sh", "-c", f"{shlex.join([*tests, f'--basetemp={tmp_path}/tests'])}; exit $?"],  # sh reaps
         env={**outside, **inside},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -10,6 +10,7 @@ import subprocess
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -61,9 +62,10 @@ class Nodes:
 
 def kill_node(process: subprocess.Popen[bytes]) -> None:
     """SIGKILL to the processes that make a node, not to those of its actors and runs."""
-    parent = psutil.Process(process.pid)
-    for one in [parent, *parent.children()]:
-        one.kill()
+    with suppress(psutil.NoSuchProcess):  # it was killed before
+        parent = psutil.Process(process.pid)
+        for one in [*parent.children(), parent]:
+            one.kill()
     process.wait(30)
 
 

@@ -79,14 +79,8 @@ def test_a_training_of_cleanrl_and_its_resumption(
 ) -> None:
     clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))  # torch takes minutes to build
     lab = mosaic.Lab(tmp_path / "runs")
-    settings = {
-        "algorithm": "ppo",
-        "env": "CartPole-v1",
-        "total_timesteps": 1_000,
-        "num_envs": 1,
-        "num_steps": 64,
-    }
-    run = lab.train("cleanrl", **settings, on="prepared")
+    settings = {"algorithm": "ppo", "env": "CartPole-v1", "num_envs": 1, "num_steps": 64, "on": "prepared"}
+    run = lab.train("cleanrl", **settings, total_timesteps=1_000)
     run.wait(240)
     assert len(run.metrics("episode_return")) > 10
     assert run.checkpoints[-1].path.is_file()

@@ -43,13 +43,13 @@ def test_a_bridge_that_is_killed_loses_no_line_and_doubles_none(script: Start, k
 def test_a_run_whose_process_on_the_node_is_killed_leaves_nothing(script: Start) -> None:
     run = script(LINES=100_000, PAUSE=0.02)
     until(lambda: len(lines_of(run)) > 10)
-    (actor,) = processes("ray::RunActor")
+    (actor,) = processes("ray::RunActor.read")
     actor.kill()
     until(lambda: run.finished)
     assert run.state == "cancelled"
     assert "the process that it ran for has ended" in run.reason
     assert "run_cancelled" in (run.path / "telemetry.jsonl").read_text()
-    assert not processes("train.py")
+    assert not processes("python", "train.py")
 
 
 def test_a_node_that_is_lost_is_named(script: Start, nodes: Nodes, cluster: Cluster) -> None:
@@ -58,10 +58,10 @@ def test_a_node_that_is_lost_is_named(script: Start, nodes: Nodes, cluster: Clus
     run = script(on="zone-b", LINES=100_000, PAUSE=0.02)
     until(lambda: len(lines_of(run)) > 10)
     kill_node(node)
-    until(lambda: run.finished)
+    until(lambda: run.finished, otherwise=lambda: run.reason)
     assert run.state == "failed"
     assert run.reason.startswith("node 127.0.0.1 of zone-b was lost")
-    until(lambda: not processes("train.py"))
+    until(lambda: not processes("python", "train.py"))
 
 
 def lines_of(run: Run) -> list[str]:
@@ -70,10 +70,12 @@ def lines_of(run: Run) -> list[str]:
     return re.findall(r"^loss=(\d+)\n", log.read_text() if log.exists() else "", re.MULTILINE)
 
 
-def processes(part: str) -> list[psutil.Process]:
-    """Processes whose command line has this in it."""
+def processes(*words: str) -> list[psutil.Process]:
+    """Processes whose command line has words that end with these, one after the other."""
     found = []
     for process in psutil.process_iter(["cmdline"]):
-        if part in " ".join(process.info["cmdline"] or []):
+        line = process.info["cmdline"] or []
+        places = range(len(line) - len(words) + 1)
+        if any(all(map(str.endswith, line[place:], words)) for place in places):
             found.append(process)
     return found
