@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.defaults import STEP_TIMEOUT
-from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.engines.mirror import PLACEMENT
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.keeper.states import State
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.training import Trainer
@@ -42,8 +44,18 @@ class Lab(Trainer):
         super().__init__(Supervisor(root, max_running, DISPLAY), installation_log)
         register()
         announce(self.root)
+        self._reattach()
         if alive := [run for run in self.supervisor.runs() if run.alive]:
             print(_still_alive(alive, self.root))
+
+    def _reattach(self) -> None:
+        """Follow the runs on clusters again whose keepers here have been killed, as by a reboot."""
+        for run in self.supervisor.runs():
+            if run.on is not None and run.state is State.LOST and (run.path / PLACEMENT).is_file():
+                try:
+                    self.supervisor.reattach(run)
+                except MosaicError as error:
+                    print(f"run {run.id} on {run.on} is not followed: {error}")
 
     @property
     def root(self) -> Path:

@@ -22,7 +22,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import progress
 
 PLACEMENT = "engine.json"
-"""Where a run folder records which node has the run."""
+"""The file of a run folder that names the node which has the run, until all of it is here."""
 READ_SECONDS = 2.0
 _AGAIN = 1.0  # seconds until a cluster that did not answer is tried again
 _PART = ".part"
@@ -73,6 +73,7 @@ class Mirror:
                     sent = self._stop
                 if self._step():
                     self._engine.forget(self._job.run_id)
+                    (self._folder / PLACEMENT).unlink(missing_ok=True)
                     return
             except Unreachable as error:
                 self._tell_unreachable(str(error))

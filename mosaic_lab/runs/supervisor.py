@@ -20,6 +20,7 @@ from mosaic_contract import fastlane
 from mosaic_contract.stdio import reserve_standard_streams
 
 from mosaic_lab.engines import clusters
+from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.engines.placement import bridge_of, gpu_count
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper import locks, orphans
@@ -220,6 +221,29 @@ class Supervisor:
             start_keeper(folder, launch, lock)
         except (OSError, KeyError) as error:
             raise MosaicError(f"run {run.id} could not be started again: {error!r}") from error
+        finally:
+            os.close(lock)
+        return run
+
+    def reattach(self, run: Run) -> Run:
+        """Follow a run on a cluster again whose keeper here has been killed, as by a reboot.
+
+        What it has written since comes with it. Raises MosaicError when it is not such a run, and
+        ConfigurationError when its cluster or the token is not known any more.
+        """
+        folder = run.folder
+        recorded = folder.document(folder.launch_path)
+        if run.on is None or run.state is not State.LOST or not (folder.path / PLACEMENT).is_file():
+            raise MosaicError(f"run {run.id} is {run.state}: only a lost run on a cluster is followed again")
+        if (lock := locks.take(folder.lock_path)) is None:
+            raise MosaicError(f"run {run.id} is being followed again by another process")
+        try:
+            bridge = bridge_of(clusters.find(run.on), run.id, recorded, run.config, {}, progress=_quiet)
+            launch = replace(self._launch(folder, recorded, {}, [], 0), bridge=bridge)
+            write_json(folder.state_path, queued(f"looking for it on {run.on}", time.time()).to_dict())
+            start_keeper(folder, launch, lock)
+        except (OSError, KeyError) as error:
+            raise MosaicError(f"run {run.id} could not be followed again: {error!r}") from error
         finally:
             os.close(lock)
         return run

@@ -11,8 +11,8 @@ import pytest
 from mosaic_contract.fastlane import LINK
 from support import marked_processes, start_painter, start_peer, wait_until
 
+from mosaic_lab.keeper import starting
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs import supervisor as starting
 
 
 def publishing(run: Run) -> Path:

@@ -140,13 +140,13 @@ def test_a_start_interrupted_after_its_keeper_took_over_is_stopped_and_stays(
 ) -> None:
     from mosaic_lab.runs import supervisor as starting
 
-    start_keeper = starting._start_keeper
+    start_keeper = starting.start_keeper
 
     def interrupted(*arguments: object) -> None:
         start_keeper(*arguments)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(starting, "_start_keeper", interrupted)
+    monkeypatch.setattr(starting, "start_keeper", interrupted)
     with pytest.raises(KeyboardInterrupt):
         start_peer(supervisor, "train", total_timesteps=10**6)
     (run,) = supervisor.runs()

@@ -79,6 +79,10 @@ def until(holds: Callable[[], bool], seconds: float = _SECONDS, otherwise: Calla
 
 @pytest.fixture(scope="session", autouse=True)
 def loopback() -> None:
+    bring_loopback_up()
+
+
+def bring_loopback_up() -> None:
     """Bring the namespace's one interface up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         up, set_flags = 0x1 | 0x40, 0x8914

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from engines.on_ray.conftest import HEAD, Nodes, kill_node, until
 
+import mosaic_lab as mosaic
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.runs import Run
@@ -50,6 +51,21 @@ def test_a_run_whose_process_on_the_node_is_killed_leaves_nothing(script: Start)
     assert "the process that it ran for has ended" in run.reason
     assert "run_cancelled" in (run.path / "telemetry.jsonl").read_text()
     assert not processes("python", "train.py")
+
+
+def test_after_a_reboot_of_this_machine_it_is_followed_again(script: Start) -> None:
+    run = script(LINES=100_000, PAUSE=0.02)
+    until(lambda: len(lines_of(run)) > 10)
+    keeper = psutil.Process(run.status.keeper_pid)
+    keeper.kill()
+    until(lambda: run.state == "lost")
+    mosaic.Lab(run.path.parent)
+    until(lambda: run.state == "running")
+    before = len(lines_of(run))
+    until(lambda: len(lines_of(run)) > before)
+    run.stop()
+    assert run.state == "cancelled"
+    assert lines_of(run) == [str(number) for number in range(len(lines_of(run)))]
 
 
 def test_a_node_that_is_lost_is_named(script: Start, nodes: Nodes, cluster: Cluster) -> None:

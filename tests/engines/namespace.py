@@ -1,0 +1,43 @@
+"""A network namespace with nothing but the loopback, for Ray clusters, whose servers listen everywhere."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+_ENTER = ["unshare", "--net", "--pid", "--map-root-user", "--fork", "--mount-proc", "--kill-child"]
+_OF_OUR_INSTALLER = ("uv", "platformdirs", "psutil")
+_OF_THE_SCRIPT_WORKER = ["hatchling>=1.27", "tensorboard==2.21.0", "setuptools==80.10.2"]
+
+
+def download_wheels(folder: Path) -> Path:
+    """Fill a folder with what nodes without a network install for the script worker."""
+    ours = [f"{name}=={version(name)}" for name in _OF_OUR_INSTALLER]
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)]
+    subprocess.run([*download, *ours, *_OF_THE_SCRIPT_WORKER], check=True, timeout=300)
+    return folder
+
+
+def run_inside(command: Sequence[str], wheels: Path, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command in a namespace of its own, whose processes end with it.
+
+    It finds the folder of wheels in ``MOSAIC_TEST_WHEELS``, and a short ``TMPDIR``: Ray makes sockets there,
+    whose paths are bounded.
+    """
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    with tempfile.TemporaryDirectory(prefix="mosaic-ray-") as folder:
+        inside = {"MOSAIC_TEST_NAMESPACE": "1", "MOSAIC_TEST_WHEELS": str(wheels), "TMPDIR": folder}
+        return subprocess.run(
+            [*_ENTER, "sh", "-c", f"{shlex.join(command)}; exit $?"],  # the shell reaps what others leave
+            env={**outside, **inside},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=seconds,
+        )
