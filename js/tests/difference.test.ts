@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { RunRow } from '../src/shared/run-api.ts';
+import { choiceNames } from '../src/views/difference/choices.ts';
 import { pairOf, shownSections } from '../src/views/difference/rows.ts';
+import { english } from '../src/views/translation.ts';
 
 const row = (name: string, first: string, second: string) => ({
   name,
@@ -25,6 +28,22 @@ test('a search is for names and values', () => {
     [0, 1]
   );
   assert.equal(shownSections(sections, false, '0.99')[0]?.rows[0]?.name, 'gamma');
+});
+
+test('runs of one name are told apart by their seeds, then by their ids', () => {
+  const run = (id: string, name: string, seed: number | null) => ({ id, name, seed }) as unknown as RunRow;
+  const rows = [
+    run('x-aaaa', 'ppo', 1),
+    run('x-bbbb', 'ppo', 2),
+    run('x-cccc', 'ppo', 2),
+    run('x-dddd', 'dqn', 1)
+  ];
+  assert.deepEqual(choiceNames(rows, new Map(), english), [
+    'ppo, seed 1',
+    'ppo, seed 2 (bbbb)',
+    'ppo, seed 2 (cccc)',
+    'dqn'
+  ]);
 });
 
 test('the pair is the chosen one while both of its runs are there', () => {

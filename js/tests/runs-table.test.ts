@@ -213,6 +213,11 @@ describe('the filter', () => {
     assert.deepEqual(search('nothing'), []);
   });
 
+  test('finds states', () => {
+    source.change([row('lost one', { state: 'lost' })]);
+    assert.deepEqual(search('LOST'), ['lost one']);
+  });
+
   test('compares hyperparameters', () => {
     assert.deepEqual(search('learning_rate=1e-3'), ['baseline']);
     assert.deepEqual(search('lr=0.001'), ['baseline']);

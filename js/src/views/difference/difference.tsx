@@ -4,6 +4,7 @@ import './difference.css';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import type { Difference, RunRow, RunSource } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
+import { choiceNames } from './choices.ts';
 import { pairOf, shownSections } from './rows.ts';
 
 const AGAIN_MS = 10_000;
@@ -30,6 +31,7 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
   const [search, setSearch] = useState('');
   const sections = useMemo(() => shownSections(found?.sections ?? [], all, search), [found, all, search]);
   if (pair === null) return <p className="mosaic-empty">{trans.__('Choose two runs to compare.')}</p>;
+  const called = choiceNames(rows, names, trans);
   const choice = (place: 0 | 1) => (
     <select
       className="mosaic-input"
@@ -41,9 +43,9 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
         props.onPair(place === 0 ? [chosen, other] : [other, chosen]);
       }}
     >
-      {rows.map(({ id, name }) => (
+      {ids.map((id, index) => (
         <option key={id} value={id}>
-          {names.get(id) ?? name}
+          {called[index]}
         </option>
       ))}
     </select>

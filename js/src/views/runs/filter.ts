@@ -66,9 +66,8 @@ function matchesText(row: RunRow, text: string): boolean {
   if (!words.length) {
     return true;
   }
-  const all = [row.name, row.id, row.notes, row.worker, row.algorithm, row.env, row.group, ...row.tags]
-    .join('\n')
-    .toLowerCase();
+  const { name, id, notes, worker, algorithm, env, group, state, tags } = row;
+  const all = [name, id, notes, worker, algorithm, env, group, state, ...tags].join('\n').toLowerCase();
   const has = (word: string) => all.includes(word) || matchesHyperparameter(row, word);
   return words.every(word => (word.length > 1 && word.startsWith('-') ? !has(word.slice(1)) : has(word)));
 }

@@ -42,13 +42,14 @@ export function isOwn({ row }: RunEntry): boolean {
 
 /** How many runs of a store are listed: "3 runs". */
 export function storeSummary(members: readonly RunEntry[], trans: Translation): string {
-  return trans._n('%1 run', '%1 runs', members.filter(isOwn).length);
+  const count = members.filter(isOwn).length;
+  return count === 1 ? trans.__('1 run') : trans.__('%1 runs', countText(count));
 }
 
 /** How many of a group's runs are in which state: "2 running, 3 completed". */
 export function groupSummary(members: readonly RunEntry[], trans: Translation): string {
   return stateCounts(members)
-    .map(([state, count]) => `${count} ${stateText(state, trans)}`)
+    .map(([state, count]) => `${countText(count)} ${stateText(state, trans)}`)
     .join(', ');
 }
 

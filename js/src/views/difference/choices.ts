@@ -1,0 +1,26 @@
+/** What the runs to choose from are called: names, with what tells equal ones apart. */
+
+import type { RunRow } from '../../shared/run-api.ts';
+import type { Translation } from '../translation.ts';
+
+/** A name for each run, in order; runs of one name get their seeds or, where these are equal, their ids' ends. */
+export function choiceNames(
+  rows: readonly RunRow[],
+  names: ReadonlyMap<string, string>,
+  trans: Translation
+): string[] {
+  const plain = rows.map(({ id, name }) => names.get(id) ?? name);
+  const seeded = rows.map(({ seed }, place) =>
+    seed === null || (plain[place] as string).includes(`seed ${seed}`)
+      ? (plain[place] as string)
+      : trans.__('%1, seed %2', plain[place] as string, seed)
+  );
+  const first = plain.map((name, place) => (isUnique(plain, name) ? name : (seeded[place] as string)));
+  return first.map((name, place) =>
+    isUnique(first, name) ? name : `${name} (${(rows[place] as RunRow).id.slice(-4)})`
+  );
+}
+
+function isUnique(names: readonly string[], name: string): boolean {
+  return names.indexOf(name) === names.lastIndexOf(name);
+}
