@@ -96,10 +96,13 @@ class Mirror:
         increment = self._engine.read(self._job.run_id, known, READ_SECONDS)
         self._take(increment)
         status = dict(increment.status)
+        deleted = not self._folder.is_dir()
         if State(status["state"]).finished:
-            if increment.complete:
+            if increment.complete or deleted:
                 self._report(status)
-            return increment.complete
+            return increment.complete or deleted
+        if deleted:  # its keeper requests the stop; what comes meanwhile has no place
+            self._abandoned.wait(_AGAIN)
         if status != self._status:
             self._place()
             self._report(status)

@@ -62,21 +62,22 @@ class NodeRun:
     # ---------------------------------------------------------------- starting
 
     @property
-    def present(self) -> bool:
-        """Whether the run was submitted to this node."""
-        return self.folder.path.is_dir()
+    def started(self) -> bool:
+        """Whether the run was started on this node, by this process or another."""
+        return self._status is not None or self.folder.state_path.exists()
 
-    def put(self, path: str, data: bytes) -> None:
-        """Append to one of the run's inputs."""
+    def put(self, path: str, offset: int, data: bytes) -> None:
+        """Write bytes of one of the run's inputs."""
         place = self.folder.path / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("ab") as file:
+        with place.open("r+b" if place.exists() else "wb") as file:
+            file.seek(offset)
             file.write(data)
 
     def start(self, job: Job, variables: Mapping[str, str]) -> None:
         """Build the worker's environment and start the keeper, in a thread; `read` has the progress."""
-        if self.folder.state_path.exists():
-            return  # it was started here before
+        if self.started:
+            return
         self.folder.path.mkdir(parents=True, exist_ok=True)
         self._say(State.STARTING, f"preparing worker '{job.worker}' on {self.node}")
         threading.Thread(target=self._start, args=(job, variables), daemon=True).start()

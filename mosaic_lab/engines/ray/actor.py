@@ -50,20 +50,21 @@ class RunActor:
         """Return the id of the node."""
         return str(self.node_id)
 
-    async def present(self) -> bool:
-        """Return whether the run was submitted to this node."""
-        return bool(self.run.present)
+    async def started(self) -> bool:
+        """Return whether the run was started on this node."""
+        return bool(self.run.started)
 
-    async def put(self, path: str, data: bytes) -> None:
-        """Append to one of the run's inputs."""
-        self.run.put(path, data)
+    async def put(self, path: str, offset: int, data: bytes) -> None:
+        """See `NodeRun.put`."""
+        self.run.put(path, offset, data)
 
-    async def start(self, job: Mapping[str, Any], variables: Mapping[str, str]) -> None:
-        """Start the run, whose end ends this actor."""
+    async def start(self, job: Mapping[str, Any], variables: Mapping[str, str]) -> bool:
+        """Start the run, whose end ends this actor; True."""
         from mosaic_lab.engines.job import Job
 
         self.run.start(Job.from_json(job), variables)
         self._watching = asyncio.ensure_future(self._watch())
+        return True
 
     async def read(self, known: Any, seconds: float) -> Any:
         """See `NodeRun.read`."""

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import ray
-from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutError, RayActorError, RayError
+from ray.exceptions import (
+    ActorDiedError,
+    ActorUnavailableError,
+    GetTimeoutError,
+    RayActorError,
+    RayError,
+    RayTaskError,
+)
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from mosaic_lab.engines.engine import Increment, Known, NodeLost, Refused, Resources, Unreachable
@@ -20,8 +27,8 @@ from mosaic_lab.engines.ray import actor as actor_module
 from mosaic_lab.engines.ray.actor import RunActor
 from mosaic_lab.engines.ray.connection import NAMESPACE, connect
 
+_AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
 _ANSWER = 30.0  # seconds for an actor that lives to answer
-_READER = 60.0  # the same for one that is started to read what a run has left
 _T = TypeVar("_T")
 
 
@@ -30,10 +37,11 @@ class _Place:
     """A job on the cluster: the actor that it lives with, or one that reads what it has left."""
 
     job: Job
+    variables: Mapping[str, str]
     actor: Any
     node: str | None = None
     started: Any = None
-    """The answer to the actor's start, until it is there."""
+    """The answer to the start that this process has sent."""
     cancelled: bool = False
     """It was stopped while it was queued."""
 
@@ -55,26 +63,24 @@ class RayEngine:
     # -------------------------------------------------------------- the interface
 
     def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
-        """Start the job in an actor of its own, or find that one again."""
+        """See `Engine.submit`: the job lives with an actor of its own, which another driver finds by name."""
         self._connect()
         actor = self._named(job.run_id)
         if actor is not None:
-            self._places[job.run_id] = _Place(job, actor, node)
+            self._places[job.run_id] = _Place(job, variables, actor, node)
         elif node is not None:
-            self._places[job.run_id] = self._reader(job, node)
+            self._places[job.run_id] = _Place(job, variables, self._reader(job, node), node)
         else:
             self._check(job)
-            actor = self._new(
-                job,
-                detached=True,
-                num_cpus=job.cpus,
-                num_gpus=job.gpus,
-                label_selector=dict(job.labels) or None,
-            )
-            for path, source in job.inputs.items():
-                self._put(actor, path, Path(source))
-            started = actor.start.remote(job.to_json(), dict(variables))
-            self._places[job.run_id] = _Place(job, actor, started=started)
+            reserved = {
+                "num_cpus": job.cpus,
+                "num_gpus": job.gpus,
+                "label_selector": dict(job.labels) or None,
+            }
+            name = {"name": job.run_id, "namespace": NAMESPACE, "lifetime": "detached"}
+            place = _Place(job, variables, self._new(job, **reserved, **name))
+            self._begin(place)
+            self._places[job.run_id] = place
 
     def node_of(self, run_id: str) -> str | None:
         return self._places[run_id].node
@@ -85,21 +91,20 @@ class RayEngine:
             reason = "stopped before it started (stopped on request)"
             return Increment({"state": "cancelled", "reason": reason, "outcome": None}, complete=True)
         if place.node is None:
-            asked = place.started or place.actor.where.remote()
-            ready, _ = self._answered(lambda: ray.wait([asked], timeout=seconds))
+            answer = place.started or place.actor.started.remote()
+            ready, _ = self._answered(lambda: ray.wait([answer], timeout=seconds))
             if not ready:
-                reason = self._waits_for(place.job)
-                return Increment({"state": "queued", "reason": reason, "outcome": None})
+                return Increment({"state": "queued", "reason": self._waits_for(place.job), "outcome": None})
+            if not self._get(place, answer, _ANSWER):
+                self._begin(place)  # the process that had made the actor was killed before it could
             place.node = self._get(place, place.actor.where.remote(), _ANSWER)
         found: Increment = self._get(place, place.actor.read.remote(known, seconds), seconds + _ANSWER)
         return found
 
     def stop(self, run_id: str, grace_seconds: float) -> None:
         place = self._places[run_id]
-        if (
-            place.node is None
-            and not self._answered(lambda: ray.wait([place.actor.where.remote()], timeout=0.5))[0]
-        ):
+        started, _ = self._answered(lambda: ray.wait([place.actor.where.remote()], timeout=_AT_ONCE))
+        if place.node is None and not started:
             ray.kill(place.actor)
             place.cancelled = True
             return
@@ -143,26 +148,26 @@ class RayEngine:
         except ValueError:
             return None
 
-    def _new(self, job: Job, *, detached: bool, **options: Any) -> Any:
-        if detached:
-            options |= {"name": job.run_id, "namespace": NAMESPACE, "lifetime": "detached"}
-        remote = ray.remote(max_restarts=0, **options)(RunActor)
-        return remote.remote(self._code, job.folder, job.run_id)
+    def _new(self, job: Job, **options: Any) -> Any:
+        return ray.remote(max_restarts=0, **options)(RunActor).remote(self._code, job.folder, job.run_id)
 
-    def _reader(self, job: Job, node: str) -> _Place:
-        """Return a place on the node of a run whose actor has ended. Raises NodeLost."""
+    def _begin(self, place: _Place) -> None:
+        """Send an actor the job's inputs and the job."""
+        for path, source in place.job.inputs.items():
+            with Path(source).open("rb") as file:
+                while data := file.read(PIECE):
+                    place.actor.put.remote(path, file.tell() - len(data), data)
+        place.started = place.actor.start.remote(place.job.to_json(), dict(place.variables))
+
+    def _reader(self, job: Job, node: str) -> Any:
+        """Return an actor on the node of a run whose own actor has ended. Raises NodeLost."""
         if node not in {one["NodeID"] for one in self._answered(ray.nodes) if one["Alive"]}:
             raise NodeLost(f"node {self._address_of(node)} of {self._cluster} was lost")
         strategy = NodeAffinitySchedulingStrategy(node, soft=False)
-        return _Place(job, self._new(job, detached=False, num_cpus=0, scheduling_strategy=strategy), node)
+        return self._new(job, num_cpus=0, scheduling_strategy=strategy)
 
     def _address_of(self, node: str) -> str:
         return next((one["NodeManagerAddress"] for one in ray.nodes() if one["NodeID"] == node), node[:8])
-
-    def _put(self, actor: Any, path: str, source: Path) -> None:
-        with source.open("rb") as file:
-            while data := file.read(PIECE):
-                actor.put.remote(path, data)
 
     # ------------------------------------------------------------------ answers
 
@@ -175,9 +180,11 @@ class RayEngine:
         except (ActorDiedError, RayActorError) as error:
             if place.node is None:
                 raise Refused(f"the run's process on {self._cluster} ended at its start: {error}") from error
-            fresh = self._reader(place.job, place.node)
-            place.actor = fresh.actor
+            place.actor = self._reader(place.job, place.node)
             raise Unreachable("the run's process on its node has ended; reading what it has left") from error
+        except RayTaskError as error:
+            ray.kill(place.actor)
+            raise Refused(f"the run's process on {self._cluster} failed: {error.cause!r}") from error
         except GetTimeoutError as error:
             raise Unreachable(f"no answer within {seconds:g} s") from error
         except ConnectionError:
