@@ -30,7 +30,7 @@ test('a search is for names and values', () => {
   assert.equal(shownSections(sections, false, '0.99')[0]?.rows[0]?.name, 'gamma');
 });
 
-test('runs of one name are told apart by their seeds, then by their ids', () => {
+test('runs of one name are distinguished by their seeds, then by their ids', () => {
   const run = (id: string, name: string, seed: number | null) => ({ id, name, seed }) as unknown as RunRow;
   const rows = [
     run('x-aaaa', 'ppo', 1),

@@ -113,7 +113,7 @@ def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
         lines.append(f"{needs} would start at once.")
     else:
         lines.append(f"{needs} would wait for others to end.")
-    if cluster.asks_for_token:
+    if cluster.has_token:
         lines.append("It is sent a token. Nothing between here and there is encrypted.")
     else:
         lines.append(

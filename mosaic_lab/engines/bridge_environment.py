@@ -1,6 +1,7 @@
 """The bridge's environment: Ray and nothing of ours, with the Ray and the Python of the cluster.
 
 <home>/bridges/ray-2.60.0-python-3.11.7/     an environment; complete when it has the file ``complete``
+<home>/code/<digest>/                        our code for it, as nodes have it
 <home>/bridges/clusters.json                 which versions each address had when it was last checked
 """
 
@@ -14,12 +15,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import mosaic_contract
-
 from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.engines.code_archive import pack, unpack
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.workers.home import Progress, home, installer_lock
@@ -31,14 +32,22 @@ RAY_VERSION = "2.60.0"
 _BUILD_SECONDS = 900.0
 _CHECK_SECONDS = 120.0
 _OLDEST_PYTHON = (3, 11)
-_MAIN = Path(__file__).with_name("ray") / "__main__.py"
+
+
+def bridge_code() -> Path:
+    """Return the folder of our code for the bridge, without what else is installed beside it here."""
+    return unpack(_archive(), home())
+
+
+@cache
+def _archive() -> bytes:
+    return pack(bundled_folder())
 
 
 def bridge_command(python: Path, settings: dict[str, Any]) -> list[str]:
     """Return the command of the bridge, or of a check; see `engines.ray.__main__`."""
-    contract = Path(mosaic_contract.__file__).parents[1]
-    settings = {**settings, "shims": str(bundled_folder())}
-    return [str(python), "-I", "-X", "utf8", str(_MAIN), str(contract), json.dumps(settings)]
+    main = bridge_code() / "mosaic_lab" / "engines" / "ray" / "__main__.py"
+    return [str(python), "-I", "-X", "utf8", str(main), json.dumps(settings)]
 
 
 def bridge_variables(cluster: Cluster) -> dict[str, str]:
@@ -53,10 +62,10 @@ def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
     The environment is built that this needs. Raises MosaicError, with the reason, when it cannot be reached.
     """
     versions = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
-    answer = _asked(cluster, _ensure(versions, progress))
+    answer = _answer_of(cluster, _ensure(versions, progress))
     if "problem" in answer and "ray" in answer:  # it has other versions
         versions = [answer["ray"], answer["python"]]
-        answer = _asked(cluster, _ensure(versions, progress))
+        answer = _answer_of(cluster, _ensure(versions, progress))
     if "problem" in answer:
         raise MosaicError(f"cluster {cluster.name} ({cluster.address}): {answer['problem']}")
     if versions != _recorded().get(cluster.address):
@@ -108,7 +117,7 @@ def _ensure(versions: Sequence[str], progress: Progress) -> Path:
     return interpreter
 
 
-def _asked(cluster: Cluster, python: Path) -> dict[str, Any]:
+def _answer_of(cluster: Cluster, python: Path) -> dict[str, Any]:
     settings = {"cluster": cluster.name, "address": cluster.address}
     try:
         done = subprocess.run(

@@ -79,7 +79,7 @@ class Cluster:
         return {name: os.environ[name] for name in names if name in os.environ}
 
     @property
-    def asks_for_token(self) -> bool:
+    def has_token(self) -> bool:
         """Whether a token is sent to it."""
         return self.token_variables().get("RAY_AUTH_MODE") == "token"
 

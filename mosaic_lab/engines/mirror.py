@@ -76,7 +76,7 @@ class Mirror:
                     (self._folder / PLACEMENT).unlink(missing_ok=True)
                     return
             except Unreachable as error:
-                self._tell_unreachable(str(error))
+                self._report_unreachable(str(error))
                 self._abandoned.wait(_AGAIN)
             except (Refused, NodeLost) as error:
                 self._end(str(error))
@@ -153,7 +153,7 @@ class Mirror:
 
     # ------------------------------------------------------------------- faults
 
-    def _tell_unreachable(self, why: str) -> None:
+    def _report_unreachable(self, why: str) -> None:
         since = time.strftime("%H:%M:%S")
         state = (self._status or {}).get("state", str(State.QUEUED))
         reason = f"{self._cluster} has not answered since {since} ({why}); what runs there goes on"

@@ -10,8 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab._version import __version__
-from mosaic_lab.engines.bridge_environment import bridge_command, bridge_python, bridge_variables
+from mosaic_lab.engines.bridge_environment import bridge_code, bridge_command, bridge_python, bridge_variables
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.engines.inputs import with_inputs
 from mosaic_lab.engines.job import Job
@@ -78,5 +77,5 @@ def _socket(cluster: Cluster, environment: Mapping[str, str]) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
         raise MosaicError(f"{folder} is not private: delete it, then start the run again")
-    about = [__version__, str(home()), cluster.name, cluster.address, *sorted(environment.items())]
+    about = [str(bridge_code()), cluster.name, cluster.address, *sorted(environment.items())]
     return folder / f"{hashlib.sha256(repr(about).encode()).hexdigest()[:16]}.sock"

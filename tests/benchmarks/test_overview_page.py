@@ -240,7 +240,7 @@ def rest(page: Page) -> None:
 
 
 def idle(chromium: Chromium, server: JupyterLab) -> dict[str, float]:
-    """Percent of a core that each process takes while nobody does anything."""
+    """Percent of a core that each process takes while the user does nothing."""
     known = {name: [process] for name, process in processes_of(server).items()}
     known["page"] = chromium.renderers()
     before = {name: cpu(processes) for name, processes in known.items()}

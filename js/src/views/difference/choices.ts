@@ -1,4 +1,4 @@
-/** What the runs to choose from are called: names, with what tells equal ones apart. */
+/** What the runs to choose from are called: names, with what distinguishes equal ones. */
 
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
