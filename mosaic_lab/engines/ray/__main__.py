@@ -17,9 +17,8 @@ from mosaic_lab.engines.ray.engine import RayEngine
 
 settings = json.loads(sys.argv[1])
 if settings.get("socket"):
-    engine = RayEngine(
-        settings["cluster"], settings["address"], pack(Path(__file__).resolve().parents[3] / "workers")
-    )
+    archive = pack(Path(__file__).resolve().parents[3] / "workers")
+    engine = RayEngine(settings["cluster"], settings["address"], archive)
     main(Path(settings["socket"]), engine, settings["cluster"])
 else:
     print(json.dumps(answer(settings["cluster"], settings["address"])))
