@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract.signals import signals_held
 
 from .config import FORMAT, ScriptPlan, make_plan
 from .hooks import SITE, VARIABLE
@@ -166,10 +167,11 @@ def _read_until(deadline: float | None, reading: int, translator: Translator) ->
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not select.select([reading], [], [], left)[0]:
             return
-        data = os.read(reading, 1 << 16)
-        if not data:
-            return
-        translator.feed(data)
+        with signals_held():  # in the middle of a record, one would count an episode and not write it
+            data = os.read(reading, 1 << 16)
+            if not data:
+                return
+            translator.feed(data)
         if translator.finished and deadline is None:
             deadline = time.monotonic() + _EXIT_SECONDS
 

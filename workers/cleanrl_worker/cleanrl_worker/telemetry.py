@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from typing import Any
 
 from mosaic_contract import LineSplitter, Telemetry, UpstreamFailed
 from mosaic_contract.episode_logger import EpisodeLogger
@@ -27,7 +25,6 @@ class Translator(EpisodeLogger):
         self.finished = False
         self.failure: UpstreamFailed | None = None
         self._lines = LineSplitter()
-        self._waiting: deque[list[Any]] = deque()
         self._values: dict[str, float] = {}
 
     @property
@@ -35,12 +32,9 @@ class Translator(EpisodeLogger):
         return {**super().final_metrics, "steps": self.telemetry.last_step}
 
     def feed(self, data: bytes) -> None:
-        """Handle what came. Where a signal interrupts it, the next call handles what was left."""
         for line in self._lines.feed(data):
-            self._waiting.extend(json.loads(line))
-        while self._waiting:
-            kind, *fields = self._waiting.popleft()
-            getattr(self, f"_{kind}")(*fields)
+            for kind, *fields in json.loads(line):
+                getattr(self, f"_{kind}")(*fields)
         self._write_values()
 
     def _scalar(self, tag: str, value: float, step: int | None) -> None:

@@ -57,19 +57,20 @@ class EpisodeLogger:
         mean = sum(several.values()) / len(several)
         self._returns.append(mean)
         number = self.telemetry.episodes
-        for agent, total in several.items():
-            self.telemetry.episode(
-                total_reward=total,
-                steps=length,
-                episode_index=number,
-                terminated=terminated,
-                truncated=truncated,
-                episode_seed=seed,
-                duration_seconds=seconds,
-                agent_id=agent,
-                metadata={"environment": environment},
-                step=self.steps,
-            )
+        with signals_held():  # an episode is counted and written, for all of its agents, or neither
+            for agent, total in several.items():
+                self.telemetry.episode(
+                    total_reward=total,
+                    steps=length,
+                    episode_index=number,
+                    terminated=terminated,
+                    truncated=truncated,
+                    episode_seed=seed,
+                    duration_seconds=seconds,
+                    agent_id=agent,
+                    metadata={"environment": environment},
+                    step=self.steps,
+                )
         self.metrics({"episode_return": mean, "episode_length": float(length)})
 
     def metrics(self, values: Mapping[str, float]) -> None:

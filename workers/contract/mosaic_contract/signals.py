@@ -19,15 +19,15 @@ _held = False
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delay signals until the end of the block. For work of milliseconds in the main thread that must not be
-    interrupted: a library's queue would stay locked for good.
+    """Delay signals until the end of the block, or of an outer one. For work of milliseconds in the main
+    thread that must not be interrupted: a library's queue would stay locked for good.
     """
     global _held
-    _held = True
+    outer, _held = _held, True
     try:
         yield
     finally:
-        _held = False
+        _held = outer
 
 
 class CancelOnSignal:
