@@ -75,6 +75,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--pass-env", action="append", metavar="NAME", help=variable)
     on = "a Ray cluster to run on: a profile of `mosaic-lab clusters`, or ray:HOST:PORT"
     add("--on", metavar="CLUSTER", help=on)
+    restarts = "how many times a run is begun again on another node when its node is lost (default: 0)"
+    add("--restarts", type=int, metavar="N", help=restarts)
     grace = "between SIGTERM and SIGKILL when the run is stopped (default: %(default)g)"
     add("--grace", type=float, dest="grace_seconds", metavar="SECONDS", help=grace)
     add("--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)")

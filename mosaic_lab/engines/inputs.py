@@ -23,11 +23,9 @@ def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any],
     """
     changed = dict(config)
     files: dict[str, str] = {}
-    checkpoint = config.get("checkpoint") or {}
-    if (source := checkpoint.get("resume_from")) is not None:
-        path = Path(source)
-        changed["checkpoint"] = {**checkpoint, "resume_from": f"{INPUTS}/checkpoint/{path.name}"}
-        files |= {f"{INPUTS}/checkpoint/{name}": str(file) for name, file in _checkpoint_files(path)}
+    source = (config.get("checkpoint") or {}).get("resume_from")
+    if source is not None:
+        changed, files = with_checkpoint(config, Path(source))
     if worker == "script":
         given = config.get("hyperparameters") or {}
         folder = Path(config.get("launch_dir") or ".") / str(given.get("cwd") or ".")
@@ -40,6 +38,14 @@ def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any],
             "cluster: start it from a smaller folder, or have its data on the nodes"
         )
     return changed, files
+
+
+def with_checkpoint(config: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the same for a run that resumes from the checkpoint at ``path``."""
+    place = f"{INPUTS}/checkpoint"
+    checkpoint = {**(config.get("checkpoint") or {}), "resume_from": f"{place}/{path.name}"}
+    files = {f"{place}/{name}": str(file) for name, file in _checkpoint_files(path)}
+    return {**config, "checkpoint": checkpoint}, files
 
 
 def _checkpoint_files(path: Path) -> Iterator[tuple[str, Path]]:

@@ -17,7 +17,8 @@ class Job:
     ``config`` is the worker's configuration; files that it names are those of ``inputs`` (path in the run
     folder: path here). ``cpus`` and ``gpus`` are reserved for the run on a node that has all ``labels``.
     ``folder`` is ours on the node and ``wheels`` one of wheels there, None where it uses a package index;
-    ``tools`` are the requirements of what builds worker environments.
+    ``tools`` are the requirements of what builds worker environments. It is begun again ``restarts`` times
+    when its node is lost, and this is the ``attempt``, from 1.
     """
 
     run_id: str
@@ -32,6 +33,13 @@ class Job:
     inputs: Mapping[str, str] = field(default_factory=dict)
     wheels: str | None = None
     tools: Sequence[str] = ()
+    restarts: int = 0
+    attempt: int = 1
+
+    @property
+    def name(self) -> str:
+        """What this attempt is called on the cluster."""
+        return f"{self.run_id}.{self.attempt}"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -10,19 +10,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Unreachable
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.node import GROWING
+from mosaic_lab.engines.restart import go_back, newest_checkpoint, next_attempt
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import progress
 
 PLACEMENT = "engine.json"
-"""The file of a run folder that names the node which has the run, until all of it is here."""
+"""The file of a run folder until all of the run is here: the node that has it, which files came from there,
+the ``attempt``, how the one before was ``lost``, and the sizes of the files that grow when it was begun."""
 READ_SECONDS = 2.0
 _AGAIN = 1.0  # seconds until a cluster that did not answer is tried again
 _PART = ".part"
@@ -48,7 +51,12 @@ class Mirror:
         self._folder = folder
         self._report = report
         self._status: dict[str, Any] | None = None
+        """What was reported last."""
+        self._heard: Mapping[str, Any] | None = None
+        """What the engine has answered last."""
         self._others: dict[str, tuple[int, int]] = {}
+        self._begun_at: dict[str, int] = {}
+        self._lost = ""
         self._stop: float | None = None
         self._abandoned = threading.Event()
 
@@ -78,7 +86,13 @@ class Mirror:
             except Unreachable as error:
                 self._report_unreachable(str(error))
                 self._abandoned.wait(_AGAIN)
-            except (Refused, NodeLost) as error:
+            except NodeLost as error:
+                if not self._may_restart():
+                    self._end(str(error))
+                    return
+                self._restart(str(error))
+                submitted = False
+            except Refused as error:
                 self._end(str(error))
                 return
 
@@ -88,14 +102,19 @@ class Mirror:
         placement = self._folder / PLACEMENT
         known = read_json(placement) if placement.is_file() else {}
         self._others = {name: _about(self._folder / name) for name in known.get("files", ())}
+        self._begun_at, self._lost = known.get("begun_at", {}), known.get("lost", "")
+        if (attempt := known.get("attempt", 1)) > 1:
+            before = replace(self._job, attempt=attempt - 1)
+            self._job = next_attempt(before, newest_checkpoint(RunFolder(self._folder)))
         self._engine.submit(self._job, self._variables, known.get("node"))
 
     def _step(self) -> bool:
         """Read once; return whether all is here."""
-        known = Known({name: _size(self._folder / name) for name in GROWING}, self._others, self._status)
-        increment = self._engine.read(self._job.run_id, known, READ_SECONDS)
+        grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in GROWING}
+        increment = self._engine.read(self._job.run_id, Known(grown, self._others, self._heard), READ_SECONDS)
         self._take(increment)
-        status = dict(increment.status)
+        self._heard = increment.status
+        status = {**increment.status, "reason": f"{increment.status['reason']}{self._restarted}"}
         deleted = not self._folder.is_dir()
         if State(status["state"]).finished:
             if increment.complete or deleted:
@@ -124,8 +143,8 @@ class Mirror:
     def _append(self, piece: Piece) -> None:
         with open_for_appending(self._folder / piece.path) as file:
             if piece.offset == 0:
-                file.truncate(0)
-            if file.seek(0, os.SEEK_END) == piece.offset:
+                file.truncate(self._base(piece.path))
+            if file.seek(0, os.SEEK_END) == self._base(piece.path) + piece.offset:
                 file.write(piece.data)
 
     def _write(self, piece: Piece) -> None:
@@ -149,7 +168,16 @@ class Mirror:
         """Record which node has the run, and which files came from there."""
         node = self._engine.node_of(self._job.run_id)
         if node is not None and self._folder.is_dir():
-            write_json(self._folder / PLACEMENT, {"node": node, "files": sorted(self._others)})
+            self._record(node)
+
+    def _record(self, node: str | None) -> None:
+        about = {"node": node, "files": sorted(self._others)}
+        again = {"attempt": self._job.attempt, "begun_at": self._begun_at, "lost": self._lost}
+        write_json(self._folder / PLACEMENT, about | (again if self._job.attempt > 1 else {}))
+
+    def _base(self, name: str) -> int:
+        """Return the size that a file which grows had when this attempt began."""
+        return self._begun_at.get(name, 0)
 
     # ------------------------------------------------------------------- faults
 
@@ -162,9 +190,35 @@ class Mirror:
             self._report(self._status)
 
     def _end(self, why: str) -> None:
+        reason = f"{why}{self._reached()}{self._restarted}"
+        self._report({"state": str(State.FAILED), "reason": reason, "outcome": None})
+
+    def _reached(self) -> str:
         step = progress(RunFolder(self._folder).telemetry_path).get("step")
-        at = "" if step is None else f" at step {step:,}"
-        self._report({"state": str(State.FAILED), "reason": f"{why}{at}", "outcome": None})
+        return "" if step is None else f" at step {step:,}"
+
+    # ----------------------------------------------------------------- restarts
+
+    @property
+    def _restarted(self) -> str:
+        number = self._job.attempt - 1
+        return f"; restart {number} of {self._job.restarts} ({self._lost})" if number else ""
+
+    def _may_restart(self) -> bool:
+        return self._job.attempt <= self._job.restarts and self._stop is None and self._folder.is_dir()
+
+    def _restart(self, why: str) -> None:
+        """Have the run's files end where another node is to go on, and record that."""
+        folder = RunFolder(self._folder)
+        saved = newest_checkpoint(folder)
+        self._job, self._lost = next_attempt(self._job, saved), f"{why}{self._reached()}"
+        origin = "the beginning" if saved is None else f"its checkpoint at step {saved.step:,}"
+        reason = f"it goes on from {origin}{self._restarted}"
+        go_back(folder, saved, reason)
+        self._begun_at, self._others = {name: _size(self._folder / name) for name in GROWING}, {}
+        self._record(None)
+        self._heard, self._status = None, {"state": str(State.QUEUED), "reason": reason, "outcome": None}
+        self._report(self._status)
 
 
 def _about(path: Path) -> tuple[int, int]:

@@ -46,11 +46,12 @@ _SCAN = 1.0  # the same at the others
 
 
 class NodeRun:
-    """The run ``run_id`` below ``home``, our folder on this machine, which is called ``node``."""
+    """The run of ``job`` on this machine, which is called ``node``."""
 
-    def __init__(self, home: str, run_id: str, node: str) -> None:
-        self.home = Path(home).expanduser()
-        self.folder = RunFolder(self.home / "runs" / run_id)
+    def __init__(self, job: Job, node: str) -> None:
+        self.job = job
+        self.home = Path(job.folder).expanduser()
+        self.folder = RunFolder(self.home / "runs" / str(job.attempt) / job.run_id)
         self.node = node
         self._lock = threading.Lock()
         self._status: RunStatus | None = None
@@ -74,20 +75,20 @@ class NodeRun:
             file.seek(offset)
             file.write(data)
 
-    def start(self, job: Job, variables: Mapping[str, str]) -> None:
+    def start(self, variables: Mapping[str, str]) -> None:
         """Build the worker's environment and start the keeper, in a thread; `read` has the progress."""
         if self.started:
             return
         self.folder.path.mkdir(parents=True, exist_ok=True)
-        self._say(State.STARTING, f"preparing worker '{job.worker}' on {self.node}")
-        threading.Thread(target=self._start, args=(job, variables), daemon=True).start()
+        self._say(State.STARTING, f"preparing worker '{self.job.worker}' on {self.node}")
+        threading.Thread(target=self._start, args=(variables,), daemon=True).start()
 
-    def _start(self, job: Job, variables: Mapping[str, str]) -> None:
+    def _start(self, variables: Mapping[str, str]) -> None:
         try:
-            command = node_environment.prepare(self.home, job, self._progress, self._started_builder)
+            command = node_environment.prepare(self.home, self.job, self._progress, self._started_builder)
             with self._lock:
                 if self._stopped is None:
-                    self._keep(job, command, variables)
+                    self._keep(command, variables)
                     return
             self._say(State.CANCELLED, "stopped before it started (stopped on request)")
         except Exception as error:
@@ -99,8 +100,8 @@ class NodeRun:
                     print(*more, last, sep="\n", file=log)
                 self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
 
-    def _keep(self, job: Job, command: list[str], variables: Mapping[str, str]) -> None:
-        folder = self.folder
+    def _keep(self, command: list[str], variables: Mapping[str, str]) -> None:
+        job, folder = self.job, self.folder
         environment = compose_variables(os.environ, threads=job.threads, environ=variables)
         gpus = [int(one) for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one.isdecimal()]
         lock = take_new(folder)

@@ -49,6 +49,7 @@ def bridge_of(
         labels=dict(cluster.labels),
         inputs=inputs,
         wheels=cluster.wheels,
+        restarts=launched["restarts"],
         tools=[f"{name}=={version(name)}" for name in _TOOLS],
     )
     python = bridge_python(cluster, progress)
@@ -69,6 +70,17 @@ def gpu_count(gpus: Any) -> int:
     if isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 0:
         raise ConfigurationError(f"gpus={gpus!r}: on a cluster give how many, 0, 1, …; Ray chooses which")
     return gpus
+
+
+def check_restarts(restarts: Any, on: str | None) -> None:
+    """Raise ConfigurationError for what is no count, and for a run on this machine."""
+    if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
+        raise ConfigurationError(f"restarts={restarts!r}: give how many, 0, 1, …")
+    if restarts and on is None:
+        raise ConfigurationError(
+            f"restarts={restarts}: only a run on a cluster is begun again, when its node is lost: give on= "
+            "too, or leave it out"
+        )
 
 
 def _socket(cluster: Cluster, environment: Mapping[str, str]) -> Path:

@@ -70,6 +70,13 @@ class RunFolder:
         name = hashlib.sha256(str(self.path).encode()).hexdigest()[:12]
         return Path(tempfile.gettempdir()) / f"mosaic-{name}"
 
+    def placed(self, path: str) -> Path:
+        """Return where a file is that the worker named: the folder may have been moved, or mirror a node."""
+        parts = Path(path).parts
+        if self.run_id in parts:
+            return self.path.joinpath(*parts[parts.index(self.run_id) + 1 :])
+        return self.path / path
+
     def alive(self) -> bool:
         """Whether the run's keeper holds the lock or, if that file was deleted, its process exists."""
         return locks.held(self.lock_path) or _keeper_lives(self._recorded())

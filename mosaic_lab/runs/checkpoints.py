@@ -44,19 +44,11 @@ class CheckpointFollower:
                 continue
             saved = message.payload
             if saved is not None and saved.checkpoint_path:
-                path = _here(saved.checkpoint_path, self._folder)
+                path = self._folder.placed(saved.checkpoint_path)
                 self._found.pop(path, None)  # saved again: it takes the place of its newest save
                 about = saved.step or 0, saved.episode, saved.metrics or {}, saved.format
                 self._found[path] = Checkpoint(path, *about)
         return [checkpoint for checkpoint in self._found.values() if is_there(checkpoint.path)]
-
-
-def _here(path: str, folder: RunFolder) -> Path:
-    """Return the path of a run's file in its folder, which may have been moved, or be a node's mirror."""
-    parts = Path(path).parts
-    if folder.run_id in parts:
-        return folder.path.joinpath(*parts[parts.index(folder.run_id) + 1 :])
-    return folder.path / path
 
 
 def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:

@@ -122,6 +122,7 @@ class Supervisor:
         run_id: str | None = None,
         starts_runs: bool = False,
         on: str | None = None,
+        restarts: int = 0,
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
@@ -135,8 +136,8 @@ class Supervisor:
         the background: it takes no place of ``max_running``. ``sweep`` are the ``id`` of the sweep and the
         number of the ``trial`` that the run belongs to. ``run_id`` is a new one (`new_run_id`) by default.
         ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. ``on`` names a
-        cluster (see `engines.clusters.find`), whose nodes make the command themselves. The worker's working
-        directory is its run folder.
+        cluster (see `engines.clusters.find`), whose nodes make the command themselves, ``restarts`` times
+        again when a node is lost. The worker's working directory is its run folder.
 
         Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
         keeper, a run of this id).
@@ -170,6 +171,7 @@ class Supervisor:
                 "sweep": dict(sweep) if sweep is not None else None,
                 "starts_runs": starts_runs,
                 "on": on,
+                "restarts": restarts,
                 "created": time.time(),
             }
             write_json(folder.launch_path, recorded)

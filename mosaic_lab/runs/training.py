@@ -16,7 +16,7 @@ from typing import Any, Literal
 from mosaic_lab import workers
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
-from mosaic_lab.engines.placement import gpu_count
+from mosaic_lab.engines.placement import check_restarts, gpu_count
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
@@ -76,6 +76,7 @@ class Trainer:
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
         on: str | None = None,
+        restarts: int = 0,
         **hyperparameters: Any,
     ) -> Run | RunGroup:
         """Start a training in the background and return at once: a `Run`, or a `RunGroup` for several seeds.
@@ -112,6 +113,8 @@ class Trainer:
             on: a Ray cluster to run on: the name of a profile (`mosaic-lab clusters`), ``"ray:HOST:PORT"`` of
                 one that this machine is a node of, or ``"ray://HOST:PORT"``. Its nodes build the worker's
                 environment; files, Stop and everything else are as for a run here. ``gpus`` is a number then.
+            restarts: how many times the run is begun again on another node of the cluster when its node is
+                lost: from its newest checkpoint, or without one from the beginning. Default: it fails.
 
         Raises:
             ConfigurationError: the worker refuses the configuration, or the machine lacks the GPUs.
@@ -140,6 +143,7 @@ class Trainer:
                 pass_env=pass_env,
                 grace_seconds=grace_seconds,
                 on=on,
+                restarts=restarts,
                 **hyperparameters,
             )
             tools = film_making.equipment(workers.ensure(worker), env, progress) if films != "off" else None
@@ -176,6 +180,7 @@ class Trainer:
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
         on: str | None = None,
+        restarts: int = 0,
         **hyperparameters: Any,
     ) -> TrainingPlan:
         """Return a training that the worker has checked, without starting it. Arguments as in `train`;
@@ -199,6 +204,7 @@ class Trainer:
                 name: json_value(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
             },
         }
+        check_restarts(restarts, on)
         if on is None:
             choose_gpus(gpus)  # what is not there is refused before anything is installed
         else:
@@ -234,6 +240,7 @@ class Trainer:
             worker_environment=recorded_environment(worker_environment),
             program=resolved.get("program"),
             on=on,
+            restarts=restarts,
         )
 
     def make_films(

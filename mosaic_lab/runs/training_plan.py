@@ -32,6 +32,7 @@ class TrainingPlan:
     worker_environment: Mapping[str, Any] = field(default_factory=dict)
     program: Mapping[str, str] | None = None
     on: str | None = None
+    restarts: int = 0
 
     def start(
         self,
@@ -72,6 +73,7 @@ class TrainingPlan:
             else {**self.hyperparameters, **(changes or {})},
             films=self.films,
             on=self.on,
+            restarts=self.restarts,
             **more,
         )
 

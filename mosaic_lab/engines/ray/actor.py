@@ -20,20 +20,21 @@ _UNREAD = 15.0  # seconds after which an ended run that is not being read gives 
 
 
 class RunActor:
-    """Holds the place of the run ``run_id``; ``archive`` is our code, ``home`` our folder on the node."""
+    """Holds the place of the run of a `Job` (``job``, as JSON has it); ``archive`` is our code."""
 
-    def __init__(self, archive: bytes, home: str, run_id: str) -> None:
+    def __init__(self, archive: bytes, job: Mapping[str, Any]) -> None:
         import ray
 
-        code = self._unpacked(archive, Path(home).expanduser())
+        code = self._unpacked(archive, Path(job["folder"]).expanduser())
         sys.path[:0] = [str(code), str(code / "workers" / "contract")]
+        from mosaic_lab.engines.job import Job
         from mosaic_lab.engines.node import NodeRun
 
         if not ray.get_gpu_ids():
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray leaves it as it was
         context = ray.get_runtime_context()
         self.node_id = context.get_node_id()
-        self.run = NodeRun(home, run_id, ray.util.get_node_ip_address())
+        self.run = NodeRun(Job.from_json(job), ray.util.get_node_ip_address())
         self._read = time.monotonic()
 
     @staticmethod
@@ -58,11 +59,9 @@ class RunActor:
         """See `NodeRun.put`."""
         self.run.put(path, offset, data)
 
-    async def start(self, job: Mapping[str, Any], variables: Mapping[str, str]) -> bool:
+    async def start(self, variables: Mapping[str, str]) -> bool:
         """Start the run, whose end ends this actor; True."""
-        from mosaic_lab.engines.job import Job
-
-        self.run.start(Job.from_json(job), variables)
+        self.run.start(variables)
         self._watching = asyncio.ensure_future(self._watch())
         return True
 

@@ -65,7 +65,7 @@ class RayEngine:
     def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
         """See `Engine.submit`: the job lives with an actor of its own, which another driver finds by name."""
         self._connect()
-        actor = self._named(job.run_id)
+        actor = self._named(job)
         if actor is not None:
             self._places[job.run_id] = _Place(job, variables, actor, node)
         elif node is not None:
@@ -77,7 +77,7 @@ class RayEngine:
                 "num_gpus": job.gpus,
                 "label_selector": dict(job.labels) or None,
             }
-            name = {"name": job.run_id, "namespace": NAMESPACE, "lifetime": "detached"}
+            name = {"name": job.name, "namespace": NAMESPACE, "lifetime": "detached"}
             place = _Place(job, variables, self._new(job, **reserved, **name))
             self._begin(place)
             self._places[job.run_id] = place
@@ -142,14 +142,14 @@ class RayEngine:
                 ray.cloudpickle.register_pickle_by_value(actor_module)
                 self._code = ray.put(self._archive)
 
-    def _named(self, run_id: str) -> Any | None:
+    def _named(self, job: Job) -> Any | None:
         try:
-            return ray.get_actor(run_id, NAMESPACE)
+            return ray.get_actor(job.name, NAMESPACE)
         except ValueError:
             return None
 
     def _new(self, job: Job, **options: Any) -> Any:
-        return ray.remote(max_restarts=0, **options)(RunActor).remote(self._code, job.folder, job.run_id)
+        return ray.remote(max_restarts=0, **options)(RunActor).remote(self._code, job.to_json())
 
     def _begin(self, place: _Place) -> None:
         """Send an actor the job's inputs and the job."""
@@ -157,7 +157,7 @@ class RayEngine:
             with Path(source).open("rb") as file:
                 while data := file.read(PIECE):
                     place.actor.put.remote(path, file.tell() - len(data), data)
-        place.started = place.actor.start.remote(place.job.to_json(), dict(place.variables))
+        place.started = place.actor.start.remote(dict(place.variables))
 
     def _reader(self, job: Job, node: str) -> Any:
         """Return an actor on the node of a run whose own actor has ended. Raises NodeLost."""

@@ -23,6 +23,7 @@ from mosaic_lab.runs import Run
 
 HEAD, CLIENT = "127.0.0.1:6379", "ray://127.0.0.1:10001"
 TOKEN = "0123456789abcdef" * 3
+LOSS_IS_NOTICED = {"period_ms": "1000", "timeout_ms": "5000", "failure_threshold": "2"}
 _STARTED = 120.0
 _SECONDS = 90.0
 
@@ -38,10 +39,17 @@ class Nodes:
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a node; return when its raylet has joined."""
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+        soon = {f"RAY_health_check_{name}": value for name, value in LOSS_IS_NOTICED.items()}
         log = self._folder / f"node-{len(self._processes)}.log"
         process = subprocess.Popen(
             [str(self._ray), "start", "--block", "--disable-usage-stats", *arguments],
-            env={**os.environ, **token, "RAY_TMPDIR": str(self._folder), "RAY_DISABLE_MEMORY_MONITOR": "1"},
+            env={
+                **os.environ,
+                **token,
+                **soon,
+                "RAY_TMPDIR": str(self._folder),
+                "RAY_DISABLE_MEMORY_MONITOR": "1",
+            },
             stdout=log.open("wb"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -138,10 +146,15 @@ def script(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(folder)
     lab = mosaic.Lab(tmp_path / "runs")
 
-    def start(on: str = "gpu-lab", gpus: int = 0, cpus: int = 1, **environ: object) -> Run:
-        variables = {name: str(value) for name, value in environ.items()}
+    def start(on: str = "gpu-lab", gpus: int = 0, cpus: int = 1, restarts: int = 0, **environ: object) -> Run:
         run = lab.train(
-            "script", command=["python", "train.py"], on=on, gpus=gpus, threads=cpus, environ=variables
+            "script",
+            command=["python", "train.py"],
+            on=on,
+            gpus=gpus,
+            threads=cpus,
+            restarts=restarts,
+            environ={name: str(value) for name, value in environ.items()},
         )
         assert isinstance(run, Run)
         return run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -68,22 +69,39 @@ def test_after_a_reboot_of_this_machine_it_is_followed_again(script: Start) -> N
     assert lines_of(run) == [str(number) for number in range(len(lines_of(run)))]
 
 
-def test_a_node_that_is_lost_is_named(script: Start, nodes: Nodes, cluster: Cluster) -> None:
-    node = nodes.start(f"--address={HEAD}", "--num-cpus=1", "--labels", "zone=b")
+def test_a_run_whose_node_is_lost_is_begun_again_on_another(
+    script: Start, nodes: Nodes, cluster: Cluster
+) -> None:
+    two = [nodes.start(f"--address={HEAD}", "--num-cpus=1", "--labels", "zone=b") for _ in range(2)]
     clusters.add(replace(cluster, name="zone-b", labels={"zone": "b"}))
-    run = script(on="zone-b", LINES=100_000, PAUSE=0.02)
+    run = script(on="zone-b", restarts=1, LINES=100_000, PAUSE=0.02)
     until(lambda: len(lines_of(run)) > 10)
-    kill_node(node)
-    until(lambda: run.finished, otherwise=lambda: run.reason)
-    assert run.state == "failed"
-    assert run.reason.startswith("node 127.0.0.1 of zone-b was lost")
+    kill_node(node_of_actor(two))
+    until(lambda: "restart 1 of 1" in run.reason and run.state == "running", otherwise=lambda: run.reason)
+    note = "it goes on from the beginning; restart 1 of 1 (node 127.0.0.1 of zone-b was lost at step 0)"
+    until(lambda: len(lines_of(run, after=note)) > 10)
+    run.stop()
+    assert run.state == "cancelled"
+    assert run.reason.endswith("restart 1 of 1 (node 127.0.0.1 of zone-b was lost at step 0)")
+    numbers = lines_of(run, after=note)
+    assert numbers == [str(number) for number in range(len(numbers))]
+    for name in ("telemetry.jsonl", "telemetry.lost.jsonl"):
+        assert (run.path / name).read_text().count('"run_started"') == 1, "one for each attempt"
     until(lambda: not processes("python", "train.py"))
 
 
-def lines_of(run: Run) -> list[str]:
-    """The numbers in the whole lines of a run's log."""
+def lines_of(run: Run, after: str = "") -> list[str]:
+    """The numbers in the whole lines of a run's log, of those after a text."""
     log = run.path / "worker.log"
-    return re.findall(r"^loss=(\d+)\n", log.read_text() if log.exists() else "", re.MULTILINE)
+    text = log.read_text() if log.exists() else ""
+    return re.findall(r"^loss=(\d+)\n", text[text.find(after) :], re.MULTILINE) if after in text else []
+
+
+def node_of_actor(nodes: list[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """The node that the only run is on."""
+    (actor,) = processes("ray::RunActor.read")
+    above = {process.pid for process in actor.parents()}
+    return next(node for node in nodes if node.pid in above)
 
 
 def processes(*words: str) -> list[psutil.Process]:
