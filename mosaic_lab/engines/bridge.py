@@ -6,14 +6,13 @@ own that matches the cluster, and leaves when it has had no run for a while. It 
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
-import socket
 import sys
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from mosaic_lab.engines.mirror import Mirror
 
 IDLE = 60.0
 """Seconds without a run after which the bridge leaves."""
+_LONGEST_LINE = 64 << 20  # bytes; a job names each of its files
 
 
 class Bridge:
@@ -33,68 +33,55 @@ class Bridge:
         self._name = name
         self._path = path
         self._runs = 0
-        self._lock = threading.Lock()
         self._idle_since = time.monotonic()
 
-    def serve(self) -> None:
+    async def serve(self) -> None:
         """Serve until no run has needed it for `IDLE` seconds."""
         self._path.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-            listening.bind(str(self._path))
-            listening.listen(128)
-            listening.settimeout(1.0)
+        server = await asyncio.start_unix_server(self._follow, self._path, limit=_LONGEST_LINE, backlog=1024)
+        async with server:
             while self._runs or time.monotonic() - self._idle_since < IDLE:
-                try:
-                    connection, _ = listening.accept()
-                except TimeoutError:
-                    continue
-                with self._lock:
-                    self._runs += 1
-                threading.Thread(target=self._follow, args=(connection,), daemon=True).start()
+                await asyncio.sleep(1.0)
             self._path.unlink(missing_ok=True)
 
-    def _follow(self, connection: socket.socket) -> None:
-        connection.settimeout(None)
+    async def _follow(self, lines: asyncio.StreamReader, keeper: asyncio.StreamWriter) -> None:
+        """Mirror the run of one keeper for as long as that is connected."""
+        self._runs += 1
         try:
-            with connection, connection.makefile("rb") as lines:
-                self._mirror(connection, json.loads(next(lines)), lines)
-        except (OSError, StopIteration):
+            request = json.loads(await lines.readline() or "null")
+            if request is not None:
+                await self._mirror(request, lines, keeper)
+        except OSError:
             pass  # its keeper is gone
         finally:
-            with self._lock:
-                self._runs -= 1
-                self._idle_since = time.monotonic()
+            keeper.close()
+            self._runs -= 1
+            self._idle_since = time.monotonic()
 
-    def _mirror(self, connection: socket.socket, request: Mapping[str, Any], lines: Any) -> None:
+    async def _mirror(
+        self, request: Mapping[str, Any], lines: asyncio.StreamReader, keeper: asyncio.StreamWriter
+    ) -> None:
         def report(status: Mapping[str, Any]) -> None:
-            try:
-                connection.sendall(json.dumps(status).encode() + b"\n")
-            except OSError:
-                mirror.abandon()
+            keeper.write(json.dumps(status).encode() + b"\n")
 
-        job = Job.from_json(request["job"])
-        mirror = Mirror(self._engine, self._name, job, request["variables"], Path(request["folder"]), report)
-        work = threading.Thread(target=_reporting(mirror.run, report), daemon=True)
-        work.start()
-        for line in lines:  # until its keeper closes the connection, or dies
+        job, folder = Job.from_json(request["job"]), Path(request["folder"])
+        mirror = Mirror(self._engine, self._name, job, request["variables"], folder, report)
+        work = asyncio.create_task(_reporting(mirror.run(), report))
+        async for line in lines:  # until its keeper closes the connection, or dies
             message = json.loads(line)
             if message.get("stop"):
                 mirror.stop(float(message["grace_seconds"]))
         mirror.abandon()
-        work.join()
+        await work
 
 
-def _reporting(run: Callable[[], None], report: Callable[[Mapping[str, Any]], None]) -> Callable[[], None]:
-    """Return a function that runs the mirror, and reports what it did not expect as the run's failure."""
-
-    def guarded() -> None:
-        try:
-            run()
-        except Exception as error:
-            report({"state": "failed", "reason": f"the bridge failed: {error!r}", "outcome": None})
-            raise
-
-    return guarded
+async def _reporting(run: Coroutine[Any, Any, None], report: Callable[[Mapping[str, Any]], None]) -> None:
+    """Run the mirror, and report what it did not expect as the run's failure."""
+    try:
+        await run
+    except Exception as error:
+        report({"state": "failed", "reason": f"the bridge failed: {error!r}", "outcome": None})
+        raise
 
 
 def main(path: Path, engine: Engine, name: str) -> None:
@@ -104,4 +91,4 @@ def main(path: Path, engine: Engine, name: str) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         sys.exit(0)
-    Bridge(path, engine, name).serve()
+    asyncio.run(Bridge(path, engine, name).serve())

@@ -1,6 +1,7 @@
 """The interface to what runs jobs on other machines. All of it is plain data; an engine knows no run store.
 
-An engine is used by the bridge alone, from several threads.
+An engine is used by the bridge alone: its coroutines in one event loop, which they never block, and its other
+methods, which may, in threads.
 """
 
 from __future__ import annotations
@@ -80,16 +81,16 @@ class Engine(Protocol):
     def node_of(self, run_id: str) -> str | None:
         """Return the name by which `submit` finds a job's node; None while it is queued."""
 
-    def read(self, run_id: str, known: Known, seconds: float) -> Increment:
+    async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
         """Return what is new of a submitted job; wait up to ``seconds`` for it.
 
         Raises NodeLost and Refused.
         """
 
-    def stop(self, run_id: str, grace_seconds: float) -> None:
+    async def stop(self, run_id: str, grace_seconds: float) -> None:
         """Request the end of a job: SIGTERM, the grace period, SIGKILL; one that is queued ends at once."""
 
-    def forget(self, run_id: str) -> None:
+    async def forget(self, run_id: str) -> None:
         """Delete what a job has left on its node, which has ended and was read."""
 
     def resources(self) -> Resources:

@@ -6,10 +6,11 @@ killed at any moment goes on without a gap or a double.
 
 from __future__ import annotations
 
+import asyncio
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,16 @@ PLACEMENT = "engine.json"
 the ``attempt``, how the one before was ``lost``, and the sizes of the files that grow when it was begun."""
 READ_SECONDS = 2.0
 _AGAIN = 1.0  # seconds until a cluster that did not answer is tried again
+_LARGE = 256 << 10  # bytes whose writing other runs do not wait for
 _PART = ".part"
 Report = Callable[[dict[str, Any]], None]
 
 
 class Mirror:
-    """The job's mirror in ``folder``; ``report`` is called with each status that differs from the last."""
+    """The job's mirror in ``folder``; ``report`` is called with each status that differs from the last.
+
+    It lives in the event loop of the bridge.
+    """
 
     def __init__(
         self,
@@ -58,39 +63,41 @@ class Mirror:
         self._begun_at: dict[str, int] = {}
         self._lost = ""
         self._stop: float | None = None
-        self._abandoned = threading.Event()
+        self._abandoned = asyncio.Event()
 
     def stop(self, grace_seconds: float) -> None:
-        """Request the run's end; from any thread."""
+        """Request the run's end."""
         self._stop = grace_seconds
 
     def abandon(self) -> None:
         """Return from `run` soon, whatever the run does: its keeper is gone. The node goes on."""
         self._abandoned.set()
 
-    def run(self) -> None:
+    async def run(self) -> None:
         """Mirror until the run has ended and all of it is here."""
         submitted, sent = False, None
         while not self._abandoned.is_set():
             try:
                 if not submitted:
-                    self._submit()
+                    await asyncio.to_thread(self._submit)
                     submitted = True
                 if self._stop is not None and self._stop != sent:
-                    self._engine.stop(self._job.run_id, self._stop)
+                    await self._engine.stop(self._job.run_id, self._stop)
                     sent = self._stop
-                if self._step():
-                    self._engine.forget(self._job.run_id)
+                if await self._step():
+                    await self._engine.forget(self._job.run_id)
                     (self._folder / PLACEMENT).unlink(missing_ok=True)
                     return
             except Unreachable as error:
                 self._report_unreachable(str(error))
-                self._abandoned.wait(_AGAIN)
+                await self._pause()
             except NodeLost as error:
                 if not self._may_restart():
                     self._end(str(error))
                     return
-                self._restart(str(error))
+                reason = await asyncio.to_thread(self._restart, str(error))
+                self._heard = None
+                self._say({"state": str(State.QUEUED), "reason": reason, "outcome": None})
                 submitted = False
             except Refused as error:
                 self._end(str(error))
@@ -108,25 +115,32 @@ class Mirror:
             self._job = next_attempt(before, newest_checkpoint(RunFolder(self._folder)))
         self._engine.submit(self._job, self._variables, known.get("node"))
 
-    def _step(self) -> bool:
+    async def _step(self) -> bool:
         """Read once; return whether all is here."""
         grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in GROWING}
-        increment = self._engine.read(self._job.run_id, Known(grown, self._others, self._heard), READ_SECONDS)
-        self._take(increment)
+        known = Known(grown, self._others, self._heard)
+        increment = await self._engine.read(self._job.run_id, known, READ_SECONDS)
+        if sum(len(piece.data) for piece in increment.pieces) > _LARGE:
+            await asyncio.to_thread(self._take, increment)
+        else:
+            self._take(increment)
         self._heard = increment.status
         status = {**increment.status, "reason": f"{increment.status['reason']}{self._restarted}"}
         deleted = not self._folder.is_dir()
         if State(status["state"]).finished:
             if increment.complete or deleted:
-                self._report(status)
+                self._say(status)
             return increment.complete or deleted
         if deleted:  # its keeper requests the stop; what comes meanwhile has no place
-            self._abandoned.wait(_AGAIN)
+            await self._pause()
         if status != self._status:
             self._place()
-            self._report(status)
-        self._status = status
+        self._say(status)
         return False
+
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._abandoned.wait(), _AGAIN)
 
     def _take(self, increment: Increment) -> None:
         files = len(self._others)
@@ -186,12 +200,16 @@ class Mirror:
         state = (self._status or {}).get("state", str(State.QUEUED))
         reason = f"{self._cluster} has not answered since {since} ({why}); what runs there goes on"
         if self._status is None or "has not answered since" not in self._status["reason"]:
-            self._status = {"state": state, "reason": reason, "outcome": None}
-            self._report(self._status)
+            self._say({"state": state, "reason": reason, "outcome": None})
 
     def _end(self, why: str) -> None:
         reason = f"{why}{self._reached()}{self._restarted}"
-        self._report({"state": str(State.FAILED), "reason": reason, "outcome": None})
+        self._say({"state": str(State.FAILED), "reason": reason, "outcome": None})
+
+    def _say(self, status: dict[str, Any]) -> None:
+        if status != self._status:
+            self._status = status
+            self._report(status)
 
     def _reached(self) -> str:
         step = progress(RunFolder(self._folder).telemetry_path).get("step")
@@ -207,8 +225,8 @@ class Mirror:
     def _may_restart(self) -> bool:
         return self._job.attempt <= self._job.restarts and self._stop is None and self._folder.is_dir()
 
-    def _restart(self, why: str) -> None:
-        """Have the run's files end where another node is to go on, and record that."""
+    def _restart(self, why: str) -> str:
+        """Have the run's files end where another node is to go on, and record that; return what is done."""
         folder = RunFolder(self._folder)
         saved = newest_checkpoint(folder)
         self._job, self._lost = next_attempt(self._job, saved), f"{why}{self._reached()}"
@@ -217,8 +235,7 @@ class Mirror:
         go_back(folder, saved, reason)
         self._begun_at, self._others = {name: _size(self._folder / name) for name in GROWING}, {}
         self._record(None)
-        self._heard, self._status = None, {"state": str(State.QUEUED), "reason": reason, "outcome": None}
-        self._report(self._status)
+        return reason
 
 
 def _about(path: Path) -> tuple[int, int]:

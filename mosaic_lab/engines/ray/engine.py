@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import ray
-from ray.exceptions import (
-    ActorDiedError,
-    ActorUnavailableError,
-    GetTimeoutError,
-    RayActorError,
-    RayError,
-    RayTaskError,
-)
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from mosaic_lab.engines.engine import Increment, Known, NodeLost, Refused, Resources, Unreachable
@@ -29,6 +24,7 @@ from mosaic_lab.engines.ray.connection import NAMESPACE, connect
 
 _AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
 _ANSWER = 30.0  # seconds for an actor that lives to answer
+_LOOK = 1.0  # seconds between looks at what is free
 _T = TypeVar("_T")
 
 
@@ -40,8 +36,8 @@ class _Place:
     variables: Mapping[str, str]
     actor: Any
     node: str | None = None
-    started: Any = None
-    """The answer to the start that this process has sent."""
+    started: asyncio.Future[Any] | None = None
+    """The answer to whether it has been started: none comes before its actor lives."""
     cancelled: bool = False
     """It was stopped while it was queued."""
 
@@ -59,6 +55,7 @@ class RayEngine:
         self._places: dict[str, _Place] = {}
         self._lock = threading.Lock()
         self._code: Any = None
+        self._looked, self._found = -_LOOK, Resources((), 0.0, 0.0)
 
     # -------------------------------------------------------------- the interface
 
@@ -85,35 +82,38 @@ class RayEngine:
     def node_of(self, run_id: str) -> str | None:
         return self._places[run_id].node
 
-    def read(self, run_id: str, known: Known, seconds: float) -> Increment:
+    async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
         place = self._places[run_id]
         if place.cancelled:
             reason = "stopped before it started (stopped on request)"
             return Increment({"state": "cancelled", "reason": reason, "outcome": None}, complete=True)
         if place.node is None:
-            answer = place.started or place.actor.started.remote()
-            ready, _ = self._answered(lambda: ray.wait([answer], timeout=seconds))
-            if not ready:
-                return Increment({"state": "queued", "reason": self._waits_for(place.job), "outcome": None})
-            if not self._get(place, answer, _ANSWER):
-                self._begin(place)  # the process that had made the actor was killed before it could
-            place.node = self._get(place, place.actor.where.remote(), _ANSWER)
-        found: Increment = self._get(place, place.actor.read.remote(known, seconds), seconds + _ANSWER)
+            if place.started is None:
+                place.started = _asked(place.actor.started)
+            if not (await asyncio.wait({place.started}, timeout=seconds))[0]:
+                reason = await asyncio.to_thread(self._waits_for, place.job)
+                return Increment({"state": "queued", "reason": reason, "outcome": None})
+            if not await self._get(place, place.started, _ANSWER):
+                # The process that had made the actor was killed before it could begin.
+                await asyncio.to_thread(self._begin, place)
+            place.node = await self._get(place, _asked(place.actor.where), _ANSWER)
+        answer = _asked(place.actor.read, known, seconds)
+        found: Increment = await self._get(place, answer, seconds + _ANSWER)
         return found
 
-    def stop(self, run_id: str, grace_seconds: float) -> None:
+    async def stop(self, run_id: str, grace_seconds: float) -> None:
         place = self._places[run_id]
-        started, _ = self._answered(lambda: ray.wait([place.actor.where.remote()], timeout=_AT_ONCE))
-        if place.node is None and not started:
+        lives = _asked(place.actor.where)
+        if place.node is None and not (await asyncio.wait({lives}, timeout=_AT_ONCE))[0]:
             ray.kill(place.actor)
             place.cancelled = True
             return
-        self._get(place, place.actor.stop.remote(grace_seconds), _ANSWER)
+        await self._get(place, _asked(place.actor.stop, grace_seconds), _ANSWER)
 
-    def forget(self, run_id: str) -> None:
+    async def forget(self, run_id: str) -> None:
         place = self._places[run_id]
         if not place.cancelled:
-            self._get(place, place.actor.remove.remote(), _ANSWER)
+            await self._get(place, _asked(place.actor.remove), _ANSWER)
             ray.kill(place.actor)
         del self._places[run_id]
 
@@ -157,7 +157,7 @@ class RayEngine:
             with Path(source).open("rb") as file:
                 while data := file.read(PIECE):
                     place.actor.put.remote(path, file.tell() - len(data), data)
-        place.started = place.actor.start.remote(dict(place.variables))
+        place.actor.start.remote(dict(place.variables))
 
     def _reader(self, job: Job, node: str) -> Any:
         """Return an actor on the node of a run whose own actor has ended. Raises NodeLost."""
@@ -171,22 +171,22 @@ class RayEngine:
 
     # ------------------------------------------------------------------ answers
 
-    def _get(self, place: _Place, answer: Any, seconds: float) -> Any:
+    async def _get(self, place: _Place, answer: asyncio.Future[Any], seconds: float) -> Any:
         """Return an actor's answer; from another actor on its node when it has ended."""
         try:
-            return ray.get(answer, timeout=seconds)
+            if not (await asyncio.wait({answer}, timeout=seconds))[0]:
+                raise Unreachable(f"no answer within {seconds:g} s")
+            return answer.result()
         except ActorUnavailableError as error:
             raise Unreachable("the run's node does not answer") from error
         except (ActorDiedError, RayActorError) as error:
             if place.node is None:
                 raise Refused(f"the run's process on {self._cluster} ended at its start: {error}") from error
-            place.actor = self._reader(place.job, place.node)
+            place.actor = await asyncio.to_thread(self._reader, place.job, place.node)
             raise Unreachable("the run's process on its node has ended; reading what it has left") from error
         except RayTaskError as error:
             ray.kill(place.actor)
             raise Refused(f"the run's process on {self._cluster} failed: {error.cause!r}") from error
-        except GetTimeoutError as error:
-            raise Unreachable(f"no answer within {seconds:g} s") from error
         except ConnectionError:
             os._exit(1)
         except RayError as error:
@@ -218,7 +218,10 @@ class RayEngine:
             raise Refused(f"no node of {self._cluster} can ever give {job.needs()}: the largest has {has}")
 
     def _waits_for(self, job: Job) -> str:
-        found = self.resources()
+        now = time.monotonic()
+        if now - self._looked > _LOOK:  # many runs that wait ask for the same
+            self._looked, self._found = now, self.resources()
+        found = self._found
         total_cpus, total_gpus = (
             sum(amount) for amount in zip(*((node[1], node[2]) for node in found.nodes), strict=True)
         )
@@ -231,6 +234,16 @@ class RayEngine:
         else:
             return f"{self._cluster} is starting a process for it"
         return f"waits for {wanted}; {busy} are busy on {self._cluster}"
+
+
+def _asked(method: Any, *arguments: Any) -> asyncio.Future[Any]:
+    """Call a method of an actor; its answer is a future of the running event loop."""
+    try:
+        answer = asyncio.wrap_future(method.remote(*arguments).future())
+    except ConnectionError:
+        os._exit(1)
+    answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may not be awaited
+    return answer
 
 
 def _busy(free: float, total: float) -> str:

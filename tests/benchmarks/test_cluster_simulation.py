@@ -1,0 +1,177 @@
+"""How many runs of a cluster one bridge and one panel bear: a simulation, in which no run executes.
+
+The bridge, its mirrors and the index of the panel are the real ones. The engine below them is simulated, and
+this process stands for the keepers: it connects each run and records the states that the bridge reports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import psutil
+from benchmarks.measuring import judged, print_table
+from overview.run_folders import run_in
+
+from mosaic_lab.engines.job import Job
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.overview.index import RunIndex
+from mosaic_lab.runs import Run
+from mosaic_lab.telemetry import RunFeed
+
+NODES, SLOTS = 200, 8
+RUNS = int(os.environ.get("MOSAIC_BENCHMARK_RUNS", "500"))
+"""The default is for the path; the table of 5,000 runs takes ten minutes and 4 GB of disk."""
+INTERVAL, MEASURED = 1.0, 20.0
+WATCHED = 50
+
+
+class Keepers:
+    """Stands for the keepers of all runs: one thread with a connection for each run."""
+
+    def __init__(self, place: Path, store: Path) -> None:
+        self.states: dict[str, str] = {}
+        self._store = store
+        self._place = place
+        self._selector = selectors.DefaultSelector()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def connect(self, run: Run) -> None:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.connect(str(self._place))
+        job = Job(run.id, "simulated", {}, "", 10.0).to_json()
+        request = {"folder": str(run.path), "job": job, "variables": {}}
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        self._selector.register(connection, selectors.EVENT_READ, run.id)
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+        for key in list(self._selector.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+
+    def _listen(self) -> None:
+        while not self._over.is_set():
+            for key, _ in self._selector.select(0.1):
+                lines = key.fileobj.recv(1 << 16).splitlines()  # type: ignore[union-attr]
+                if not lines:
+                    self._selector.unregister(key.fileobj)
+                    continue
+                said = json.loads(lines[-1])
+                self.states[key.data] = said["state"]
+                status = RunStatus(State(said["state"]), said["reason"], time.time())
+                write_json(RunFolder(self._store / key.data).state_path, status.to_dict())
+
+
+@contextmanager
+def bridge_process(place: Path, seconds: float) -> Iterator[psutil.Process]:
+    program = str(Path(__file__).with_name("simulated_bridge.py"))
+    numbers = [str(number) for number in (NODES, SLOTS, seconds, INTERVAL)]
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, program, str(place), *numbers], env={**os.environ, "PYTHONPATH": paths}
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not place.exists():
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.02)
+        yield psutil.Process(process.pid)
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+def latencies(runs: list[Run], seconds: float) -> list[float]:
+    """Seconds from a line's time to its value in the data of a chart."""
+    feeds = [RunFeed(run.path) for run in runs]
+    newest = dict.fromkeys(range(len(feeds)), time.time())
+    found = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for number, feed in enumerate(feeds):
+            feed.poll()
+            series = feed.series.get("sent")
+            if series is not None and series.last > newest[number]:
+                found.append(time.time() - series.last)
+                newest[number] = series.last
+        time.sleep(0.01)
+    return found
+
+
+def measured(folder: Path, count: int) -> dict[str, float]:
+    """The figures for ``count`` runs, of which as many run as there are slots."""
+    store = folder / "runs"
+    runs = [run_in(store / f"run{number:05}", [], state=State.QUEUED) for number in range(count)]
+    keepers_place = folder / "b.sock"
+    with bridge_process(keepers_place, seconds=600) as bridge:
+        keepers = Keepers(keepers_place, store)
+        began = time.monotonic()
+        for run in runs:
+            keepers.connect(run)
+        running = min(count, NODES * SLOTS)
+        while Counter(keepers.states.values())["running"] < running or len(keepers.states) < count:
+            assert time.monotonic() < began + 300, Counter(keepers.states.values())
+            time.sleep(0.05)
+        shown = time.monotonic() - began
+        index = RunIndex(store)
+        index.changes(0)
+        used, since = bridge.cpu_times(), time.monotonic()
+        late = latencies(runs[: min(WATCHED, running)], MEASURED)
+        now, passed = bridge.cpu_times(), time.monotonic() - since
+        looks = []
+        for _ in range(5):
+            since = time.perf_counter()
+            index.changes(0)
+            looks.append(time.perf_counter() - since)
+        figures = {
+            "states": shown,
+            "cpu": (now.user + now.system - used.user - used.system) / passed,
+            "memory": bridge.memory_info().rss / 2**20,
+            "median": float(np.percentile(late, 50)),
+            "worst": float(np.percentile(late, 95)),
+            "look": median(looks),
+        }
+        keepers.close()
+    return figures
+
+
+def test_a_simulation_of_many_runs(tmp_path: Path) -> None:
+    few, many = measured(tmp_path / "few", WATCHED), measured(tmp_path / "many", RUNS)
+    rows = [
+        ["all states here after", f"{few['states']:.1f} s", f"{many['states']:.1f} s", "", ""],
+        ["the bridge, of a core", f"{few['cpu']:.1%}", f"{many['cpu']:.1%}", "", ""],
+        ["… for 50 that run", f"{few['cpu']:.1%}", "", *judged(few["cpu"], "<= 0.15")],
+        ["the bridge's memory", f"{few['memory']:.0f} MiB", f"{many['memory']:.0f} MiB", "", ""],
+        [
+            "line to chart data, median",
+            f"{few['median']:.3f} s",
+            f"{many['median']:.3f} s",
+            *judged(many["median"], "<= 0.25"),
+        ],
+        ["… 95th percentile", f"{few['worst']:.3f} s", f"{many['worst']:.3f} s", "", ""],
+        [
+            "a look of the panel's index",
+            f"{few['look']:.3f} s",
+            f"{many['look']:.3f} s",
+            *judged(many["look"], "<= 0.5"),
+        ],
+    ]
+    title = f"a simulation: {NODES} nodes of {SLOTS} slots, a line a second of each run"
+    print_table(title, ["", f"{WATCHED} runs", f"{RUNS:,} runs", "target", ""], rows)
+    assert few["median"] > 0 and many["median"] > 0
