@@ -145,13 +145,18 @@ def _line(tag: str, cells: Iterable[str]) -> str:
 
 
 def progress_text(run: Run) -> str:
-    """Return ``45% of 100,000``, or of an evaluation ``412 of 1,000 episodes``; empty before the first step.
+    """Return ``45% of 100,000``, of an evaluation ``412 of 1,000 episodes``, of a sweep ``12 of 40 trials``;
+    empty before the first step.
 
     Without a known end, and of a completed run, it is the step count alone: workers may do a few steps less
     or more than requested.
     """
     if episodes := _episodes_of(run):
         return f"{_played(run, episodes):,} of {episodes:,} episodes"
+    if "total_trials" in run.config:
+        from mosaic_lab.sweeps import Sweep  # who lists no sweep does not pay for it
+
+        return Sweep(run.folder).progress_text
     step, total = run.step, run.total_timesteps
     if step is None:
         return ""

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countText } from '../src/views/runs/run-text.ts';
+import type { RunRow } from '../src/shared/run-api.ts';
+import { countText, progressText } from '../src/views/runs/run-text.ts';
+import { english } from '../src/views/translation.ts';
 
 test('large counts keep their zeros', () => {
   assert.deepEqual([999_499, 1_500_000, 2_000_000, 100_000_000, 1_000_000_000].map(countText), [
@@ -10,4 +12,11 @@ test('large counts keep their zeros', () => {
     '100M',
     '1,000M'
   ]);
+});
+
+test('a sweep says how many of its trials have ended', () => {
+  const sweep = { total_trials: 1040, trials: 12, progress: 0.01, state: 'running' };
+  const text = (row: object) => progressText(row as RunRow, english);
+  assert.equal(text({ ...sweep, segmented: false }), '12 of 1,040 trials');
+  assert.equal(text({ ...sweep, segmented: true }), '12 of 1,040 segments');
 });

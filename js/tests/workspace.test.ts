@@ -11,7 +11,16 @@ function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Pa
     ...{ id, name: id, kind: 'training', state: 'completed', reason: '', alive: false, worker: 'cleanrl' },
     ...{ algorithm: 'ppo', env: 'CartPole-v1', seed: 1, group: null, parent: null, tags: [], notes: '' },
     ...{ created: null, started: null, ended: null, duration: null, step: null, total_steps: null },
-    ...{ episodes: null, total_episodes: null, progress: null, speed: null, last_return: null },
+    ...{
+      episodes: null,
+      total_episodes: null,
+      trials: null,
+      total_trials: null,
+      segmented: false,
+      progress: null,
+      speed: null,
+      last_return: null
+    },
     ...{ best_return: null, sparkline: [], hyperparameters },
     ...more
   };

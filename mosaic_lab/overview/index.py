@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.parts import Counted, counted, row_with_parts
 from mosaic_lab.overview.returns import Returns, returns_of, with_returns
 from mosaic_lab.overview.rows import RunRow, comparison_row, run_row
 from mosaic_lab.runs import Run
@@ -42,7 +42,7 @@ class _Entry:
     returns: Returns = NONE_READ
     complete: bool = False
     """Whether the telemetry of an ended run has been read to its end."""
-    evaluation: Evaluation | None = None
+    counted: Counted | None = None
 
 
 class RunIndex:
@@ -122,17 +122,8 @@ class RunIndex:
 
     def _row(self, entry: _Entry) -> RunRow:
         found = entry.returns
-        return with_returns(run_row(entry.run, found.step, self._episodes(entry)), found)
-
-    def _episodes(self, entry: _Entry) -> int | None:
-        """Return how many episodes of an evaluation have ended; None for other runs."""
-        if "total_episodes" not in entry.run.config:
-            return None
-        entry.evaluation = entry.evaluation or Evaluation(entry.run.folder)
-        try:
-            return entry.evaluation.done
-        except OSError:
-            return None
+        entry.counted = entry.counted or counted(entry.run)
+        return with_returns(row_with_parts(entry.run, found.step, entry.counted), found)
 
     def _look_at_comparisons(self) -> None:
         folder = self.store.root / COMPARISONS

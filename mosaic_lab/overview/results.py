@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.parts import counted, row_with_parts
 from mosaic_lab.overview.returns import Returns, returns_of, with_returns
-from mosaic_lab.overview.rows import RunRow, run_row
+from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.metric_names import ordered
@@ -44,5 +44,4 @@ def last_values(columns: RunColumns) -> dict[str, float | None]:
 def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, Results]:
     """Return the row of a run with what its telemetry says, and its results."""
     found = results(run, pool)
-    episodes = Evaluation(run.folder).done if "total_episodes" in run.config else None
-    return with_returns(run_row(run, found.returns.step, episodes), found.returns), found
+    return with_returns(row_with_parts(run, found.returns.step, counted(run)), found.returns), found

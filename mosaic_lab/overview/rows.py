@@ -21,7 +21,8 @@ class RunRow:
     """One row. Times are Unix seconds; what is not known is None.
 
     ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
-    run that it belongs below: of a trial its sweep. ``duration`` is in seconds, ``speed`` in steps a second.
+    run that it belongs below: of a trial its sweep. ``trials`` are those of a sweep that have ended, of a
+    population, which is ``segmented``, the segments. ``duration`` is in seconds, ``speed`` in steps a second.
     ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
     ones, ``sparkline`` at most 40 means over equal parts of the returns so far. These four come later than
     the rest, when the run's telemetry has been read.
@@ -49,6 +50,9 @@ class RunRow:
     total_steps: int | None = None
     episodes: int | None = None
     total_episodes: int | None = None
+    trials: int | None = None
+    total_trials: int | None = None
+    segmented: bool = False
     progress: float | None = None
     speed: float | None = None
     last_return: float | None = None
@@ -57,10 +61,12 @@ class RunRow:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-def run_row(run: Run, step: int | None = None, episodes: int | None = None) -> RunRow:
+def run_row(
+    run: Run, step: int | None = None, episodes: int | None = None, trials: int | None = None
+) -> RunRow:
     """Return the row of a run from its small files alone, however broken they are.
 
-    ``step`` and ``episodes``: how far it is, where that is known.
+    ``step``, ``episodes`` and ``trials``: how far it is, where that is known.
     """
     status, config = run.status, run.config
     annotations = read_annotations(run.folder)
@@ -69,6 +75,7 @@ def run_row(run: Run, step: int | None = None, episodes: int | None = None) -> R
     total_episodes, total_trials = _whole(config.get("total_episodes")), _whole(config.get("total_trials"))
     if status.state is State.COMPLETED and total_episodes is not None:
         episodes = total_episodes
+    parts = (trials, total_trials) if total_trials else (episodes, total_episodes)
     return RunRow(
         id=run.id,
         name=annotations.name or run.label,
@@ -92,7 +99,10 @@ def run_row(run: Run, step: int | None = None, episodes: int | None = None) -> R
         total_steps=run.total_timesteps,
         episodes=episodes,
         total_episodes=total_episodes,
-        progress=_progress(status, step, run.total_timesteps or total_trials, episodes, total_episodes),
+        trials=trials,
+        total_trials=total_trials,
+        segmented=config.get("interval") is not None,
+        progress=_progress(status, step, run.total_timesteps, *parts),
         hyperparameters=run.hyperparameters,
     )
 
@@ -126,11 +136,11 @@ def comparison_row(folder: Path) -> RunRow:
 
 
 def _progress(
-    status: RunStatus, step: int | None, total: int | None, episodes: int | None, of: int | None
+    status: RunStatus, step: int | None, total: int | None, parts: int | None, of: int | None
 ) -> float | None:
     if status.state is State.COMPLETED:
         return 1.0
-    done, whole = (episodes, of) if of else (step, total)
+    done, whole = (parts, of) if of else (step, total)
     return min(1.0, done / whole) if done is not None and whole else None
 
 

@@ -28,7 +28,7 @@ from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.runner import GaveUp, Runner
 from mosaic_lab.sweeps.segmented_trials import SegmentedTrials
 from mosaic_lab.sweeps.sweep import GRACE_SECONDS, WORKER
-from mosaic_lab.sweeps.trials import TrialWriter
+from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.whole_trials import WholeTrials
 
 

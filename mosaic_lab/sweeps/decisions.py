@@ -1,6 +1,8 @@
 """Which hyperparameters a sweep tries next, and which trials it ends early: decided by Optuna.
 
 Only this module imports it, when a sweep needs it. The study is in memory and made of the sweep's own log.
+CMA-ES begins a new population after a restart: Optuna keeps its state, which the trials' values alone do not
+determine, as a pickle among a trial's attributes, and nothing of a run folder is unpickled.
 References: random search, Bergstra and Bengio (2012); TPE, Bergstra et al. (2011); CMA-ES, Hansen and
 Ostermeier (2001); Sobol sequences, Sobol (1967); ASHA, Li et al. (2020); Hyperband, Li et al. (2018); the
 median rule, Golovin et al. (2017); PED-ANOVA importances, Watanabe et al. (2023).
@@ -12,7 +14,7 @@ import hashlib
 import logging
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -66,19 +68,20 @@ class Decisions:
         )
         for trial in trials:
             self._add(trial)
-            if self._given is not None and not trial.replaced:
+            if self._given is not None:
                 next(self._given, None)
 
-    def propose(self, fixed: Mapping[str, Any] | None = None) -> Proposal | None:
-        """Return the next trial's values; None where a grid has no more. ``fixed`` are the parameters of a
-        trial that is repeated. Raises ConfigurationError where the search function fails."""
-        if fixed is None and self._given is not None:
+    def propose(self) -> Proposal | None:
+        """Return the next trial's values; None where a grid has no more. Raises ConfigurationError where the
+        search function fails."""
+        fixed = None
+        if self._given is not None:
             fixed = next(self._given, None)
             if fixed is None:
                 return None
         with _quietly():
             if fixed is not None:
-                self._study.enqueue_trial(dict(fixed))
+                self._study.enqueue_trial(fixed)
             number = len(self._study.get_trials(deepcopy=False))
             self._study.sampler = _optuna_sampler(self._sampler, _seed(self._seed, number))
             recorder = _Noted(_Ask(self._study.ask()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +19,35 @@ AGGREGATES = ("mean", "iqm")
 
 
 class MetricFollower:
-    """One metric of one run. ``episode_return`` is its return, by whatever name its worker has for that."""
+    """One metric of one training. ``runs`` are those that it was done by, in order, each with the step up to
+    which it counts; ``episode_return`` is the return, by whatever name the worker has for that."""
 
-    def __init__(self, run: Run, metric: str, cache: ColumnCache) -> None:
-        self._run = run
+    def __init__(self, runs: Sequence[tuple[Run, float]], metric: str, cache: ColumnCache) -> None:
         self._metric = metric
-        self._columns = RunColumns(run.path, cache)
+        limits = np.minimum.accumulate([kept for _, kept in reversed(runs)])[
+            ::-1
+        ]  # a later run replaces more
+        self._parts = [
+            (run, RunColumns(run.path, cache), float(limit))
+            for (run, _), limit in zip(runs, limits, strict=True)
+            if limit > 0
+        ]
         self._steps: NDArray[np.float64] = np.empty(0)
         self._values: NDArray[np.float64] = np.empty(0)
 
     def read(self) -> None:
         """Take in what is new. Raises OSError where the telemetry cannot be read."""
-        while self._columns.read(lambda: self._run.finished):
-            pass
-        names = RETURN_NAMES if self._metric == RETURN_NAMES[0] else (self._metric,)
-        known = self._columns.names
-        pieces = self._columns.pieces(next((name for name in names if name in known), self._metric))
-        self._steps = np.concatenate([np.empty(0), *(piece.step for piece in pieces)])
-        self._values = np.concatenate([np.empty(0), *(piece.value for piece in pieces)])
+        steps, values = [np.empty(0)], [np.empty(0)]
+        wanted = RETURN_NAMES if self._metric == RETURN_NAMES[0] else (self._metric,)
+        for run, columns, limit in self._parts:
+            while columns.read(lambda run=run: run.finished):  # type: ignore[misc]
+                pass
+            known = columns.names
+            for piece in columns.pieces(next((name for name in wanted if name in known), self._metric)):
+                counts = piece.step <= limit
+                steps.append(piece.step[counts])
+                values.append(piece.value[counts])
+        self._steps, self._values = np.concatenate(steps), np.concatenate(values)
 
     @property
     def step(self) -> float:
@@ -45,8 +56,8 @@ class MetricFollower:
 
     @property
     def names(self) -> list[str]:
-        """The metrics that the run has reported."""
-        return self._columns.names
+        """The metrics that the newest run has reported."""
+        return self._parts[-1][1].names
 
     def value(self, step: float = math.inf) -> float | None:
         """Return the mean of the last 20 finite values until ``step``; None without one."""

@@ -41,6 +41,7 @@ _OWN = (
     "seed",
     "parallel",
     "rounds",
+    "resumable",
 )
 
 Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
@@ -50,7 +51,8 @@ Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
 class SweepPlan:
     """``training`` is what all trials have in common, ``parallel`` how many runs go on at once, ``rounds``
     whether trials are proposed ``parallel`` at a time, when all before have ended. ``interval``: steps of a
-    segment of a population, None for other sweeps."""
+    segment of a population, None for other sweeps; ``resumable``: whether its algorithm says that trainings
+    resume from checkpoints."""
 
     training: TrainingPlan
     space: Space
@@ -65,6 +67,7 @@ class SweepPlan:
     seed: int
     parallel: int
     rounds: bool
+    resumable: bool
 
     @property
     def total_timesteps(self) -> int:
@@ -98,10 +101,10 @@ class SweepPlan:
         )
 
     def done(self, trials: Iterable[Trial]) -> int:
-        """Return how many of the `parts` are done: those of trials that a stop has cancelled count once."""
+        """Return how many of the `parts` are done: trials that a stop has cancelled go on, and are not."""
         if self.interval is None:
             running = TrialState.RUNNING
-            return sum(trial.state is not running and not trial.replaced for trial in trials)
+            return sum(trial.state is not running and not trial.stopped for trial in trials)
         return sum(segment.value is not None for trial in trials for segment in trial.segments)
 
     def to_config(self) -> dict[str, Any]:
@@ -199,6 +202,7 @@ def plan_sweep(
         seed=first,
         parallel=at_once,
         rounds=bool(rounds) and sampler != POPULATION,  # which has rounds of its own
+        resumable=plan.config["algorithm"] in about["capabilities"].get("resume_bound", {}),
     )
 
 

@@ -17,12 +17,12 @@ from mosaic_contract.telemetry import Telemetry
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trial_runs import TrialRuns
-from mosaic_lab.sweeps.trials import Trial, TrialState, TrialWriter
+from mosaic_lab.sweeps.trials import STOPPED, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 POLL_SECONDS = 0.25
-STOPPED = "the sweep was stopped"
 FIRST_FAILURES = 5
 """Trials that all fail at the beginning end the sweep: the others would too."""
 
@@ -132,8 +132,7 @@ class Runner(ABC):
 
     @abstractmethod
     def _propose(self) -> Trial | None:
-        """Record what is trained next, and return its trial; None for now. What a stop had cancelled comes
-        first."""
+        """Record what is trained next, and return its trial; None for now."""
 
     def _runs_of(self, trial: Trial) -> TrialRuns:
         return TrialRuns(trial, self._plan, self._sweep_id, self._supervisor, self._cache)
@@ -161,8 +160,3 @@ class Runner(ABC):
         best = (max if self._plan.mode == "max" else min)(known) if known else None
         shown = {name: one for name, one in {"value": value, "best": best}.items() if one is not None}
         self._telemetry.metrics(done, shown)
-
-
-def is_stopped(trial: Trial) -> bool:
-    """Whether a stop of the sweep has cancelled a trial that was not begun again since."""
-    return trial.state is TrialState.CANCELLED and trial.reason == STOPPED and not trial.replaced

@@ -6,7 +6,7 @@ from typing import Any
 
 from mosaic_lab.sweeps.population import Population
 from mosaic_lab.sweeps.promotion import Promotion
-from mosaic_lab.sweeps.runner import Result, Runner, is_stopped
+from mosaic_lab.sweeps.runner import Result, Runner
 from mosaic_lab.sweeps.segments import POPULATION, Course, Step
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
 from mosaic_lab.sweeps.trials import Trial, TrialState
@@ -38,7 +38,7 @@ class SegmentedTrials(Runner):
     def _propose(self) -> Trial | None:
         """Record the next segment: the first of those that a stop had cancelled, or what comes next."""
         trials = self._log.trials
-        stopped = next((_repeated(one) for one in trials if is_stopped(one)), None)
+        stopped = next((_repeated(one) for one in trials if one.stopped), None)
         step = stopped or self._course.next(trials)
         if step is None:
             return None

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 from mosaic_lab.engines import clusters
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.environment_variables import USER_SITE
-from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.run_store import RunStore, write_json
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
-from mosaic_lab.sweeps.trials import Trial, TrialLog, TrialState
+from mosaic_lab.sweeps.trial_log import TrialLog
+from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -96,12 +97,12 @@ class Sweep(Run):
 
     def runs(self, trial: int | Trial) -> RunGroup:
         """Return the runs of a trial that were started, one of each seed; of one in segments those of the
-        last (`schedule` names all). Raises ConfigurationError."""
+        last (`schedule` names all), and after a stop those that went on. Raises ConfigurationError."""
         return RunGroup(self._runs_of(self._trial(trial)), f"trial {self._trial(trial).number}")
 
     @property
     def done(self) -> int:
-        """Trials that have ended, of a population segments; those that were done again count once."""
+        """Trials that have ended, of a population segments; not those that `resume` goes on with."""
         return self.plan.done(self.records)
 
     @property
@@ -136,7 +137,7 @@ class Sweep(Run):
 
     def stop(self, grace: float | None = None, wait: bool = True) -> Self:
         """End the sweep and its trials, which save their checkpoints where their workers do that on a stop;
-        see `Run.stop`. `resume` goes on, and proposes again what was cancelled."""
+        see `Run.stop`. `resume` goes on with them, too."""
         super().stop(grace, wait)
         for trial in self.records if wait else ():
             RunGroup([run for run in self._runs_of(trial) if run.alive]).stop(grace)
@@ -145,8 +146,9 @@ class Sweep(Run):
     def resume(self, trials: int | None = None, environ: Mapping[str, str] | None = None) -> Sweep:
         """Go on after a stop, a kill or the end; every trial is started once. Returns at once.
 
-        Trials that a kill has left running are taken over; the parameters of those that a stop has cancelled
-        are proposed again, before new ones.
+        Trials that a kill has left running are taken over. Those that a stop has cancelled go on, before new
+        ones begin, from their newest checkpoints by further runs; where the algorithm cannot resume, or has
+        saved none yet, they begin again, which their ``reason`` and the sweep's log say.
 
         Args:
             trials: how many more than were planned.
@@ -175,6 +177,27 @@ class Sweep(Run):
             process, environ={**process_variables(self.plan.training.on), **(environ or {})}, pass_env=names
         )
         return self
+
+    @property
+    def trial_runs(self) -> list[Run]:
+        """All runs of its trials that are in the store, earlier ones of trials that went on included."""
+        runs = (Run(folder, self.display) for folder in RunStore(self.path.parent).folders())
+        return [run for run in runs if run.sweep == self.id]
+
+    def remove(self, trials: bool = False) -> None:
+        """Delete the sweep, and with ``trials=True`` the runs of its trials; see `Run.remove`.
+
+        Raises MosaicError, and deletes nothing, when any of these is alive.
+        """
+        runs = self.trial_runs if trials else []
+        for run in (self, *runs):
+            if run.alive:
+                raise MosaicError(
+                    f"run {run.id} is {run.state} and cannot be removed: stop it first (no run was removed)"
+                )
+        for run in runs:
+            run.remove()
+        super().remove()
 
     def evaluate(self, top: int = 3, seeds: Iterable[int] = range(100), **more: Any) -> Evaluation:
         """Play the newest checkpoints of the best trials on fresh seeds: the best of many was lucky, too.

@@ -41,9 +41,9 @@ def trials_frame(trials: Iterable[Trial], aggregate: str) -> pd.DataFrame:
                 "value": np.nan if trial.value is None else trial.value,
                 "low": low,
                 "high": high,
-                "seconds": np.nan if trial.ended is None else trial.ended - trial.started,
+                "seconds": np.nan if trial.seconds is None else trial.seconds,
                 "reason": trial.reason,
-                "runs": list(trial.runs.values()),
+                "runs": trial.run_ids,
                 **{f"parameters.{name}": value for name, value in trial.parameters.items()},
             }
         )

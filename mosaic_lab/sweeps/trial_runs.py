@@ -14,7 +14,7 @@ from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.run_ids import default_label, new_run_id
 from mosaic_lab.sweeps.metric import MetricFollower, aggregated
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.sweeps.trials import Saved, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,12 @@ class TrialRuns:
         return sum(not run.finished for run in self.runs.values())
 
     @property
+    def cancelled(self) -> bool:
+        """Whether a run was stopped, other than by a pruner, and none goes on."""
+        stopped = any(run.state is State.CANCELLED for run in self.runs.values())
+        return stopped and not self.alive and not self.trial.pruned
+
+    @property
     def finished(self) -> bool:
         """Whether every run has ended, or is not to be started any more."""
         return not self.unstarted and not self.alive
@@ -78,6 +84,8 @@ class TrialRuns:
             limits["stop_at"] = segment.stop
             if seed in segment.resumed:
                 limits["resume_from"] = str(self._supervisor.store.root / segment.resumed[seed])
+        elif seed in trial.resumed:
+            limits["resume_from"] = str(self._supervisor.store.root / trial.resumed[seed])
         run = training.start(
             self._supervisor,
             seed,
@@ -140,6 +148,23 @@ class TrialRuns:
             return TrialState.FAILED, reason, None, values
         return TrialState.COMPLETED, "", value, values
 
+    def further(self) -> tuple[dict[int, str], dict[int, Saved]]:
+        """Return how a trial that was stopped goes on: an id for the next run of each seed that has not
+        completed, and the checkpoints that these resume from, where there are some and it can."""
+        stopped = [seed for seed, run in self.runs.items() if run.state is not State.COMPLETED]
+        ids = new_run_ids(self._plan)
+        found = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
+        return {seed: ids[seed] for seed in stopped}, {seed: one for seed, one in found.items() if one}
+
+    def _newest(self, seed: int) -> Saved | None:
+        """Return the newest checkpoint before the end of the training that a seed's runs have saved."""
+        saved = [one for one in self.runs[seed].checkpoints if one.step < self._plan.total_timesteps]
+        if saved:
+            return Saved(os.path.relpath(saved[-1].path, self._supervisor.store.root), saved[-1].step)
+        former = self.trial.former.get(seed)
+        path = self.trial.resumed.get(seed)
+        return Saved(path, former[-1].kept) if former and path is not None else None
+
     def checkpoints(self) -> tuple[dict[int, str], list[int]]:
         """Return the newest checkpoint of the run of each seed, relative to the run store, and the seeds of
         those that have none."""
@@ -149,5 +174,8 @@ class TrialRuns:
         return saved, [seed for seed in newest if seed not in saved]
 
     def _follow(self, seed: int, run: Run) -> None:
+        former = self.trial.former.get(seed, ())
+        root = self._supervisor.store.root
+        before = [(Run(root / one.run), one.kept) for one in former if (root / one.run).is_dir()]
         self.runs[seed] = run
-        self._followers[seed] = MetricFollower(run, self._plan.metric, self._cache)
+        self._followers[seed] = MetricFollower([*before, (run, math.inf)], self._plan.metric, self._cache)

@@ -1,14 +1,20 @@
-"""Sweeps whose trials are each trained by one run of each seed; a pruner stops those that fall behind."""
+"""Sweeps whose trials are each trained by one run of each seed; a pruner stops those that fall behind.
+
+A trial that was stopped with its sweep goes on by further runs.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 from mosaic_lab.sweeps.decisions import REPORTS
-from mosaic_lab.sweeps.runner import Result, Runner, is_stopped
+from mosaic_lab.sweeps.runner import Result, Runner
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
-from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.sweeps.trials import Saved, Trial, TrialState
+
+logger = logging.getLogger(__name__)
 
 
 class WholeTrials(Runner):
@@ -16,24 +22,48 @@ class WholeTrials(Runner):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
+        unnoticed = [
+            runs for runs in self._live if runs.cancelled
+        ]  # stopped after the sweep's process had ended
+        stopped = {runs.trial.number for runs in unnoticed}
+        self._live = [runs for runs in self._live if runs not in unnoticed] + [
+            self._resumed(one) for one in self._log.trials if one.stopped or one.number in stopped
+        ]
         self._decisions = self._plan.decisions(self._log.trials)
         self._exhausted = False
         for runs in self._live:
             if runs.trial.pruned:
                 runs.stop()  # it was decided, and perhaps not done
 
+    def _resumed(self, trial: Trial) -> TrialRuns:
+        """Record that a trial which a stop had cancelled goes on, and return its runs."""
+        runs, saved = self._runs_of(trial).further()
+        reason = ", ".join(self._how(seed, saved.get(seed)) for seed in runs)
+        if len(saved) < len(runs):
+            logger.warning("Trial %d goes on after the stop: %s.", trial.number, reason)
+        self._log.resume(trial, runs, saved, reason)
+        return self._runs_of(trial)
+
+    def _how(self, seed: int, saved: Saved | None) -> str:
+        if saved is not None:
+            return f"seed {seed} resumed from step {saved.step:,}"
+        training = self._plan.training
+        why = (
+            "no checkpoint was saved"
+            if self._plan.resumable
+            else f"{training.worker} {training.config['algorithm']} cannot resume"
+        )
+        return f"seed {seed} began again, as {why}"
+
     def _propose(self) -> Trial | None:
-        """Record the next trial: the first of those that a stop had cancelled, or a new one."""
-        stopped = [one for one in self._log.trials if is_stopped(one)]
-        done = sum(not one.replaced for one in self._log.trials) - len(stopped)
-        if self._exhausted or done >= self._plan.trials:
+        """Record a new trial."""
+        if self._exhausted or len(self._log.trials) >= self._plan.trials:
             return None
-        again = stopped[0] if stopped else None
-        proposal = self._decisions.propose(again.parameters if again else None)
+        proposal = self._decisions.propose()
         if proposal is None:
             self._exhausted = True
             return None
-        return self._log.propose(proposal, new_run_ids(self._plan), again=again.number if again else None)
+        return self._log.propose(proposal, new_run_ids(self._plan))
 
     def _watch(self) -> None:
         """Report the values that trials have reached, and stop those that fall behind."""

@@ -47,15 +47,16 @@ def train(config, telemetry):
         telemetry.checkpoint_loaded(source, step=step, episode=0, format="json")
     if values["rate"] > 100:
         raise RuntimeError("too steep")
-    while step < config.end_step:
-        step += 1
-        height += values["rate"] + BOOTS[values["boots"]]
-        telemetry.metrics(step, {"height": height})
-        time.sleep(0.001)
-    path = config.checkpoints_dir / f"step-{step}.json"
-    path.parent.mkdir(exist_ok=True)
-    write_whole(path, json.dumps([step, height]).encode())
-    telemetry.checkpoint_saved(path, step=step, format="json")
+    try:
+        while step < config.end_step:
+            step, height = step + 1, height + values["rate"] + BOOTS[values["boots"]]
+            telemetry.metrics(step, {"height": height})
+            time.sleep(0.001)
+    finally:  # when it is stopped, too
+        path = config.checkpoints_dir / f"step-{step}.json"
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, json.dumps([step, height]).encode())
+        telemetry.checkpoint_saved(path, step=step, format="json")
     return {"height": height}
 
 if __name__ == "__main__":

@@ -28,6 +28,14 @@ def killed(sweep: Sweep, generator: random.Random, seconds: float = 1.2) -> None
     wait_until(lambda: sweep.finished)
 
 
+def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:
+    """Whether every recorded run is there, was started once, and no other run is in the store."""
+    recorded = [run for trial in sweep.records for run in trial.run_ids]
+    runs = {run.id: run for run in lab.runs if run.id != sweep.id}
+    begun = [sum(one.state is State.STARTING for one in run.status.history) for run in runs.values()]
+    return sorted(recorded) == sorted(runs) and begun == [1] * len(runs)
+
+
 def check_segments(lab: mosaic.Lab, sweep: Sweep) -> None:
     """Every recorded run is there, was started once, and no other; each went on from the checkpoint that is
     recorded, with the hyperparameters that are recorded, to the step that is."""

@@ -18,13 +18,14 @@ from mosaic_lab.sweeps.population import Population
 from mosaic_lab.sweeps.population_plots import BEST
 from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.space import Space
-from mosaic_lab.sweeps.trials import Trial, TrialState, TrialWriter
+from mosaic_lab.sweeps.trial_log import TrialWriter
+from mosaic_lab.sweeps.trials import Trial, TrialState
 
 SPACE = Space({"rate": search.log(1e-5, 1e-1), "width": search.choice([32, 64, 128])})
 PLAN = SweepPlan(
     training=TrainingPlan("climber", [], {"total_timesteps": 10_000}),
     space=SPACE, trials=12, seeds=(1,), metric="height", mode="max", aggregate="mean", sampler="pbt",
-    pruner="none", interval=1000, seed=4, parallel=5, rounds=False,
+    pruner="none", interval=1000, seed=4, parallel=5, rounds=False, resumable=True,
 )  # fmt: skip
 
 

@@ -1,21 +1,19 @@
-"""A sweep searches with real runs: each trial is started once, whatever is killed, and the same seed searches
-the same."""
+"""A sweep searches with real runs: each trial is an ordinary run, and the same seed searches the same."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import wait_until
-from sweeps.interrupted import killed
+from sweeps.interrupted import started_once
 from toy_worker import toy  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.states import State
-from mosaic_lab.sweeps import Sweep
+from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.sweeps.code_text import sweep_code
 from mosaic_lab.sweeps.trials import TrialState
 
@@ -33,14 +31,6 @@ def lab(toy: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
 def height(rate: float, steps: int) -> float:
     """What a walk ends with: the mean of its last 20 heights."""
     return rate * (steps - 10.5)
-
-
-def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:
-    """Whether every recorded run is there, was started once, and no other run is in the store."""
-    recorded = [run for trial in sweep.records for run in trial.runs.values()]
-    runs = {run.id: run for run in lab.runs if run.id != sweep.id}
-    begun = [sum(one.state is State.STARTING for one in run.status.history) for run in runs.values()]
-    return sorted(recorded) == sorted(runs) and begun == [1] * len(runs)
 
 
 def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) -> None:
@@ -71,6 +61,11 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     )
     sweep.resume(trials=1).wait(60)
     assert len(sweep.records) == 5 and started_once(lab, sweep)
+    index = RunIndex(lab.root)
+    wait_until(lambda: (5, 5) in [(row.trials, row.total_trials) for row in index.changes(0)[1]])
+    assert "5 of 5 trials" in repr(lab.runs) and len(sweep.trial_runs) == 10
+    sweep.remove(trials=True)
+    assert list(lab.runs) == []
 
 
 def test_what_falls_behind_is_stopped_as_runs_are_and_the_rest_goes_on(lab: mosaic.Lab) -> None:
@@ -86,38 +81,6 @@ def test_what_falls_behind_is_stopped_as_runs_are_and_the_rest_goes_on(lab: mosa
     assert states[6] is TrialState.PRUNED and sweep.records[6].reason.startswith("pruned at step ")
     [stopped] = sweep.runs(6)
     assert stopped.state is State.CANCELLED and stopped.reason.startswith("stopped on request")
-
-
-def test_twenty_kills_lose_no_trial_and_start_none_twice(lab: mosaic.Lab) -> None:
-    generator = random.Random(7)
-    sweep = lab.sweep("toy", search=RATES, trials=30, seeds=2, parallel=3, total_timesteps=400, **WALK)
-    for _ in range(20):
-        killed(sweep, generator)
-        if sweep.state is State.COMPLETED:
-            break
-        sweep.resume()
-    sweep.wait(240)
-    trials = sweep.records
-    assert [trial.number for trial in trials] == list(range(30))
-    usual = {TrialState.COMPLETED, TrialState.PRUNED}
-    assert [(one.state, one.reason) for one in trials if one.state not in usual] == []
-    assert started_once(lab, sweep)
-    completed = [trial for trial in trials if trial.state is TrialState.COMPLETED]
-    assert [trial.value for trial in completed] == pytest.approx(
-        [height(trial.parameters["learning_rate"], 400) for trial in completed]
-    )
-
-
-def test_a_stop_ends_the_trials_and_a_resumed_sweep_repeats_what_was_cancelled(lab: mosaic.Lab) -> None:
-    sweep = lab.sweep("toy", search=RATES, trials=2, parallel=2, total_timesteps=100_000, **WALK)
-    wait_until(lambda: [run.state for trial in sweep.records for run in sweep.runs(trial)] == ["running"] * 2)
-    sweep.stop()
-    assert sweep.state is State.CANCELLED and [run.alive for run in lab.runs] == [False] * 3
-    assert [trial.state for trial in sweep.records] == [TrialState.CANCELLED] * 2
-    sweep.resume()
-    wait_until(lambda: len(lab.runs) == 5 and started_once(lab, sweep))
-    chosen = [trial.parameters for trial in sweep.records]
-    assert chosen[:2] == chosen[2:]
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "qmc", "cma-es"])

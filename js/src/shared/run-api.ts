@@ -45,6 +45,10 @@ export interface RunRow {
   readonly total_steps: number | null;
   readonly episodes: number | null;
   readonly total_episodes: number | null;
+  /** Of a sweep: the trials that have ended, or the segments where it is `segmented`. */
+  readonly trials: number | null;
+  readonly total_trials: number | null;
+  readonly segmented: boolean;
   /** 0 to 1. */
   readonly progress: number | null;
   /** Steps a second. */
@@ -226,7 +230,7 @@ export interface Methods {
   stop: [{ runs: readonly string[] }, object];
   /** Of a training: a new run that continues from its newest checkpoint. */
   resume: [{ run: string }, { run: string }];
-  remove: [{ runs: readonly string[] }, object];
+  remove: [{ runs: readonly string[]; trials?: boolean }, object];
   annotate: [{ run: string; name?: string; tags?: readonly string[]; notes?: string }, object];
   panel: [{ runs: readonly string[] }, { model_id: string }];
   compare: [{ runs: readonly string[] }, { model_id: string }];

@@ -36,6 +36,10 @@ class ActedOnParams(Params):
     runs: Annotated[list[RunId], Meta(min_length=1, max_length=MOST_AT_ONCE)]
 
 
+class RemoveParams(ActedOnParams):
+    trials: bool = False
+
+
 class AnnotateParams(RunParams):
     name: Annotated[str, Meta(max_length=300)] | UnsetType = UNSET
     tags: list[Annotated[str, Meta(min_length=1, max_length=100)]] | UnsetType = UNSET
@@ -93,9 +97,12 @@ class Actions:
         assert isinstance(started, Run)  # of its one seed
         return {"run": started.id}
 
-    def remove(self, params: ActedOnParams, report: Report) -> None:
-        """Delete runs that have ended. Raises MosaicError, and deletes none, where one is alive."""
+    def remove(self, params: RemoveParams, report: Report) -> None:
+        """Delete runs that have ended, with the trials of sweeps where that is requested. Raises MosaicError,
+        and deletes none, where one is alive."""
         runs = self._runs(params.runs)
+        if params.trials:
+            runs = self._trials(runs) + runs
         if alive := [run.id for run in runs if run.alive]:
             named = ", ".join(alive[:5]) + (", …" if len(alive) > 5 else "")
             raise MosaicError(f"nothing was removed: these runs are alive, stop them first ({named})")
@@ -149,6 +156,14 @@ class Actions:
             on_result=lambda result: report({"worker": params.worker, "line": format_report([result])}),
         )
 
+    def _trials(self, runs: list[Run]) -> list[Run]:
+        """Return the runs of the trials of sweeps, without those that are among ``runs``."""
+        from mosaic_lab.sweeps import Sweep
+
+        named = {run.id for run in runs}
+        sweeps = [Sweep(run.folder, self._display) for run in runs if is_sweep(run)]
+        return [run for sweep in sweeps for run in sweep.trial_runs if run.id not in named]
+
     def _runs(self, ids: list[str]) -> list[Run]:
         return [Run(self._service.run(run_id).folder, self._display) for run_id in dict.fromkeys(ids)]
 
@@ -163,7 +178,7 @@ class Action(NamedTuple):
 ACTIONS = {
     "stop": Action(ActedOnParams, Actions.stop),
     "resume": Action(RunParams, Actions.resume),
-    "remove": Action(ActedOnParams, Actions.remove),
+    "remove": Action(RemoveParams, Actions.remove),
     "annotate": Action(AnnotateParams, Actions.annotate),
     "panel": Action(ActedOnParams, Actions.panel),
     "compare": Action(ActedOnParams, Actions.compare),

@@ -48,15 +48,14 @@ def states_caption(trials: Sequence[Trial]) -> str:
 
 
 def _row(plan: SweepPlan, trial: Trial, names: Sequence[str]) -> list[dict[str, Any]]:
-    seconds = None if trial.ended is None else trial.ended - trial.started
     step = plan.total_timesteps if str(trial.state) == "completed" else max(trial.reports, default=0)
     return [
-        _cell(str(trial.number), trial.number, ", ".join(trial.runs.values())),
+        _cell(str(trial.number), trial.number, ", ".join(trial.run_ids)),
         _cell(str(trial.state), str(trial.state), trial.reason),
         _cell(_value(plan, trial), trial.value),
         *(_parameter(trial.parameters.get(name)) for name in names),
         _cell(number(step), step),
-        _cell(duration(seconds), seconds),
+        _cell(duration(trial.seconds), trial.seconds),
     ]
 
 

@@ -12,7 +12,7 @@ import { CommandIDs, type IRunSources } from '../tokens.ts';
 import { confirmRemoval, newName, newNotes, newTags } from './dialogs.ts';
 import { type Reason, Reasons } from './reasons.ts';
 import type { RunTabs } from './tabs.ts';
-import { bySource, type Target, type TargetArgs, targetsOf } from './targets.ts';
+import { bySource, type Target, type TargetArgs, targetsOf, trialsOf } from './targets.ts';
 
 export interface RunCommand {
   readonly id: string;
@@ -32,7 +32,7 @@ export interface CommandContext {
   readonly trans: TranslationBundle;
 }
 
-export function runCommands({ app, tabs, fileBrowser, trans }: CommandContext): RunCommand[] {
+export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandContext): RunCommand[] {
   const reasons = new Reasons(trans);
   const first = (targets: readonly Target[]) => targets[0] as Target;
   return [
@@ -133,10 +133,9 @@ export function runCommands({ app, tabs, fileBrowser, trans }: CommandContext): 
       icon: 'remove',
       whyNot: reasons.remove,
       run: async targets => {
-        if (await confirmRemoval(targets, trans)) {
-          for (const [source, runs] of bySource(targets)) {
-            await source.call('remove', { runs });
-          }
+        const confirmed = await confirmRemoval(targets, trialsOf(targets, table), trans);
+        for (const [source, runs] of confirmed.accepted ? bySource(targets) : []) {
+          await source.call('remove', { runs, trials: confirmed.trials });
         }
       }
     },

@@ -50,7 +50,12 @@ export async function newNotes(target: Target, trans: TranslationBundle): Promis
   return button.accept ? body.getValue() : null;
 }
 
-export async function confirmRemoval(targets: readonly Target[], trans: TranslationBundle): Promise<boolean> {
+/** Whether to remove runs, and with them the `trials` that the sweeps among them have. */
+export async function confirmRemoval(
+  targets: readonly Target[],
+  trials: number,
+  trans: TranslationBundle
+): Promise<{ readonly accepted: boolean; readonly trials: boolean }> {
   const node = document.createElement('div');
   const about = document.createElement('p');
   about.textContent = trans._n(
@@ -67,13 +72,16 @@ export async function confirmRemoval(targets: readonly Target[], trans: Translat
     list.append(item);
   }
   node.append(about, list);
-  const { button } = await showDialog({
+  const { button, isChecked } = await showDialog({
     title: trans._n('Remove a run?', 'Remove %1 runs?', targets.length),
     body: new Widget({ node }),
     buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: trans.__('Remove') })],
+    checkbox: trials
+      ? { label: trans._n('and its %1 trial', 'and its %1 trials', trials), checked: true }
+      : null,
     defaultButton: 0
   });
-  return button.accept;
+  return { accepted: button.accept, trials: isChecked === true };
 }
 
 class NotesBody extends Widget {

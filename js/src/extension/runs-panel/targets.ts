@@ -1,6 +1,7 @@
 /** The runs that a command is about: those named in its arguments, else those selected in the panel. */
 
 import type { RunRow, RunSource } from '../../shared/run-api.ts';
+import { runKey } from '../../views/runs/run-rows.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import type { IRunSources } from '../tokens.ts';
 
@@ -43,6 +44,15 @@ export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
     found.set(source, [...(found.get(source) ?? []), id]);
   }
   return found;
+}
+
+/** How many runs belong to the sweeps among the targets, and are not targets themselves. */
+export function trialsOf(targets: readonly Target[], table: RunTable): number {
+  const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
+  return table.rows.entries.filter(
+    ({ key, store, row }) =>
+      row.kind === 'training' && row.parent !== null && keys.has(runKey(store, row.parent)) && !keys.has(key)
+  ).length;
 }
 
 export function nameOf({ row, id }: Target): string {

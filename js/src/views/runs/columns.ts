@@ -68,7 +68,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'progress',
       title: trans.__('Progress'),
-      width: 90,
+      width: 116,
       text: row => progressText(row, trans),
       sort: row => row.progress
     },

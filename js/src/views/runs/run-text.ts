@@ -81,8 +81,15 @@ export function ageText(then: number | null, now: number, trans: Translation): s
     : trans.__('%1 d', Math.floor(seconds / 86_400));
 }
 
-/** "45%", or how far it is where no end is known. */
+/** "45%", of a sweep "12 of 40 trials", or how far it is where no end is known. */
 export function progressText(row: RunRow, trans: Translation): string {
+  if (row.total_trials !== null && row.trials !== null) {
+    const done = NUMBERS.format(row.trials);
+    const total = NUMBERS.format(row.total_trials);
+    return row.segmented
+      ? trans.__('%1 of %2 segments', done, total)
+      : trans.__('%1 of %2 trials', done, total);
+  }
   if (row.progress !== null && row.state !== 'completed') {
     return `${Math.floor(row.progress * 100)}%`;
   }

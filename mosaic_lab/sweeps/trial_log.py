@@ -1,0 +1,193 @@
+"""The log of a sweep's trials: ``trials.jsonl`` in the sweep's folder.
+
+Each line is sealed by a checksum and flushed to the disk before what it announces is done: a trial is
+recorded before its runs are started, and so are its segments and the runs that it goes on with after a stop,
+so a sweep that was killed finds each of them by its id.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.codec import encode_line, is_sealed, seal
+
+from mosaic_lab.sweeps.trials import Former, Proposal, Saved, Segment, Source, Trial, TrialState
+from mosaic_lab.telemetry import JsonlFollower
+from mosaic_lab.telemetry.decoding import whole
+
+PROPOSED, RESUMED, REPORTED, ENDED = "trial_proposed", "trial_resumed", "trial_reported", "trial_ended"
+CONTINUED, PAUSED = "segment_proposed", "segment_ended"
+
+
+class TrialLog:
+    """The trials in the log of the sweep in ``folder``. Any process may read it, one writes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "trials.jsonl"
+        self._begin()
+
+    def _begin(self) -> None:
+        self.trials: list[Trial] = []
+        self._follower = JsonlFollower(self.path)
+
+    def read(self) -> list[Trial]:
+        """Take in what was written since the last call, and return all trials."""
+        replaced = self._follower.health.replaced
+        lines = list(self._follower.lines())
+        if self._follower.health.replaced != replaced:
+            self._begin()
+            lines = list(self._follower.lines())
+        for line in lines:
+            if is_sealed(line):
+                self._take(line)
+        return self.trials
+
+    def _take(self, line: bytes) -> None:
+        if (found := whole(line, PROPOSED)) is not None and found["trial"] == len(self.trials):
+            about = {name: found[name] for name in Proposal._fields}
+            trial = Trial(found["trial"], **about, runs=_by_seed(found["runs"]), started=found["timestamp"])
+            if (stop := found.get("stop")) is not None:
+                trial.segments.append(Segment(0, stop, trial.parameters, trial.runs))
+            self.trials.append(trial)
+        elif (found := whole(line, REPORTED)) is not None:
+            trial = self.trials[found["trial"]]
+            trial.reports[found["step"]] = found["value"]
+            trial.rungs |= found["rungs"]
+            trial.pruned = found["prune"]
+        elif (found := whole(line, RESUMED)) is not None:
+            _resume(self.trials[found["trial"]], found)
+        elif (found := whole(line, CONTINUED)) is not None:
+            _continue(self.trials[found["trial"]], found)
+        elif (found := whole(line, PAUSED)) is not None:
+            trial = self.trials[found["trial"]]
+            _set_values(trial, TrialState.WAITING, found)
+            trial.segments[-1].saved = _by_seed(found["checkpoints"])
+        elif (found := whole(line, ENDED)) is not None:
+            trial = self.trials[found["trial"]]
+            _set_values(trial, TrialState(found["state"]), found)
+            trial.reason = found["reason"] or trial.reason  # how it went on after a stop, where it did
+            trial.ended = found["timestamp"]
+
+
+def _resume(trial: Trial, found: Mapping[str, Any]) -> None:
+    saved = {seed: Saved(*one) for seed, one in _by_seed(found["checkpoints"]).items()}
+    for seed, run in _by_seed(found["runs"]).items():
+        kept = saved[seed].step if seed in saved else 0
+        trial.former.setdefault(seed, []).append(Former(trial.runs[seed], kept))
+        trial.runs[seed] = run
+    trial.resumed |= {seed: one.path for seed, one in saved.items()}
+    trial.idle += 0.0 if trial.ended is None else max(0.0, found["timestamp"] - trial.ended)
+    trial.state, trial.reason, trial.ended = TrialState.RUNNING, found["reason"], None
+    trial.value, trial.values = None, {}
+
+
+def _continue(trial: Trial, found: Mapping[str, Any]) -> None:
+    for name in Proposal._fields:
+        setattr(trial, name, found[name])
+    trial.runs = _by_seed(found["runs"])
+    source = None if found["source"] is None else Source(*found["source"])
+    resumed = _by_seed(found["checkpoints"])
+    trial.segments.append(
+        Segment(found["place"], found["stop"], trial.parameters, trial.runs, source, resumed)
+    )
+    trial.state, trial.reason, trial.ended = TrialState.RUNNING, "", None
+
+
+def _set_values(trial: Trial, state: TrialState, found: Mapping[str, Any]) -> None:
+    trial.state, trial.value, trial.values = state, found["value"], _by_seed(found["values"])
+    if trial.segments:
+        segment = trial.segments[-1]
+        segment.cancelled = state is TrialState.CANCELLED
+        segment.value = None if segment.cancelled else trial.value
+        if segment.value is not None:
+            trial.reports[segment.stop] = segment.value
+
+
+def _by_seed(found: Mapping[str, Any]) -> dict[int, Any]:
+    return {int(seed): one for seed, one in found.items()}
+
+
+class TrialWriter(TrialLog):
+    """Appends to the log; made by the sweep's process, after it has cut off a line that was torn."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._file = self.path.open("a+b")
+        self._cut()
+        self.read()
+
+    def propose(self, proposal: Proposal, runs: Mapping[int, str], stop: int | None = None) -> Trial:
+        """Record a trial before its runs are started. ``stop``: the step of the end of its first segment."""
+        number = len(self.trials)
+        about = {"trial": number, **proposal._asdict(), "runs": _texts(runs), "stop": stop}
+        self._write(PROPOSED, about)
+        return self.trials[number]
+
+    def resume(
+        self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, Saved], reason: str
+    ) -> None:
+        """Record that a trial that was stopped goes on, before its further runs are started. A run without a
+        checkpoint begins again; ``reason`` says what they do."""
+        about = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
+        self._write(RESUMED, {**about, "reason": reason})
+
+    def go_on(
+        self,
+        trial: int,
+        place: int,
+        stop: int,
+        proposal: Proposal,
+        runs: Mapping[int, str],
+        source: Source | None,
+        checkpoints: Mapping[int, str],
+    ) -> Trial:
+        """Record a further segment of a trial before its runs are started."""
+        about = {"trial": trial, "place": place, "stop": stop, **proposal._asdict(), "runs": _texts(runs)}
+        self._write(CONTINUED, {**about, "source": source, "checkpoints": _texts(checkpoints)})
+        return self.trials[trial]
+
+    def report(self, trial: Trial, step: int, value: float, rungs: Mapping[str, float], prune: bool) -> None:
+        """Record a value on the way, and whether the trial is to be stopped for it."""
+        about = {"trial": trial.number, "step": step, "value": value}
+        self._write(REPORTED, {**about, "rungs": dict(rungs), "prune": prune})
+
+    def pause(
+        self, trial: Trial, value: float, values: Mapping[int, float], checkpoints: Mapping[int, str]
+    ) -> None:
+        """Record the end of a segment, and the checkpoints that others go on from."""
+        about = {"trial": trial.number, "value": value, "values": _texts(values)}
+        self._write(PAUSED, {**about, "checkpoints": _texts(checkpoints)})
+
+    def end(
+        self, trial: Trial, state: TrialState, reason: str, value: float | None, values: Mapping[int, float]
+    ) -> None:
+        """Record the end of a trial."""
+        about = {"trial": trial.number, "state": str(state), "reason": reason, "value": value}
+        self._write(ENDED, {**about, "values": _texts(values)})
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, event: str, content: dict[str, Any]) -> None:
+        self._file.write(seal(encode_line({"event": event, "timestamp": time.time(), **content})))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.read()
+
+    def _cut(self) -> None:
+        """Cut off a last line without its end: it was being written when its process was killed."""
+        size = self._file.seek(0, os.SEEK_END)
+        self._file.seek(0)
+        kept = 0
+        for line in self._file:
+            kept += len(line) if line.endswith(b"\n") else 0
+        if kept != size:
+            self._file.truncate(kept)
+
+
+def _texts(by_seed: Mapping[int, Any]) -> dict[str, Any]:
+    return {str(seed): one for seed, one in by_seed.items()}

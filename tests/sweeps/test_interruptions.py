@@ -1,0 +1,94 @@
+"""A sweep that is killed and stopped again and again: every trial is there once, and goes on where it was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import wait_until
+from sweeps.climbing_worker import climber  # noqa: F401
+from sweeps.interrupted import killed, started_once
+
+import mosaic_lab as mosaic
+from mosaic_lab.keeper.states import State
+from mosaic_lab.sweeps import Sweep
+from mosaic_lab.sweeps.trials import TrialState
+
+CLIMB: dict[str, Any] = {"env": "Hill-v0", "metric": "height"}
+SEARCH = {"rate": mosaic.search.uniform(0.1, 1.0)}
+
+
+@pytest.fixture
+def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
+    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
+    yield lab
+    lab.stop_all(grace=0)
+
+
+def check_trials(lab: mosaic.Lab, sweep: Sweep, steps: int) -> None:
+    """Each run was started once and from the checkpoint that is recorded, and what a completed trial reached
+    is what it reaches without interruptions."""
+    assert started_once(lab, sweep)
+    for trial in sweep.records:
+        for seed, former in trial.former.items():
+            *_, last = former
+            resumed = lab.run(trial.runs[seed]).config["checkpoint"]["resume_from"]
+            assert resumed == (str(lab.root / trial.resumed[seed]) if last.kept else None)
+            assert not last.kept or Path(resumed).name == f"step-{last.kept}.json"
+        if trial.state is TrialState.COMPLETED:  # the mean of the last 20 heights
+            assert trial.value == pytest.approx(trial.parameters["rate"] * (steps - 9.5))
+
+
+@pytest.mark.parametrize(
+    ("interruptions", "trials"), [(5, 8), pytest.param(20, 30, marks=pytest.mark.extended)]
+)
+def test_interruptions_lose_no_trial_and_start_none_twice(
+    lab: mosaic.Lab, interruptions: int, trials: int
+) -> None:
+    generator = random.Random(7)
+    sweep = lab.sweep(
+        "climber", algorithm="climb", search=SEARCH, trials=trials, seeds=2, parallel=3, total_timesteps=400,
+        **CLIMB,
+    )  # fmt: skip
+    for number in range(interruptions):
+        if number % 2:
+            wait_until(lambda: sweep.finished or sweep.status.worker_pid)
+            sweep.stop()
+        else:
+            killed(sweep, generator)
+        if sweep.state is State.COMPLETED:
+            break
+        sweep.resume()
+    sweep.wait(240)
+    assert [trial.number for trial in sweep.records] == list(range(trials))
+    usual = {TrialState.COMPLETED, TrialState.PRUNED}
+    assert [(one.state, one.reason) for one in sweep.records if one.state not in usual] == []
+    check_trials(lab, sweep, 400)
+
+
+@pytest.mark.parametrize("algorithm", ["climb", "walk"])
+def test_a_stop_ends_the_trials_which_go_on_where_they_can(lab: mosaic.Lab, algorithm: str) -> None:
+    sweep = lab.sweep(
+        "climber", algorithm=algorithm, search=SEARCH, trials=2, parallel=2, total_timesteps=2000,
+        pruner="none", **CLIMB,
+    )  # fmt: skip
+    wait_until(lambda: sum((run.step or 0) > 100 for run in lab.runs if run.id != sweep.id) == 2)
+    with pytest.raises(mosaic.MosaicError, match="no run was removed"):
+        sweep.remove(trials=True)
+    sweep.stop()
+    assert sweep.state is State.CANCELLED and [run.alive for run in lab.runs] == [False] * 3
+    assert [trial.state for trial in sweep.records] == [TrialState.CANCELLED] * 2 and sweep.done == 0
+    sweep.resume().wait(120)
+    assert [trial.state for trial in sweep.records] == [TrialState.COMPLETED] * 2 and sweep.done == 2
+    assert len(lab.runs) == 5
+    check_trials(lab, sweep, 2000)
+    for trial in sweep.records:
+        [former] = trial.former[1]
+        if algorithm == "climb":
+            assert former.kept > 100 and trial.reason == f"seed 1 resumed from step {former.kept:,}"
+        else:
+            assert former.kept == 0 and trial.reason == "seed 1 began again, as climber walk cannot resume"
+    assert list(sweep.trials()["runs"].map(len)) == [2, 2]
