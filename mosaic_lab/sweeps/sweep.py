@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -132,7 +133,7 @@ class Sweep(Run):
             pruner="none",
             maximize=plan.mode == "max",
             total=plan.total_timesteps,
-            trials=self.records,
+            trials=[replace(one, reports={}, rungs={}) for one in self.ranked()],  # all that it depends on
         ).importance()
 
     def stop(self, grace: float | None = None, wait: bool = True) -> Self:

@@ -17,23 +17,39 @@ if TYPE_CHECKING:
 ABOUT = ("state", "value", "low", "high", "seconds", "reason", "runs")
 
 
-def interval(trial: Trial, aggregate: str) -> tuple[float, float]:
-    """Return the 95% bootstrap interval of a trial's value over its seeds; NaN with one seed only."""
-    if len(trial.values) < 2:
-        return np.nan, np.nan
-    found = summary({"": list(trial.values.values())}, rng=np.random.default_rng(0))[""]
-    estimate = found.iqm if aggregate == "iqm" else found.mean
-    return estimate.low, estimate.high
+AT_ONCE = 500
+"""Trials whose intervals are computed together, which share the draws."""
 
 
-def trials_frame(trials: Iterable[Trial], aggregate: str) -> pd.DataFrame:
+class Intervals:
+    """The 95% bootstrap intervals of trials' values over their seeds. Each is computed once."""
+
+    def __init__(self, aggregate: str) -> None:
+        self._aggregate = aggregate
+        self._known: dict[tuple[float, ...], tuple[float, float]] = {}
+
+    def of(self, trials: Iterable[Trial]) -> list[tuple[float, float]]:
+        """Return low and high of each trial; NaN with one seed only."""
+        keys = [tuple(trial.values.values()) for trial in trials]
+        new = [key for key in dict.fromkeys(keys) if len(key) > 1 and key not in self._known]
+        for start in range(0, len(new), AT_ONCE):
+            self._compute(new[start : start + AT_ONCE])
+        return [self._known.get(key, (np.nan, np.nan)) for key in keys]
+
+    def _compute(self, keys: Sequence[tuple[float, ...]]) -> None:
+        found = summary({str(i): list(key) for i, key in enumerate(keys)}, rng=np.random.default_rng(0))
+        for key, one in zip(keys, found.values(), strict=True):
+            estimate = one.iqm if self._aggregate == "iqm" else one.mean
+            self._known[key] = estimate.low, estimate.high
+
+
+def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
     """Return a row a trial, indexed by its number: state, value with its interval, seconds, reason, the ids
     of its runs, and a column ``parameters.<name>`` each. What a trial does not have is missing."""
     import pandas as pd
 
     rows = []
-    for trial in trials:
-        low, high = interval(trial, aggregate)
+    for trial, (low, high) in zip(trials, Intervals(aggregate).of(trials), strict=True):
         rows.append(
             {
                 "trial": trial.number,

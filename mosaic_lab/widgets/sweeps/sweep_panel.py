@@ -18,6 +18,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, number
 from mosaic_lab.sweeps.plots import sweep_plots
 from mosaic_lab.sweeps.sweep import Sweep
+from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
@@ -31,7 +32,8 @@ from mosaic_lab.widgets.sweeps.trials_table import TrialsTable, states_caption, 
 
 SAVED_ROWS = 20
 """Trials in the static form: the best."""
-SECONDS_BETWEEN = 1.0
+LEAST_BETWEEN, MOST_BETWEEN = 1.0, 10.0
+"""Seconds between readings: the first is slow, which imports what it needs, and delays no other."""
 SHARE = 0.05
 """Of the time that reading and summarising may take."""
 
@@ -60,6 +62,7 @@ class SweepReader:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._due = 0.0
+        self._intervals = Intervals(sweep.plan.aggregate)
 
     def read_in_background(self) -> None:
         """Have it read in a thread of its own, unless that is under way or too soon."""
@@ -86,11 +89,11 @@ class SweepReader:
                 done=sweep.done,
                 best=ranked[0] if ranked else None,
                 ranked=ranked,
-                table=trial_rows(sweep.plan, trials) | {"caption": states_caption(trials)},
+                table=trial_rows(sweep.plan, trials, self._intervals) | {"caption": states_caption(trials)},
                 plots=tuple(sweep_plots(sweep.plan, trials, sweep.importance())),
             )
             now = time.monotonic()
-            self._due = now + max(SECONDS_BETWEEN, (now - began) / SHARE)
+            self._due = now + min(MOST_BETWEEN, max(LEAST_BETWEEN, (now - began) / SHARE))
             return self.latest
 
 

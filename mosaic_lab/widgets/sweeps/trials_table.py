@@ -12,7 +12,7 @@ import traitlets as t
 
 from mosaic_lab.number_format import DASH, duration, number
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.table import interval
+from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial
 from mosaic_lab.widgets.page.page_code import page_code
 
@@ -25,9 +25,9 @@ class TrialsTable(anywidget.AnyWidget):
     table: t.Dict[str, Any] = t.Dict().tag(sync=True)
 
 
-def trial_rows(plan: SweepPlan, trials: Sequence[Trial]) -> dict[str, Any]:
+def trial_rows(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -> dict[str, Any]:
     """Return {"columns": [{"title", "numeric"}], "rows": [[{"text", "key", "hint"}]], "caption"}: a row a
-    trial, in order; ``key`` is what a column is sorted by, None last."""
+    trial, in order; ``key`` is what a column is sorted by, None last. ``intervals`` are of earlier calls."""
     names = dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)])
     numeric = [all(_is_number(one.parameters.get(name, 0)) for one in trials) for name in names]
     columns = [
@@ -38,7 +38,9 @@ def trial_rows(plan: SweepPlan, trials: Sequence[Trial]) -> dict[str, Any]:
         {"title": "Steps", "numeric": True},
         {"title": "Time", "numeric": True},
     ]
-    return {"columns": columns, "rows": [_row(plan, one, list(names)) for one in trials], "caption": ""}
+    known = zip(trials, intervals.of(trials), strict=True)
+    rows = [_row(plan, one, interval, list(names)) for one, interval in known]
+    return {"columns": columns, "rows": rows, "caption": ""}
 
 
 def states_caption(trials: Sequence[Trial]) -> str:
@@ -47,20 +49,22 @@ def states_caption(trials: Sequence[Trial]) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in counts.most_common())
 
 
-def _row(plan: SweepPlan, trial: Trial, names: Sequence[str]) -> list[dict[str, Any]]:
+def _row(
+    plan: SweepPlan, trial: Trial, interval: tuple[float, float], names: Sequence[str]
+) -> list[dict[str, Any]]:
     step = plan.total_timesteps if str(trial.state) == "completed" else max(trial.reports, default=0)
     return [
         _cell(str(trial.number), trial.number, ", ".join(trial.run_ids)),
         _cell(str(trial.state), str(trial.state), trial.reason),
-        _cell(_value(plan, trial), trial.value),
+        _cell(_value(trial, interval), trial.value),
         *(_parameter(trial.parameters.get(name)) for name in names),
         _cell(number(step), step),
         _cell(duration(trial.seconds), trial.seconds),
     ]
 
 
-def _value(plan: SweepPlan, trial: Trial) -> str:
-    low, high = interval(trial, plan.aggregate)
+def _value(trial: Trial, interval: tuple[float, float]) -> str:
+    low, high = interval
     text = number(trial.value)
     return f"{text} [{number(low)}, {number(high)}]" if np.isfinite([low, high]).all() else text
 
