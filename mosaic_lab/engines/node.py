@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ class NodeRun:
                 self._say(State.CANCELLED, "stopped before it started (stopped on request)")
             else:
                 *more, last = str(error).splitlines() or [type(error).__name__]
-                with self.folder.log_path.open("a") as log:
+                with suppress(OSError), self.folder.log_path.open("a") as log:  # the disk may be full
                     print(*more, last, sep="\n", file=log)
                 self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
 
@@ -144,9 +145,17 @@ class NodeRun:
         with self._lock:
             self._stopped = grace_seconds
             if self._status is None:
-                write_json(self.folder.stop_path, {"grace_seconds": grace_seconds, "timestamp": time.time()})
+                self._request_stop({"grace_seconds": grace_seconds, "timestamp": time.time()})
             elif self._builder is not None:
                 send_group(self._builder, signal.SIGKILL)
+
+    def _request_stop(self, request: Mapping[str, float]) -> None:
+        try:
+            write_json(self.folder.stop_path, request)
+        except OSError:  # the disk is full: the end of the lifeline is a stop, too
+            if self._lifeline is not None:
+                os.close(self._lifeline)
+                self._lifeline = None
 
     def remove(self) -> None:
         """Delete the run's files here."""

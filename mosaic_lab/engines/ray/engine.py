@@ -24,6 +24,7 @@ from mosaic_lab.engines.ray.connection import NAMESPACE, connect
 
 _AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
 _ANSWER = 30.0  # seconds for an actor that lives to answer
+_SILENCE = 45.0  # seconds without any answer, after which it connects anew
 _LOOK = 1.0  # seconds between looks at what is free
 _T = TypeVar("_T")
 
@@ -45,7 +46,8 @@ class _Place:
 class RayEngine:
     """Implements `Engine` on the cluster called ``cluster`` at ``address``; ``archive`` is our code.
 
-    It connects with the first call. A connection that was lost ends the process: its keepers start it again.
+    It connects with the first call. A connection that is lost, or brings no answer for a while, ends the
+    process: its keepers start it again.
     """
 
     def __init__(self, cluster: str, address: str, archive: bytes) -> None:
@@ -55,6 +57,7 @@ class RayEngine:
         self._places: dict[str, _Place] = {}
         self._lock = threading.Lock()
         self._code: Any = None
+        self._heard = time.monotonic()
         self._looked, self._found = -_LOOK, Resources((), 0.0, 0.0)
 
     # -------------------------------------------------------------- the interface
@@ -175,10 +178,12 @@ class RayEngine:
         """Return an actor's answer; from another actor on its node when it has ended."""
         try:
             if not (await asyncio.wait({answer}, timeout=seconds))[0]:
-                raise Unreachable(f"no answer within {seconds:g} s")
-            return answer.result()
+                raise self._unreachable(f"no answer within {seconds:g} s")
+            found = answer.result()
+            self._heard = time.monotonic()
+            return found
         except ActorUnavailableError as error:
-            raise Unreachable("the run's node does not answer") from error
+            raise self._unreachable("the run's node does not answer") from error
         except (ActorDiedError, RayActorError) as error:
             if place.node is None:
                 raise Refused(f"the run's process on {self._cluster} ended at its start: {error}") from error
@@ -190,7 +195,12 @@ class RayEngine:
         except ConnectionError:
             os._exit(1)
         except RayError as error:
-            raise Unreachable(str(error).splitlines()[0]) from error
+            raise self._unreachable(str(error).splitlines()[0]) from error
+
+    def _unreachable(self, why: str) -> Unreachable:
+        if time.monotonic() - self._heard > _SILENCE:  # of all nodes: the cluster may be another one by now
+            os._exit(1)
+        return Unreachable(why)
 
     def _answered(self, question: Callable[[], _T]) -> _T:
         try:
