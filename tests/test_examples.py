@@ -25,10 +25,12 @@ WATCH = "02_watch_the_agent.ipynb"
 COMPARE = "03_compare_operators.ipynb"
 SHARE = "04_evaluate_and_share.ipynb"
 LIBRARIES = "05_five_libraries.ipynb"
+TEAMS = "06_teams.ipynb"
 LANGUAGE = "07_language_models.ipynb"
 MANY = "08_many_runs.ipynb"
+SWEEP = "09_sweep.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
-LONG = (LIBRARIES, LANGUAGE)
+LONG = (LIBRARIES, TEAMS, LANGUAGE, SWEEP)
 AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
 
 LARGEST = 1_500_000  # bytes of a notebook

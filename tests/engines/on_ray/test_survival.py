@@ -69,6 +69,7 @@ def test_after_a_reboot_of_this_machine_it_is_followed_again(script: Start) -> N
     assert lines_of(run) == [str(number) for number in range(len(lines_of(run)))]
 
 
+@pytest.mark.extended  # a loss is noticed after half a minute
 def test_a_run_whose_node_is_lost_is_begun_again_on_another(
     script: Start, nodes: Nodes, cluster: Cluster
 ) -> None:

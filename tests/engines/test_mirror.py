@@ -1,0 +1,148 @@
+"""What a mirror makes of a lost node, with an engine that gives the answers it was told to give."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic_lab.engines.engine import Increment, Known, NodeLost, Piece, Resources
+from mosaic_lab.engines.job import Job
+from mosaic_lab.engines.mirror import Mirror
+from mosaic_lab.engines.restart import LOST
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.runs.checkpoints import read_checkpoints
+
+Answer = Increment | BaseException
+
+
+class Scripted:
+    """Implements `Engine`: gives its answers one after the other, and keeps what it was given."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.submitted: list[tuple[Job, str | None]] = []
+        self.known: list[Known] = []
+
+    def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
+        self.submitted.append((job, node))
+
+    def node_of(self, run_id: str) -> str:
+        return f"node{len(self.submitted)}"
+
+    async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
+        self.known.append(known)
+        answer = self._answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    async def stop(self, run_id: str, grace_seconds: float) -> None: ...
+
+    async def forget(self, run_id: str) -> None: ...
+
+    def resources(self) -> Resources:
+        return Resources((), 0, 0)
+
+
+def event(kind: str, **payload: object) -> bytes:
+    return json.dumps({"event": kind, "run_id": "run", "timestamp": 1.0, "payload": payload}).encode() + b"\n"
+
+
+def metrics(step: int) -> bytes:
+    return event("metrics", step=step, values={"loss": 1.0})
+
+
+SAVED = event("checkpoint_saved", checkpoint_path="/on/the/node/run/checkpoints/2.pt", step=2)
+ENDED = event("run_completed", total_episodes=0, total_reward=0.0, duration_seconds=1.0)
+
+
+def said(state: str, *pieces: Piece, complete: bool = False) -> Increment:
+    return Increment({"state": state, "reason": f"it is {state}", "outcome": None}, pieces, complete)
+
+
+def telemetry(offset: int, data: bytes) -> Piece:
+    return Piece("telemetry.jsonl", offset, data, offset + len(data), 1)
+
+
+def weights(data: bytes, changed: int) -> Piece:
+    return Piece("checkpoints/2.pt", 0, data, len(data), changed)
+
+
+def mirrored(folder: Path, engine: Scripted, restarts: int) -> list[dict[str, Any]]:
+    """Mirror the run in this folder to its end; return what was reported."""
+    folder.mkdir(exist_ok=True)
+    reports: list[dict[str, Any]] = []
+    config = {"checkpoint": {"every_timesteps": 1, "resume_from": None}}
+    job = Job(folder.name, "toy", config, "", 10.0, restarts=restarts)
+    asyncio.run(Mirror(engine, "gpu-lab", job, {}, folder, reports.append).run())
+    return reports
+
+
+LOSS = NodeLost("node 10.0.0.7 of gpu-lab was lost")
+FIRST = (
+    said("running", weights(b"two", 7)),
+    said("running", telemetry(0, metrics(1) + SAVED + metrics(3) + b'{"torn')),
+    LOSS,
+)
+
+
+def test_a_run_goes_on_from_its_newest_checkpoint(tmp_path: Path) -> None:
+    rest = metrics(3) + ENDED
+    again = said("running", telemetry(0, rest)), said("completed", complete=True)
+    engine = Scripted(*FIRST, *again)
+    reports = mirrored(tmp_path / "run", engine, restarts=1)
+    assert (tmp_path / "run" / "telemetry.jsonl").read_bytes() == metrics(1) + SAVED + rest
+    assert (tmp_path / "run" / LOST).read_bytes() == metrics(3) + b'{"torn'
+    (first, _), (second, node) = engine.submitted
+    assert (first.attempt, second.attempt, node) == (1, 2, None)
+    assert second.config["checkpoint"] == {"every_timesteps": 1, "resume_from": "inputs/checkpoint/2.pt"}
+    assert second.inputs == {"inputs/checkpoint/2.pt": str(tmp_path / "run" / "checkpoints" / "2.pt")}
+    assert engine.known[3].grown["telemetry.jsonl"] == 0, "the node's own begins at its first byte"
+    lost = "restart 1 of 1 (node 10.0.0.7 of gpu-lab was lost at step 3)"
+    assert {"state": "queued", "reason": f"it goes on from its checkpoint at step 2; {lost}"}.items() <= (
+        reports[1].items()
+    )
+    assert reports[-1]["reason"] == f"it is completed; {lost}"
+    assert not (tmp_path / "run" / "engine.json").exists()
+    assert [one.step for one in read_checkpoints(RunFolder(tmp_path / "run"))] == [2]
+
+
+def test_without_a_checkpoint_it_begins_again(tmp_path: Path) -> None:
+    engine = Scripted(
+        said("running", telemetry(0, metrics(1))),
+        LOSS,
+        said("completed", telemetry(0, ENDED)),
+        *[said("completed", complete=True)],
+    )
+    reports = mirrored(tmp_path / "run", engine, restarts=2)
+    assert (tmp_path / "run" / "telemetry.jsonl").read_bytes() == ENDED
+    assert reports[1]["reason"].startswith("it goes on from the beginning; restart 1 of 2")
+    assert engine.submitted[1][0].config == engine.submitted[0][0].config
+
+
+def test_it_has_failed_when_its_restarts_are_used_up(tmp_path: Path) -> None:
+    reports = mirrored(tmp_path / "run", Scripted(*FIRST, LOSS), restarts=1)
+    assert reports[-1]["state"] == "failed"
+    assert reports[-1]["reason"].startswith("node 10.0.0.7 of gpu-lab was lost at step 2; restart 1 of 1")
+
+
+def test_a_mirror_that_was_killed_after_a_restart_finds_that_attempt(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        """The end of the bridge's process."""
+
+    folder = tmp_path / "run"
+    killed = Scripted(*FIRST, said("running", telemetry(0, metrics(3))), Killed())
+    with pytest.raises(Killed):
+        mirrored(folder, killed, restarts=1)
+    size = len(metrics(3))
+    engine = Scripted(said("completed", telemetry(size, ENDED)), said("completed", complete=True))
+    mirrored(folder, engine, restarts=1)
+    ((job, node),) = engine.submitted
+    assert (job.attempt, node) == (2, "node2")
+    assert engine.known[0].grown["telemetry.jsonl"] == size
+    assert (folder / "telemetry.jsonl").read_bytes() == metrics(1) + SAVED + metrics(3) + ENDED
