@@ -49,6 +49,8 @@ def connect(cluster: str, address: str) -> None:
 def _hint(text: str) -> str:
     if "oken" in text or "nauthenticated" in text:
         return "the token is missing or wrong"
+    if "timeout" in text.lower() or "timed out" in text:
+        return "its network or its head is down, or busy"
     if "node" in text and "ip" in text.lower():
         return "a machine that is none of the cluster's nodes connects by ray://HOST:10001"
     return "the address, the token or the versions are wrong"
