@@ -36,7 +36,7 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
     hyperparameters = dict(training.hyperparameters)
     if training.offline:
         hyperparameters |= _dataset(lab, training, steps)
-    resolved = _resolved(environment, training, steps, hyperparameters, tmp_path)
+    resolved = resolved_by(environment, training, steps, hyperparameters, tmp_path)
     our_cpu: list[float] = []
     bare_cpu: list[float] = []
 
@@ -91,7 +91,7 @@ def _dataset(lab: Lab, training: Training, steps: int) -> dict[str, Any]:
     return {"dataset": str(run.path / "dataset.hdf5"), "epoch_num_steps": steps}
 
 
-def _resolved(
+def resolved_by(
     environment: WorkerEnvironment,
     training: Training,
     steps: int,

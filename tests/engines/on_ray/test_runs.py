@@ -89,6 +89,31 @@ def test_a_training_of_cleanrl_and_its_resumption(
     assert further.metrics()["step"].max() > 1_000
 
 
+@pytest.mark.extended
+def test_the_trials_of_a_sweep(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> None:
+    clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))
+    lab = mosaic.Lab(tmp_path / "runs")
+    sweep = lab.sweep(
+        "cleanrl",
+        algorithm="ppo",
+        env="CartPole-v1",
+        total_timesteps=600,
+        num_envs=1,
+        num_steps=64,
+        search={"learning_rate": [1e-3, 1e-2]},
+        sampler="grid",
+        pruner="none",
+        trials=2,
+        parallel=2,
+        on="prepared",
+    )
+    sweep.wait(400)
+    assert [trial.state for trial in sweep.records] == ["completed", "completed"]
+    trials = [run for trial in sweep.records for run in sweep.runs(trial)]
+    assert [run.on for run in trials] == ["prepared", "prepared"]
+    assert all(run.checkpoints[-1].path.is_file() for run in trials)
+
+
 def test_the_check_says_what_there_is(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["clusters", "check", "gpu-lab"]) == 0
     said = capfd.readouterr().out
