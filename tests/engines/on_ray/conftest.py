@@ -23,7 +23,13 @@ from mosaic_lab.runs import Run
 
 HEAD, CLIENT = "127.0.0.1:6379", "ray://127.0.0.1:10001"
 TOKEN = "0123456789abcdef" * 3
-LOSS_IS_NOTICED = {"period_ms": "1000", "timeout_ms": "5000", "failure_threshold": "2"}
+_SETTINGS = {  # a lost node is noticed soon, and what runs has the priority of what is beside it
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "5000",
+    "RAY_health_check_failure_threshold": "2",
+    "RAY_worker_niceness": "0",
+    "RAY_DISABLE_MEMORY_MONITOR": "1",
+}
 _STARTED = 120.0
 _SECONDS = 90.0
 
@@ -39,17 +45,10 @@ class Nodes:
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a node; return when its raylet has joined."""
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
-        soon = {f"RAY_health_check_{name}": value for name, value in LOSS_IS_NOTICED.items()}
         log = self._folder / f"node-{len(self._processes)}.log"
         process = subprocess.Popen(
             [str(self._ray), "start", "--block", "--disable-usage-stats", *arguments],
-            env={
-                **os.environ,
-                **token,
-                **soon,
-                "RAY_TMPDIR": str(self._folder),
-                "RAY_DISABLE_MEMORY_MONITOR": "1",
-            },
+            env={**os.environ, **token, **_SETTINGS, "RAY_TMPDIR": str(self._folder)},
             stdout=log.open("wb"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
