@@ -38,7 +38,7 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     found = [Plot("Trials", _TRIALS_NOTE, (_history(plan, ended), _curves(plan, trials, best)), plan.seed)]
     if names:
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
-        left_out = f"; {len(names) - MOST_SLICES} more are not drawn" if len(names) > MOST_SLICES else ""
+        left_out = f"; drawn are {MOST_SLICES} of {len(names)}" if len(names) > MOST_SLICES else ""
         found.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.seed))
     if len(names) > 1:
         facets = [_parallel(plan, names, ended, best)]

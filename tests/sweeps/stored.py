@@ -83,9 +83,10 @@ def _record(log: TrialWriter, generator: random.Random) -> None:
     for place in range(1, last + 1):
         pruned = place == last < REPORTS - 1
         log.report(trial, STEPS * place // REPORTS, skill * place / REPORTS, {}, pruned)
-    seeds = {seed: skill * generator.uniform(0.9, 1.1) for seed in (1, 2, 3)}
+    reached = trial.reports[max(trial.reports)] if trial.pruned else skill
+    seeds = {seed: reached * generator.uniform(0.9, 1.1) for seed in (1, 2, 3)}
     state = TrialState.PRUNED if trial.pruned else TrialState.COMPLETED
-    log.end(trial, state, "", trial.reports[max(trial.reports)] if trial.pruned else skill, seeds)
+    log.end(trial, state, "", reached, seeds)
 
 
 def main() -> None:

@@ -31,6 +31,8 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_s
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
 """The width of a letter of a row's name, and of the longest name."""
+LEAST_PIXELS = 130
+"""The width of a figure beside its axis; with less, the next one goes below."""
 FEW_BESIDE = 3
 """About how many numbers the x axis has in figures beside each other."""
 MOST_SHOWN = 32
@@ -38,9 +40,10 @@ MOST_SHOWN = 32
 
 
 class FacetFigure:
-    """One facet as a figure of a fixed set of marks; ``named``: whether rows have their names here."""
+    """One facet as a figure of a fixed set of marks; ``named``: whether rows have their names here,
+    ``wraps``: whether it may stand below the one before it, where there is little room."""
 
-    def __init__(self, facet: Facet, named: bool) -> None:
+    def __init__(self, facet: Facet, named: bool, wraps: bool) -> None:
         rows = facet.rows
         self._x = bqplot.LinearScale()
         self._y = (
@@ -68,13 +71,19 @@ class FacetFigure:
         self.figure = bqplot.Figure(
             marks=[self._bands, self._lines, self._points],
             axes=[self._x_axis, self._y_axis],
-            layout=Layout(width="auto", height=height, min_width="0", flex=f"1 1 {left}px"),
+            layout=Layout(
+                width="auto",
+                height=height,
+                min_width=f"{left + LEAST_PIXELS}px" if wraps else "0",
+                flex=f"1 1 {left}px",
+            ),
             fig_margin={"top": 28, "bottom": 44, "left": left, "right": 16},
             title=facet.title,
             display_toolbar=False,
             padding_x=0.03,
         )
         self._rows = rows
+        self._few = FEW_BESIDE if rows or wraps else FEW_TICKS
         self.draw(facet)
 
     def draw(self, facet: Facet) -> None:
@@ -93,9 +102,8 @@ class FacetFigure:
         drawn = [part for part, _ in (*bands, *lines, *points)]
         self.empty = not drawn
         self._x_axis.tick_format = tick_format(x for x, _ in drawn)
-        if self._rows:
-            _number(self._x_axis, [x for x, _ in drawn], self.figure.padding_x, FEW_BESIDE)
-        else:
+        _number(self._x_axis, [x for x, _ in drawn], self.figure.padding_x, self._few)
+        if not self._rows:
             self._y_axis.tick_format = tick_format(y for _, y in drawn)
             _number(self._y_axis, [y for _, y in drawn], self.figure.padding_y, FEW_TICKS)
 
@@ -120,8 +128,11 @@ class PlotFigures:
     """The figures of a plot beside each other, with a legend where lines are no rows."""
 
     def __init__(self, plot: Plot) -> None:
-        self._facets = [FacetFigure(facet, plot.names_rows(place)) for place, facet in enumerate(plot.facets)]
-        self._row = HBox([facet.figure for facet in self._facets], layout=Layout(width="100%", min_width="0"))
+        named = [plot.names_rows(place) or not facet.rows for place, facet in enumerate(plot.facets)]
+        wraps = len(named) > 1 and all(named)  # rows without names stay beside those that have them
+        self._facets = [FacetFigure(*one, wraps) for one in zip(plot.facets, named, strict=True)]
+        layout = Layout(width="100%", min_width="0", flex_flow="row wrap" if wraps else "row")
+        self._row = HBox([facet.figure for facet in self._facets], layout=layout)
         self._note = PlotNote()
         self.box = VBox([self._note, self._row])
         self.box.add_class("mosaic-plot")

@@ -16,8 +16,11 @@ const HEIGHT = 420;
 const TOP = 34;
 const BOTTOM = 16;
 const SIDE = 60;
-/** Between two axes, for their titles: with less room, the axes scroll. */
+/** Between two axes, with short titles: with less room, the axes scroll. */
 const LEAST_GAP = 90;
+const LETTER_PX = 6.6;
+const MOST_LETTERS = { title: 22, tick: 16 };
+const TICKS = 8;
 const CLICK = 0.01;
 const BRUSH_PX = 26;
 /** With more runs than this, their own colours are noise: the colour is that of the result. */
@@ -49,8 +52,9 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
       ),
     [props.axes, state.result, rows, results]
   );
-  const width = Math.max(room, 2 * SIDE + LEAST_GAP * (axes.length - 1));
-  const left = (i: number) => SIDE + (i * (width - 2 * SIDE)) / Math.max(1, axes.length - 1);
+  const { gap, side } = roomOf(axes, trans);
+  const width = Math.max(room, 2 * side + gap * (axes.length - 1));
+  const left = (i: number) => side + (i * (width - 2 * side)) / Math.max(1, axes.length - 1);
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
   const hidden = new Set(props.hidden);
   const path = (row: RunRow) => {
@@ -82,6 +86,9 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
         <span className="mosaic-dim">
           {trans.__('%1 of %2 runs', shown.filter(({ id }) => !filtered.has(id)).length, rows.length)}
         </span>
+        {width > room && room > 0 && (
+          <span className="mosaic-dim">{trans.__('%1 axes: scroll to the right →', axes.length)}</span>
+        )}
         {byResult && (
           <span className="mosaic-dim">
             {trans.__('colour: low')} <i className="mosaic-ramp" style={{ background: ramp() }} />{' '}
@@ -160,6 +167,25 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   );
 }
 
+function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** The pixels between two axes and beside the outer ones in which no title meets a title, no number an axis. */
+function roomOf(axes: readonly ValueAxis[], trans: Translation): { gap: number; side: number } {
+  const pixels = (texts: readonly string[], most: number) =>
+    LETTER_PX * Math.max(0, ...texts.map(text => Math.min(text.length, most)));
+  const title = pixels(
+    axes.map(axis => resultTitle(axis.name, trans)),
+    MOST_LETTERS.title
+  );
+  const tick = pixels(
+    axes.flatMap(axis => ticksOf(axis, TICKS).map(({ text }) => text)),
+    MOST_LETTERS.tick
+  );
+  return { gap: Math.max(LEAST_GAP, title + 12, tick + 20), side: Math.max(SIDE, title / 2 + 4, tick + 12) };
+}
+
 function ramp(): string {
   return `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(rampColor).join(', ')})`;
 }
@@ -183,11 +209,11 @@ function Axis(props: AxisProps & { x: number; top: (part: number) => number; las
   return (
     <g>
       <text x={x} y={18} textAnchor="middle" className="mosaic-axis-title">
-        {title.length > 22 ? `${title.slice(0, 21)}…` : title}
+        {shortened(title, MOST_LETTERS.title)}
         <title>{title}</title>
       </text>
       <line x1={x} x2={x} y1={top(0)} y2={top(1)} className="mosaic-axis" />
-      {ticksOf(axis, 8).map(({ place, text }) => (
+      {ticksOf(axis, TICKS).map(({ place, text }) => (
         <text
           key={text}
           x={last ? x + 8 : x - 8}
@@ -195,7 +221,7 @@ function Axis(props: AxisProps & { x: number; top: (part: number) => number; las
           textAnchor={last ? 'start' : 'end'}
           style={{ pointerEvents: 'none' }}
         >
-          {text.length > 16 ? `${text.slice(0, 15)}…` : text}
+          {shortened(text, MOST_LETTERS.tick)}
         </text>
       ))}
       {brush && (

@@ -24,6 +24,8 @@ export class Table {
   private readonly caption: HTMLElement;
   private readonly head: HTMLElement;
   private readonly body: HTMLElement;
+  /** The rows that are shown, by what they show. */
+  private drawn = new Map<string, HTMLElement[]>();
 
   constructor(el: HTMLElement) {
     this.el = el;
@@ -51,19 +53,41 @@ export class Table {
         return cell;
       })
     );
-    this.body.replaceChildren(
-      ...rows.map(cells => {
-        const row = element('tr', '');
-        cells.forEach(({ text, color, hint }, i) => {
-          const cell = element('td', alignment(columns[i]?.numeric ?? false), row);
-          if (color) swatch(cell, color);
-          cell.append(text);
-          if (hint) cell.title = hint;
-        });
-        return row;
-      })
-    );
+    this.place(columns, rows);
   }
+
+  /** Put the rows in place. Those that were there stay: of hundreds an update changes few. */
+  private place(columns: readonly Column[], rows: readonly (readonly Cell[])[]): void {
+    const drawn = new Map<string, HTMLElement[]>();
+    let at = this.body.firstChild;
+    for (const cells of rows) {
+      const key = JSON.stringify([cells, columns.map(({ numeric }) => numeric)]);
+      const row = this.drawn.get(key)?.pop() ?? rowOf(columns, cells);
+      drawn.set(key, [...(drawn.get(key) ?? []), row]);
+      if (row === at) {
+        at = at.nextSibling;
+      } else {
+        this.body.insertBefore(row, at);
+      }
+    }
+    while (at) {
+      const next = at.nextSibling;
+      at.remove();
+      at = next;
+    }
+    this.drawn = drawn;
+  }
+}
+
+function rowOf(columns: readonly Column[], cells: readonly Cell[]): HTMLElement {
+  const row = element('tr', '');
+  cells.forEach(({ text, color, hint }, i) => {
+    const cell = element('td', alignment(columns[i]?.numeric ?? false), row);
+    if (color) swatch(cell, color);
+    cell.append(text);
+    if (hint) cell.title = hint;
+  });
+  return row;
 }
 
 function alignment(numeric: boolean): string {
