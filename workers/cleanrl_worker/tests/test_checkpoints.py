@@ -64,7 +64,7 @@ def test_observation_statistics_are_those_of_the_training(worker: Any) -> None:
     ] == {"flatten": False, "one_hot": None, "normalise": None, "clip_action": False}
 
 
-@pytest.mark.parametrize("algorithm", ["ppo_continuous", "sac"])
+@pytest.mark.parametrize("algorithm", ["ppo_continuous", pytest.param("sac", marks=pytest.mark.extended)])
 def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> None:
     before = worker.trained(algorithm)
     small = worker.small(algorithm)

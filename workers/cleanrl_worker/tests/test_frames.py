@@ -132,9 +132,14 @@ def test_a_grid_of_more_environments_than_there_are_shows_those_there_are(worker
     "config",
     [
         {"algorithm": "ppo", "env_id": "LunarLander-v2", "total_timesteps": 1024, "fastlane": {"grid": 4}},
-        {"algorithm": "dqn", "env_id": "CartPole-v1", "total_timesteps": 500, "learning_starts": 300},
-        {"algorithm": "sac", "env_id": "Pendulum-v1", "total_timesteps": 450, "learning_starts": 300},
         {**TINY, "env_id": "odd_environments:Noisy-v0"},
+        *(
+            pytest.param(
+                {"algorithm": algorithm, "env_id": env_id, "total_timesteps": 450, "learning_starts": 300},
+                marks=pytest.mark.extended,
+            )
+            for algorithm, env_id in (("dqn", "CartPole-v1"), ("sac", "Pendulum-v1"))
+        ),
     ],
     ids=lambda config: f"{config['algorithm']}-{config['env_id']}",
 )

@@ -69,7 +69,9 @@ def present() -> "dict[tuple[int, int], str]":
     return found
 
 
-@pytest.mark.parametrize("which", [min, max], ids=["oldest", "newest"])
+@pytest.mark.parametrize(
+    "which", [pytest.param(min, id="oldest"), pytest.param(max, id="newest", marks=pytest.mark.extended)]
+)
 def test_contract_on(which, record_property, capsys):
     interpreters = present()
     version = which(interpreters)
