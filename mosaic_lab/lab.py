@@ -178,6 +178,7 @@ class Lab(Trainer):
         budget: Mapping[str, float] | None = None,
         replay: Any = None,
         pass_env: Iterable[str] = (),
+        on: str | None = None,
         run_code: bool = False,
     ) -> Evaluation:
         """Have every operator play every seed, unattended, and return at once: a run like any other.
@@ -223,6 +224,10 @@ class Lab(Trainer):
                 a ``fallback`` other than "wait" had cut an answer off, the replay differs. A prompt
                 that is not the recorded one fails its episode, and the error says at which step.
             pass_env: names of this process's environment variables to pass on; see `compare`.
+            on: a Ray cluster that plays it, as in `train`: ``parallel`` runs on its nodes at once, queued
+                ones counted, each with a chunk of the episodes of one operator. Every episode is recorded
+                here, once, with its steps. Trained, random and passive operators play there; language models
+                and code of yours play on this machine only.
             run_code: whether a script may name Python policies, whose code then runs.
 
         Raises:

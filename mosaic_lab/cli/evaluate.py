@@ -69,6 +69,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--budget-tokens", type=int, metavar="N", help="the same in tokens")
     source = "this evaluation did (or of a folder of one, or of an opened bundle): no key, no network"
     add("--replay", metavar="ID", help=f"answer as the language models of {source}")
+    add(
+        "--on", metavar="CLUSTER", help="play on a cluster: a name of `mosaic-lab clusters`, or ray:HOST:PORT"
+    )
     add("--resume", metavar="ID", help="resume an evaluation that has ended early")
     add("--detach", action="store_true", help="start the run and leave")
     add_store(parser)
@@ -90,6 +93,8 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--verify waits for the end: it goes without --detach")
     if arguments.replay is not None and (is_bundle or arguments.resume is not None):
         arguments.parser.error("--replay is for scripts: bundles play from their own recording")
+    if arguments.on is not None and (arguments.verify or arguments.resume is not None):
+        arguments.parser.error("--on is for what begins: --verify plays here, --resume where it was played")
     budget = {"usd": arguments.budget_usd, "tokens": arguments.budget_tokens}
     budget = {name: limit for name, limit in budget.items() if limit is not None}
     replay = arguments.replay
@@ -102,7 +107,8 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None:
         evaluation = find_evaluation(supervisor, arguments.resume).resume(budget or None)
     else:
-        given = {name: value for name, value in {"budget": budget, "replay": replay}.items() if value}
+        given = {"budget": budget, "replay": replay, "on": arguments.on}
+        given = {name: value for name, value in given.items() if value}
         evaluation = launch.evaluate_script(supervisor, script, run_code=arguments.run_code, **given)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
@@ -193,6 +199,7 @@ def _line(evaluation: Evaluation) -> str:
     parts = [f"{evaluation.state}", f"{evaluation.done:,} of {evaluation.total:,} episodes"]
     if failed := evaluation.failed:
         parts.append(f"{failed:,} failed")
+    parts += filter(None, [evaluation.parts_text])
     if (seconds := evaluation.time_left) is not None:
         parts.append(f"{duration_text(seconds)} remaining")
     stalls = evaluation.stalls

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.workers.home import home
 
@@ -105,6 +106,14 @@ def add(cluster: Cluster) -> None:
             f"{cluster.name!r} cannot be a cluster's name: use letters, digits, dots, dashes and underscores"
         )
     _write({**clusters(), cluster.name: cluster})
+
+
+def process_variables(on: str | None) -> dict[str, str]:
+    """Return what a process of ours that starts runs needs of this one: the user's packages, our own folder,
+    and the token of the cluster ``on`` where they are to run on one."""
+    home = os.environ.get("MOSAIC_LAB_HOME")
+    token = {} if on is None else find(on).token_sources()
+    return {**USER_SITE, **({} if home is None else {"MOSAIC_LAB_HOME": home}), **token}
 
 
 def remove(name: str) -> None:

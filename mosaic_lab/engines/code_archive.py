@@ -1,4 +1,4 @@
-"""Our own code as one archive: what nodes need of it to keep runs and to build worker environments."""
+"""Our own code as one archive: what nodes need of it to keep runs, build worker environments and evaluate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-_PACKAGES = ("engines", "keeper", "workers")
+_PACKAGES = (
+    "engines",
+    "keeper",
+    "workers",
+    "runs",
+    "telemetry",
+    "fastlane",
+    "arenas",
+    "operators",
+    "evaluation",
+)
 _SUFFIXES = {".py", ".toml", ".json", ".md", ".yaml", ".yml", ".cfg", ".typed"}
 _LEFT_OUT = {"__pycache__", "tests", "build", "dist", "node_modules"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same archive

@@ -18,14 +18,16 @@ def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any],
     """Return a worker's configuration as a node is given it, and the files to send: path in the node's run
     folder to path here.
 
-    These are the checkpoint to resume from and, of a script, the folder that it runs in. Raises
-    ConfigurationError for more than 256 MiB.
+    These are the checkpoint to resume from, of a script the folder that it runs in, and of an evaluation the
+    checkpoints of its operators. Raises ConfigurationError for more than 256 MiB.
     """
     changed = dict(config)
     files: dict[str, str] = {}
     source = (config.get("checkpoint") or {}).get("resume_from")
     if source is not None:
         changed, files = with_checkpoint(config, Path(source))
+    if worker == "evaluation":
+        changed, files = _with_policies(config)
     if worker == "script":
         given = config.get("hyperparameters") or {}
         folder = Path(config.get("launch_dir") or ".") / str(given.get("cwd") or ".")
@@ -46,6 +48,27 @@ def with_checkpoint(config: Mapping[str, Any], path: Path) -> tuple[dict[str, An
     checkpoint = {**(config.get("checkpoint") or {}), "resume_from": f"{place}/{path.name}"}
     files = {f"{place}/{name}": str(file) for name, file in _checkpoint_files(path)}
     return {**config, "checkpoint": checkpoint}, files
+
+
+def _with_policies(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the same for an evaluation, whose operators may be trained policies."""
+    places: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for number, source in enumerate(sorted(config["digests"]), 1):
+        path, folder = Path(source), f"{INPUTS}/{number}"
+        places[source] = f"{folder}/{path.name}"
+        files |= {f"{folder}/{name}": str(file) for name, file in _checkpoint_files(path)}
+    operators = {
+        key: {**spec, "settings": {name: _at(places, value) for name, value in spec["settings"].items()}}
+        for key, spec in config["operators"].items()
+    }
+    digests = {places[source]: digest for source, digest in config["digests"].items()}
+    return {**config, "operators": operators, "digests": digests}, files
+
+
+def _at(places: Mapping[str, str], value: Any) -> Any:
+    """Return the place of a file that is sent; any other value as it is."""
+    return places.get(value, value) if isinstance(value, str) else value
 
 
 def _checkpoint_files(path: Path) -> Iterator[tuple[str, Path]]:

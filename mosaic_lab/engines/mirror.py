@@ -17,7 +17,7 @@ from typing import Any
 
 from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Unreachable
 from mosaic_lab.engines.job import Job
-from mosaic_lab.engines.node import GROWING
+from mosaic_lab.engines.node import GROWING, growing, is_growing
 from mosaic_lab.engines.restart import go_back, newest_checkpoint, next_attempt
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
@@ -117,7 +117,8 @@ class Mirror:
 
     async def _step(self) -> bool:
         """Read once; return whether all is here."""
-        grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in GROWING}
+        names = [name for known in growing(self._folder) for name in known]
+        grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in names}
         known = Known(grown, self._others, self._heard)
         increment = await self._engine.read(self._job.run_id, known, READ_SECONDS)
         if sum(len(piece.data) for piece in increment.pieces) > _LARGE:
@@ -147,7 +148,7 @@ class Mirror:
         for piece in increment.pieces:
             if not self._folder.is_dir():
                 continue  # deleted by its user: its keeper requests the stop
-            if piece.path in GROWING:
+            if is_growing(piece.path):
                 self._append(piece)
             else:
                 self._write(piece)
@@ -155,7 +156,9 @@ class Mirror:
             self._place()
 
     def _append(self, piece: Piece) -> None:
-        with open_for_appending(self._folder / piece.path) as file:
+        path = _inside(self._folder, piece.path)
+        path.parent.mkdir(exist_ok=True, parents=True)
+        with open_for_appending(path) as file:
             if piece.offset == 0:
                 file.truncate(self._base(piece.path))
             if file.seek(0, os.SEEK_END) == self._base(piece.path) + piece.offset:

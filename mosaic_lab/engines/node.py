@@ -30,7 +30,8 @@ from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import RunStatus, State, queued
 
 GROWING = ("telemetry.jsonl", "system.jsonl", "worker.log")
-"""Files of a run that only grow; the log is also cut, and sent again then."""
+"""Files of a run that only grow; the log is also cut, and sent again then. See `growing`."""
+_ARENAS = "arenas"
 _OWN = {
     "config.json",
     "launch.json",
@@ -86,10 +87,12 @@ class NodeRun:
 
     def _start(self, variables: Mapping[str, str]) -> None:
         try:
-            command = node_environment.prepare(self.home, self.job, self._progress, self._started_builder)
+            command, ours = node_environment.prepare(
+                self.home, self.job, self._progress, self._started_builder
+            )
             with self._lock:
                 if self._stopped is None:
-                    self._keep(command, variables)
+                    self._keep(command, {**variables, **ours})
                     return
             self._say(State.CANCELLED, "stopped before it started (stopped on request)")
         except Exception as error:
@@ -182,15 +185,19 @@ class NodeRun:
 
     def _look(self, known: Known) -> Increment:
         status = self.status
-        grown = list(_pieces_of_growing(self.folder.path, known.grown))
+        own, of_arenas = growing(self.folder.path)
+        grown = list(_pieces_of_growing(self.folder.path, own, known.grown))
         due = status.state.finished or any(b'"checkpoint_saved"' in piece.data for piece in grown)
         others: list[Piece] = []
         if due or time.monotonic() - self._scanned > _SCAN:
             others = list(_pieces_of_others(self.folder.path, known.others, PIECE))
             if not others:
                 self._scanned = time.monotonic()
-        # What a line refers to is there before the line: files first, and lines when all files are.
-        pieces = tuple(others or grown)
+        # What a line refers to is there before the line: files first, then the steps of an episode, and lines
+        # when all of these are.
+        steps = list(_pieces_of_growing(self.folder.path, of_arenas, known.grown))
+        whole = all(piece.offset + len(piece.data) >= piece.size for piece in steps)
+        pieces = tuple(others or [*steps, *(grown if whole else ())])
         shown = {"state": str(status.state), "reason": status.reason, "outcome": status.to_dict()["outcome"]}
         complete = status.state.finished and not pieces and not self.folder.alive()
         return Increment(shown, pieces, complete)
@@ -203,7 +210,7 @@ def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if isinstance(value, str) and value.startswith(f"{INPUTS}/"):
             return str(folder / value)
         if isinstance(value, Mapping):
-            return {name: place(one) for name, one in value.items()}
+            return {place(name): place(one) for name, one in value.items()}
         return [place(one) for one in value] if isinstance(value, list) else value
 
     return {
@@ -214,8 +221,20 @@ def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def _pieces_of_growing(folder: Path, known: Mapping[str, int]) -> Iterable[Piece]:
-    for name in GROWING:
+def growing(folder: Path) -> tuple[list[str], list[str]]:
+    """Return the names of the files in a run folder that only grow: its own, and those of the arenas of an
+    evaluation."""
+    found = (str(path.relative_to(folder)) for path in folder.glob(f"{_ARENAS}/*/*"))
+    return list(GROWING), sorted(name for name in found if is_growing(name))
+
+
+def is_growing(name: str) -> bool:
+    """Return whether `growing` has a file of this name."""
+    return name in GROWING or (name.startswith(f"{_ARENAS}/") and name.endswith((".jsonl", ".log")))
+
+
+def _pieces_of_growing(folder: Path, names: Iterable[str], known: Mapping[str, int]) -> Iterable[Piece]:
+    for name in names:
         try:
             with (folder / name).open("rb") as file:
                 about = os.fstat(file.fileno())
@@ -255,7 +274,7 @@ def _others(folder: Path) -> list[Path]:
     for here, folders, names in os.walk(folder):
         top = Path(here) == folder
         folders[:] = [one for one in folders if not one.startswith(".") and not (top and one == INPUTS)]
-        known = {*_OWN, *GROWING} if top else set()
+        known = _OWN if top else set()
         files = (Path(here, one) for one in names if not one.startswith(".") and one not in known)
         found += [file for file in files if file.is_file() and not file.is_symlink()]
-    return sorted(found)
+    return sorted(file for file in found if not is_growing(str(file.relative_to(folder))))

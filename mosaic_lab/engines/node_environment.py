@@ -27,14 +27,20 @@ from mosaic_lab.engines.job import Job
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.processes import send_group
 
+OUR_MODULES = {"evaluation": "mosaic_lab.evaluation"}
+"""Workers that are modules of ours. They run with the installer's Python, and install what they need."""
 INSTALL_SECONDS = 1800.0
+_OF_PACKAGES = ("PIP_", "UV_")  # beginnings of the names of variables by which packages are found
 _LAST = 12  # lines of a failed command in an error
 Started = Callable[[int], None]
 """Takes the pid of each process group that builds."""
 
 
-def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> list[str]:
-    """Return the command that starts the job's worker, whose environment is built first where that is needed.
+def prepare(
+    home: Path, job: Job, progress: Callable[[str], None], started: Started
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command that starts the job's worker, whose environment is built first where that is needed,
+    and the variables that it needs of this node.
 
     Raises OSError and RuntimeError, with the last lines of what failed.
     """
@@ -42,6 +48,10 @@ def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Star
     code = Path(__file__).resolve().parents[2]
     paths = os.pathsep.join([str(code), str(code / "workers" / "contract")])
     variables = {**_variables(job), "MOSAIC_LAB_HOME": str(home), "PYTHONPATH": paths}
+    if job.worker in OUR_MODULES:
+        needed = (*_OF_PACKAGES, "MOSAIC_LAB_HOME", "PYTHONPATH")
+        ours = {name: value for name, value in variables.items() if name.startswith(needed)}
+        return [str(python), "-m", OUR_MODULES[job.worker]], ours
     command: list[str] = []
     module = "mosaic_lab.engines.node_environment"
     for line in _lines([str(python), "-m", module, job.worker], variables, started):
@@ -50,7 +60,7 @@ def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Star
             command = said.get("command", command)
             if "progress" in said:
                 progress(said["progress"])
-    return command
+    return command, {}
 
 
 def _installer(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Path:

@@ -14,10 +14,12 @@ from mosaic_lab.engines.bridge_environment import bridge_code, bridge_command, b
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.engines.inputs import with_inputs
 from mosaic_lab.engines.job import Job
+from mosaic_lab.engines.node_environment import OUR_MODULES
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.workers.home import Progress, home
 
 _TOOLS = ("uv", "platformdirs", "psutil")  # what our installer needs on a node
+_OF_MODULES = ("numpy", "msgspec", "tsdownsample")  # what `OUR_MODULES` need besides
 
 
 def bridge_of(
@@ -50,7 +52,7 @@ def bridge_of(
         inputs=inputs,
         wheels=cluster.wheels,
         restarts=launched["restarts"],
-        tools=[f"{name}=={version(name)}" for name in _TOOLS],
+        tools=[f"{name}=={version(name)}" for name in _tools(launched["worker"])],
     )
     python = bridge_python(cluster, progress)
     environment = bridge_variables(cluster)
@@ -63,6 +65,10 @@ def bridge_of(
         "log": str(home() / "bridges" / f"{socket.stem}.log"),
         "run": {"job": job.to_json(), "variables": dict(variables)},
     }
+
+
+def _tools(worker: str) -> tuple[str, ...]:
+    return (*_TOOLS, *_OF_MODULES) if worker in OUR_MODULES else _TOOLS
 
 
 def gpu_count(gpus: Any) -> int:

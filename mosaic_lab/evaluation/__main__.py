@@ -10,6 +10,8 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,14 @@ from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT
-from mosaic_lab.evaluation.episode_log import EpisodeLog, lines_text, repair, settled
+from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, lines_text, repair, settled
 from mosaic_lab.evaluation.evaluation import WORKER
-from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.fan_out import FanOut
+from mosaic_lab.evaluation.fingerprints import changed
+from mosaic_lab.evaluation.launch import equipped
+from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder
@@ -79,13 +85,26 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
         seed=None,
         config={"episodes": len(plan.jobs()), "done": len(recorded)},
     )
+    with Heartbeats(telemetry):
+        work = _work(plan, folder.path, telemetry, recorded)
+        try:
+            work.run()
+        finally:
+            work.close()
+
+
+def _work(
+    plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
+) -> Pool | FanOut:
+    """Return what plays the remaining episodes: this machine, or a cluster."""
+    if plan.on is not None:
+        return FanOut(plan, folder, telemetry, recorded)
+    if not plan.arena:  # a part, on a node of a cluster
+        if why := changed(plan):
+            raise ConfigurationError(why)
+        plan = equipped(plan, partial(print, flush=True))
     variables = compose_variables(os.environ, pass_env=plan.pass_env)
-    pool = Pool(plan, folder.path, variables, telemetry, settled(plan, recorded))
-    try:
-        with Heartbeats(telemetry):
-            pool.run()
-    finally:
-        pool.close()
+    return Pool(plan, folder, variables, telemetry, settled(plan, recorded))
 
 
 if __name__ == "__main__":

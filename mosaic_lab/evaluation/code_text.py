@@ -19,7 +19,7 @@ from mosaic_lab.runs.code_text import Code, call, literal
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.workers.families import family_of
 
-_KEYWORDS = ("episodes", "on_failure", "seed_sequence", "step_delay", "budget", "replay")
+_KEYWORDS = ("episodes", "on_failure", "seed_sequence", "step_delay", "budget", "replay", "on")
 _DEFAULTS: dict[str, Any] = {
     "settings": {},
     "max_steps": None,

@@ -9,14 +9,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
 from mosaic_lab.evaluation.episode_log import settled
 from mosaic_lab.evaluation.fingerprints import changed
+from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.pool import ARENAS
 from mosaic_lab.evaluation.remaining import remaining_seconds
@@ -25,10 +27,12 @@ from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
 from mosaic_lab.keeper.environment_variables import USER_SITE
-from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.run_store import RunStore, write_json
+from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import final_message
-from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.run import FRAMES_ANYWHERE, display_of
+from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.hardware import cpu_cores
+from mosaic_lab.runs.run import DEFAULT_GRACE, FRAMES_ANYWHERE, display_of
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.workers.families import shown_as
 
@@ -57,18 +61,31 @@ class Evaluation(Results):
         while unknown, which it also is when none has ended for much longer than they took, or not alive."""
         if self.finished:
             return None
-        return remaining_seconds(self._episode_log.read(), self._jobs, self.plan.parallel, time.time())
+        parallel = self.plan.parallel
+        if self.plan.on is not None:
+            parallel = max(1, sum(part.state is State.RUNNING for part in self.parts))
+        return remaining_seconds(self._episode_log.read(), self._jobs, parallel, time.time())
 
     @property
     def stalls(self) -> list[Stall]:
         """The episodes in which no step was made for 10 seconds or longer (a quarter of ``step_timeout`` if
         that is less), and what they wait for: a slow operator, or an environment that may be about to fail.
         """
-        return [] if self.finished else read_stalls(self.folder)
+        if self.finished:
+            return []
+        playing = [part.folder for part in self.parts if not part.finished]
+        return [stall for folder in (self.folder, *playing) for stall in read_stalls(folder)]
+
+    @property
+    def parts(self) -> list[Run]:
+        """The runs on a cluster that play its episodes, oldest first, those that have ended too; empty where
+        it is played on this machine. Their logs have what a worker's installation there has printed."""
+        return [Run(folder, self.display) for folder in RunStore(self.path / PARTS).folders()]
 
     @property
     def arenas(self) -> list[Run]:
-        """Its arenas, those that have ended too, as runs: each has a log and, while it plays, frames."""
+        """Its arenas, those that have ended too, as runs: each has a log and, while it plays, frames. Those
+        of a cluster are in the folders of its `parts`."""
         folders = sorted((self.path / ARENAS).glob("*/state.json"), key=lambda file: file.stat().st_ctime)
         return [Run(file.parent, self.display) for file in folders]
 
@@ -80,6 +97,8 @@ class Evaluation(Results):
 
     def frames(self, fps: float = 30) -> Any:
         """Watch the arenas that play now in a notebook's cell; see `Run.frames`."""
+        if self.plan.on is not None:
+            raise MosaicError(f"{self.id} has no frames to show: it is played on {self.plan.on}")
         playing = [arena for arena in self.arenas if arena.alive]
         if not playing:
             raise MosaicError(f"{self.id} has no frames to show: it is {self.state}, no arena plays")
@@ -110,7 +129,15 @@ class Evaluation(Results):
         if agreed != self.plan.budget:
             write_json(self.folder.config_path, {**self.config, "budget": agreed})
             del self.config, self.plan
-        self._supervisor().resume(self, environ=USER_SITE, pass_env=self.plan.variables)
+        process = Run(self.folder, self.display)  # alone: parts that go on are adopted
+        self._supervisor().resume(process, environ=_variables(self.plan), pass_env=self.plan.variables)
+        return self
+
+    def stop(self, grace: float | None = None, wait: bool = True) -> Self:
+        """End it, with its parts on a cluster; see `Run.stop`. `resume` goes on."""
+        super().stop(grace, wait)
+        if wait:  # its process may have been killed, which had to stop them
+            RunGroup(part for part in self.parts if part.alive).stop(grace)
         return self
 
     def _check_unchanged(self) -> None:
@@ -135,15 +162,19 @@ class Evaluation(Results):
         return bool(final.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
 
     def verify(self, sample: int | None = None) -> Verification:
-        """Play the finished episodes (or ``sample`` of them) again, in a run of its own, and wait for it.
+        """Play the finished episodes (or ``sample`` of them) again, in a run of its own on this machine, and
+        wait for it.
 
         Return which differ, and from which step; the run is kept only where one does. Raises
         ConfigurationError where a checkpoint has changed.
         """
         supervisor = self._supervisor()
-        return check_by_replay(
-            self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},")
-        )
+
+        def play(plan: EvaluationPlan) -> Evaluation:
+            here = replace(plan, on=None, parallel=min(plan.parallel, cpu_cores()))
+            return start(supervisor, plan if plan.on is None else here, f"verification of {self.id},")
+
+        return check_by_replay(self, sample, play)
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
@@ -158,6 +189,11 @@ class Evaluation(Results):
 
         return write_bundle(self, path, notebook, recordings)
 
+    @property
+    def parts_text(self) -> str:
+        """How many of its `parts` play and how many start, and why; empty without any."""
+        return "" if self.finished else parts_text(self.parts)
+
     def _supervisor(self) -> Supervisor:
         launch = self.folder.document(self.folder.launch_path)
         return Supervisor(self.path.parent, launch.get("max_running"), self.display)
@@ -169,6 +205,7 @@ class Evaluation(Results):
         parts += ["damaged: resume() repairs it"] if self.damage else []
         parts += [f"about {seconds:.0f} s remaining"] if seconds is not None else []
         parts += [str(stall) for stall in self.stalls[:1]]
+        parts += filter(None, [self.parts_text])
         return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
 
 
@@ -180,11 +217,18 @@ def start(supervisor: Supervisor, plan: EvaluationPlan, label: str = "evaluation
         plan.to_config(),
         worker=WORKER,
         label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
-        environ=USER_SITE,
+        environ=_variables(plan),
         pass_env=plan.variables,
+        grace_seconds=DEFAULT_GRACE + (0.0 if plan.on is None else GRACE_SECONDS),
         worker_environment={"worker": plan.family, "locks": locks},
+        starts_runs=plan.on is not None,
     )
     return Evaluation(run.folder, run.display)
+
+
+def _variables(plan: EvaluationPlan) -> dict[str, str]:
+    """Return what an evaluation's process needs of this one besides the variables that its plan names."""
+    return USER_SITE if plan.on is None else process_variables(plan.on)
 
 
 def find_evaluation(supervisor: Supervisor, run_id: str) -> Evaluation:

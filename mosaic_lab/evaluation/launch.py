@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
+from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.cluster_checks import check_workers
 from mosaic_lab.evaluation.evaluation import Evaluation, start
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.planning import plan_evaluation, read_plan
@@ -30,7 +33,7 @@ def evaluate_script(
     **more: Any,
 ) -> Evaluation:
     """Start the evaluation in a file; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
-    a ``budget`` or a ``replay`` in place of the file's."""
+    a ``budget``, a ``replay`` or a cluster (``on``) in place of the file's."""
     given, plan = read_plan(path, supervisor.run, **more)
     check_consent(plan, Path(path).name, run_code)
     return start(supervisor, equipped(with_provider(plan, given.get("family"), progress), progress))
@@ -56,8 +59,11 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:
-    """Return the plan with the commands that start its workers, installing those that are missing."""
+    """Return the plan with the commands that start its workers, installing those that are missing, and what
+    connects to its cluster."""
     worker = environment_worker(plan.family, progress)
-    return replace(
-        plan, arena=worker.command(), commands=operator_commands(plan.operators.values(), progress)
-    )
+    commands = operator_commands(plan.operators.values(), progress)
+    if plan.on is not None:
+        check_workers(plan)
+        bridge_python(clusters.find(plan.on), progress)
+    return replace(plan, arena=worker.command(), commands=commands)

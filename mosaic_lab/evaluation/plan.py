@@ -53,7 +53,9 @@ class EvaluationPlan(ArenaRequest):
     See `mosaic_lab.Lab.evaluate` for most of it. ``arena`` is the command of an arena, ``commands`` are those
     of the operators' workers. ``digests`` are those of the checkpoints, by their paths. ``budget`` is what
     its language models may spend; ``replay`` is the folder of the recording that they answer from, None where
-    they are called. ``only``: the keys of the episodes to play, None for all.
+    they are called. ``only``: the keys of the episodes to play, None for all. ``on``: the cluster that plays
+    them, ``parallel`` parts at once, each of which installs its workers itself; None for this machine. In a
+    part ``places`` are those of its seeds among all.
     """
 
     arena: list[str]
@@ -67,6 +69,8 @@ class EvaluationPlan(ArenaRequest):
     budget: dict[str, float] | None = None
     replay: str | None = None
     only: list[Key] | None = None
+    on: str | None = None
+    places: list[int] | None = None
 
     def jobs(self) -> list[Job]:
         """Return all episodes: seed by seed, each operator in turn."""
@@ -80,7 +84,7 @@ class EvaluationPlan(ArenaRequest):
                 self.episode_seed(seed, episode),
                 self.operator_seed(seed, episode),
             )
-            for place, seed in enumerate(self.seeds)
+            for place, seed in zip(self.places or range(len(self.seeds)), self.seeds, strict=True)
             for label in self.lanes
             for episode in range(self.episodes)
         )

@@ -14,6 +14,7 @@ from mosaic_lab.arenas.request import ArenaRequest, build_request
 from mosaic_lab.arenas.request_checks import MOST_EPISODES, as_seconds, check_count
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
+from mosaic_lab.evaluation.cluster_checks import check_cluster
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, EvaluationPlan
 from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
@@ -36,6 +37,7 @@ def plan_evaluation(
     step_delay: Any = 0.0,
     budget: Any = None,
     replay: Any = None,
+    on: Any = None,
     recorded: bool = False,
     find_run: FindRun,
     problems: Problems | None = None,
@@ -57,6 +59,8 @@ def plan_evaluation(
     recording = None if replay is None else _recording(replay, find_run, request, problems)
     if budget is not None and recording is not None:
         problems.add("budget", "budget: what is played from a recording costs nothing; leave the budget out")
+    if on is not None:
+        check_cluster(on, request, budget, replay, problems)
     _check_choice("on_failure", on_failure, ON_FAILURE, problems)
     _check_choice("seed_sequence", seed_sequence, SEED_SEQUENCES, problems)
     check_count("episodes", episodes, problems)
@@ -79,6 +83,7 @@ def plan_evaluation(
         step_delay=delay,
         budget=budget,
         digests=digests(operators),
+        on=on,
     )
     return plan if recording is None else replayed(plan, recording.folder)
 

@@ -14,8 +14,9 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.budgets import Spending
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, lines_text
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
+from mosaic_lab.evaluation.parts import arena_path
 from mosaic_lab.evaluation.plan import EvaluationPlan, Job
-from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
+from mosaic_lab.evaluation.pool import VERSIONS
 from mosaic_lab.evaluation.reports.episode_table import results_table
 from mosaic_lab.evaluation.reports.exchange_table import exchanges_table
 from mosaic_lab.evaluation.reports.games import games_table, ratings_table
@@ -153,7 +154,7 @@ class Results(Run):
 
     def arena_path(self, name: str) -> Path:
         """The folder of one of its arenas, by the name in an episode's record."""
-        return self.path / ARENAS / name
+        return arena_path(self.path, name)
 
     def summary(self, target: float | None = None, rng: int | None = None) -> Estimates:
         """Mean, median, interquartile mean and (with a ``target`` return) optimality gap of each operator,
@@ -192,7 +193,7 @@ class Results(Run):
         """Its episodes as games of two players (operators, by their names): who played for which agent, and
         who won by the higher return. See `mosaic_lab.policies.pairings` for lanes of all against all.
         """
-        return games_table(self.records(), self.path / ARENAS)
+        return games_table(self.records(), self.arena_path)
 
     def ratings(self, rng: int | None = None) -> Estimates:
         """Return the strength of the players of `games`: Elo with 95% bootstrap intervals, and their wins,

@@ -58,7 +58,10 @@ from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.operators.policy_files import policy_settings
 from mosaic_lab.validation import Problems
 
-KEYS = (*KEYWORDS, *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay"))
+KEYS = (
+    *KEYWORDS,
+    *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay", "on"),
+)
 """The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`."""
 
 LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from mosaic_lab.engines import clusters
+from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
-from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.keeper.run_store import RunStore, write_json
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.training_arguments import whole_number
@@ -259,14 +257,6 @@ def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | 
         starts_runs=True,
     )
     return Sweep(run.folder, run.display)
-
-
-def process_variables(on: str | None) -> dict[str, str]:
-    """Return what a sweep's process needs of this one: the user's packages, our own folder, and the token of
-    the cluster that its trials run on, if they do."""
-    home = os.environ.get("MOSAIC_LAB_HOME")
-    token = {} if on is None else clusters.find(on).token_sources()
-    return {**USER_SITE, **({} if home is None else {"MOSAIC_LAB_HOME": home}), **token}
 
 
 def find_sweep(supervisor: Supervisor, run_id: str) -> Sweep:

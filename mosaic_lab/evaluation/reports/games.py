@@ -7,7 +7,7 @@ its agents has won; where an agent has forfeited, the other player has.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +29,10 @@ _FIRST_LINE = 1 << 20  # bytes at most
 _PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
 
 
-def games_table(records: Sequence[Record], arenas: Path) -> pd.DataFrame:
+def games_table(records: Sequence[Record], arena_path: Callable[[str], Path]) -> pd.DataFrame:
     """Return a row for each episode that was played to its end: operator (the lane), seed, episode_index; for
     each agent, by its id, the player; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the player
-    of the first agent. ``arenas`` is the folder of the evaluation's arenas.
+    of the first agent. ``arena_path`` returns the folder of an arena by its name in a record.
 
     Raises ConfigurationError where there are not two players.
     """
@@ -45,7 +45,7 @@ def games_table(records: Sequence[Record], arenas: Path) -> pd.DataFrame:
             continue
         lane = record["operator"]
         if lane not in seats:
-            seats[lane] = _players(lane, arenas / record["arena"] / "telemetry.jsonl")
+            seats[lane] = _players(lane, arena_path(record["arena"]) / "telemetry.jsonl")
         rows.append(_row(record, seats[lane]))
     columns = ["operator", "seed", "episode_index", *dict.fromkeys(a for own in seats.values() for a in own)]
     table = pd.DataFrame(rows, columns=[*columns, "winner", "result"], dtype=object)

@@ -84,6 +84,8 @@ class EvaluationPanel(FollowingPanel):
 
     def _arenas(self) -> list[Run]:
         """Return the arenas that play now. Raises MosaicError for none."""
+        if (on := self._evaluation.plan.on) is not None:
+            raise MosaicError(f"its episodes are played on {on}: their frames stay there")
         if not (playing := [arena for arena in self._evaluation.arenas if arena.alive]):
             raise MosaicError("no arena plays at this moment: there are no frames to see")
         return playing
@@ -127,11 +129,15 @@ class EvaluationPanel(FollowingPanel):
             "again": self.again,
             "state": state,
             "chips": [{"state": state, "text": state}],
-            "reason": "" if in_notices else state_reason(self._view),
+            "reason": "" if in_notices else self._reason(),
             "progress": round(snapshot.done / total, 4) if snapshot is not None and total else None,
             "facts": facts,
             "stop": "" if self.finished else "Stop",
         }
+
+    def _reason(self) -> str:
+        parts = self._reader.latest.parts if self._reader.latest is not None and not self.finished else ""
+        return "; ".join(filter(None, [state_reason(self._view), parts]))
 
     def _progress(self, snapshot: EvaluationSnapshot) -> str:
         return f"{snapshot.done:,} of {self._evaluation.total:,} episodes"

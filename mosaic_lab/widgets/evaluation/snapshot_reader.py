@@ -36,7 +36,7 @@ class EvaluationSnapshot:
 
     ``plots``: the intervals, and returns against costs where language models play. ``spent``: what is spent
     of the budget, if there is one. ``failures``: the errors of failed episodes, and how often each occurred.
-    ``damage``: why there are no numbers, see `Evaluation.damage`.
+    ``damage``: why there are no numbers, see `Evaluation.damage`. ``parts``: those on a cluster, in words.
     """
 
     done: int
@@ -47,6 +47,7 @@ class EvaluationSnapshot:
     spent: str
     failures: list[tuple[str, int]]
     damage: str
+    parts: str
 
 
 class SnapshotReader:
@@ -100,6 +101,7 @@ class SnapshotReader:
                 spent=_spent(evaluation),
                 failures=failures.most_common(),
                 damage=damage,
+                parts=evaluation.parts_text,
             )
             self._resample_at = _due(began)
             return self.latest
@@ -108,7 +110,11 @@ class SnapshotReader:
         with self._lock:
             began, evaluation = time.monotonic(), self._evaluation
             self.latest = replace(
-                latest, done=evaluation.done, left=evaluation.time_left, spent=_spent(evaluation)
+                latest,
+                done=evaluation.done,
+                left=evaluation.time_left,
+                spent=_spent(evaluation),
+                parts=evaluation.parts_text,
             )
             self._count_at = _due(began)
 

@@ -1,0 +1,193 @@
+"""An evaluation on a cluster: its process gives chunks of the episodes to parts and takes what they play.
+
+A part is a run on the cluster (see `parts`). Each of its episodes is recorded in the evaluation's own
+telemetry once, whichever part has played it, and whatever was killed meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from mosaic_contract.signals import signals_held
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.engines.mirror import PLACEMENT
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.episode_log import Record, key_of, settled, write_episode, write_failure
+from mosaic_lab.evaluation.evaluation import COMMAND, WORKER
+from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, Part, chunk_size, part_plan
+from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key, episode_text
+from mosaic_lab.evaluation.pool import VERSIONS, GaveUp
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.tail import final_message
+from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.run_ids import new_run_id
+
+MOST_FRUITLESS = 3
+"""Parts in a row without an episode, after which the others would have none either."""
+_POLL_SECONDS = 0.25
+_END_SECONDS = 60.0  # from the last episode to the ends of the parts
+_LAST_LINES = 12  # of a part's log, in an error
+
+
+class FanOut:
+    """``recorded`` are the episodes that the telemetry of the run in ``folder`` has already."""
+
+    def __init__(
+        self, plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._telemetry = telemetry
+        self._keeper = os.getppid()
+        done = settled(plan, recorded)
+        self._open = {job.key: job for job in plan.jobs() if job.key not in done}
+        """The episodes that are not recorded."""
+        self._failed = {key for key in recorded if key in self._open}
+        self._waiting: dict[str, deque[Job]] = {label: deque() for label in plan.lanes}
+        self._parts: list[Part] = []
+        self._supervisor = Supervisor(folder / PARTS)
+        self._played: dict[str, tuple[int, float]] = {}  # episodes and their seconds, by operator
+        self._fruitless = 0
+        self._failure: GaveUp | None = None
+        self._versions = RunFolder(folder).document(folder / VERSIONS)
+
+    def run(self) -> None:
+        """Have the remaining episodes played. Raises `GaveUp`, MosaicError and ConfigurationError."""
+        with signals_held():
+            self._adopt()
+        while self._open and self._failure is None:
+            with signals_held():  # a start that is interrupted would stop its part
+                for part in self._follow():
+                    self._settle(part)
+                started = self._failure is None and self._start_next()
+            if not started:
+                time.sleep(_POLL_SECONDS)
+        if self._failure is not None:
+            raise self._failure
+        self._wait(_END_SECONDS)
+
+    def close(self) -> None:
+        """End the parts that go on, and take what they have played; where the keeper of this process is gone
+        they go on, for another process to adopt."""
+        if os.getppid() != self._keeper:
+            return
+        for part in self._parts:
+            part.run.stop(wait=False)
+        self._wait(GRACE_SECONDS)
+
+    # ---------------------------------------------------------------- parts
+
+    def _adopt(self) -> None:
+        """Take up the parts of an earlier process, with all that they have played."""
+        parts = [Part(run, adopted=True) for run in self._supervisor.runs()]
+        self._parts = [part for part in parts if not self._has_ended(part)]
+        for part in parts:
+            self._take(part)
+            self._note_versions(part)
+        taken = {key for part in self._parts for key in part.keys}
+        for key, job in self._open.items():
+            if key not in taken:
+                self._waiting[job.label].append(job)
+        if parts:
+            print(f"{len(self._parts)} parts of {len(parts)} go on; {len(self._open)} episodes remain")
+
+    def _start_next(self) -> bool:
+        """Start a part where one may be started; return whether one was."""
+        waiting = sum(map(len, self._waiting.values()))
+        if not waiting or len(self._parts) >= self._plan.parallel:
+            return False
+        label, queue = max(self._waiting.items(), key=lambda item: len(item[1]))
+        episodes, seconds = self._played.get(label, (0, 0.0))
+        size = chunk_size(waiting, self._plan.parallel, seconds / episodes if episodes else None)
+        jobs = [queue.popleft() for _ in range(min(size, len(queue)))]
+        run = self._supervisor.start(
+            COMMAND,
+            part_plan(self._plan, jobs).to_config(),
+            worker=WORKER,
+            label=f"{len(jobs):,} episodes of {label}"[:200],
+            pass_env=self._plan.variables,
+            worker_environment={"worker": self._plan.family},
+            run_id=new_run_id("part", {}),  # short: it is in the names of files of a bundle
+            on=self._plan.on,
+        )
+        self._parts.append(Part(run, adopted=False))
+        print(f"part {run.id}: {run.label} on {self._plan.on}", flush=True)
+        return True
+
+    def _follow(self) -> list[Part]:
+        """Take what the parts have played; return those that have ended."""
+        ended = [part for part in self._parts if self._has_ended(part)]
+        for part in self._parts:  # what has ended is complete
+            self._take(part)
+        for part in ended:
+            self._note_versions(part)
+        self._parts = [part for part in self._parts if part not in ended]
+        return ended
+
+    def _has_ended(self, part: Part) -> bool:
+        """Whether a part has ended here and there; one whose keeper here was killed is followed again."""
+        run = part.run
+        if run.state is State.LOST and (run.path / PLACEMENT).is_file():
+            with suppress(MosaicError):
+                self._supervisor.reattach(run)
+        return run.finished
+
+    def _settle(self, part: Part) -> None:
+        """Have the episodes that a part has not played wait again; note where further parts are of no use."""
+        left = [self._open[key] for key in part.keys if key in self._open]
+        if not left:
+            return
+        self._waiting[left[0].label].extendleft(reversed(left))
+        print(f"part {part.run.id} ended, {len(left):,} episodes remain: {part.run.reason}", flush=True)
+        failure = (final_message(part.run.folder.telemetry_path) or {}).get("payload", {})
+        if failure.get("error_type") in ("ConfigError", "EpisodeFailed"):  # another part would fail alike
+            self._failure = GaveUp(str(failure.get("error")), failure["error_type"] == "ConfigError")
+            return
+        self._fruitless += not part.played
+        if self._fruitless == MOST_FRUITLESS:
+            text = f"{MOST_FRUITLESS} parts in a row ended without an episode; the last: {part.run.reason}"
+            lines = (f"  {line}" for line in part.run.log(_LAST_LINES).splitlines())
+            self._failure = GaveUp("\n".join([text, *lines]), False)
+
+    def _wait(self, seconds: float) -> None:
+        """Take what the parts still play, until they have ended or the time is over."""
+        deadline = time.monotonic() + seconds
+        while self._parts and time.monotonic() < deadline:
+            self._follow()
+            time.sleep(_POLL_SECONDS / 5)
+
+    # ------------------------------------------------------------- episodes
+
+    def _take(self, part: Part) -> None:
+        """Record what a part has played since the last call and no other has."""
+        for record in part.read():
+            key = key_of(record)
+            known = part.adopted and record["status"] == "failed" and key in self._failed
+            if key in self._open and not known:
+                self._record(self._open.pop(key), record)
+                self._fruitless = 0
+
+    def _note_versions(self, part: Part) -> None:
+        versions = part.run.folder.document(part.run.path / VERSIONS)
+        if any(self._versions.get(label) != found for label, found in versions.items()):
+            self._versions |= versions
+            write_json(self._folder / VERSIONS, self._versions)
+
+    def _record(self, job: Job, record: Record) -> None:
+        category = self._plan.category(job.label)
+        if record["status"] == "ok":
+            played = {**record, "duration_seconds": record["seconds"]}
+            write_episode(self._telemetry, job, played, category, record["arena"])
+            episodes, seconds = self._played.get(job.label, (0, 0.0))
+            self._played[job.label] = episodes + 1, seconds + (record["seconds"] or 0.0)
+            return
+        write_failure(self._telemetry, job, record["error"], category, record["arena"])
+        if self._plan.on_failure == "stop":
+            self._failure = GaveUp(f"{episode_text(*job.key)}: {record['error']}", False)

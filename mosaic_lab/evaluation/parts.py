@@ -1,0 +1,111 @@
+"""Parts of an evaluation on a cluster: runs that play some of its episodes each, in its folder ``parts``.
+
+A part is an evaluation of one operator, whose records and steps are mirrored here like any run's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+
+from mosaic_lab.evaluation.episode_log import EpisodeLog, Record
+from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
+from mosaic_lab.evaluation.pool import ARENAS
+from mosaic_lab.keeper.run_store import is_run_id
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run
+
+PARTS = "parts"
+"""The folder, in that of the run, with the run folder of each part."""
+GRACE_SECONDS = 20.0
+"""For the parts to end after a stop, and for their last episodes to arrive."""
+_LEAST = 10  # episodes
+_WORTH_SECONDS = 10.0  # of play: about what the start of a part takes
+_OF = "."  # in the name of an arena, between its part and its folder
+
+
+def chunk_size(waiting: int, parallel: int, seconds: float | None = None) -> int:
+    """Return how many of the ``waiting`` episodes the next part plays, where ``parallel`` parts play at once.
+
+    Guided self-scheduling (Polychronopoulos and Kuck 1987), so that what begins last is short. A part plays
+    ten episodes at least, and as many as fill the time of its start where an episode's ``seconds`` are known.
+    """
+    least = _LEAST if not seconds else max(_LEAST, ceil(_WORTH_SECONDS / seconds))
+    return min(waiting, max(least, ceil(waiting / (2 * parallel))))
+
+
+def part_plan(plan: EvaluationPlan, jobs: Sequence[Job]) -> EvaluationPlan:
+    """Return the plan of a part that plays these episodes, which are all of one operator."""
+    lane = plan.lanes[jobs[0].label]
+    operators = {key: plan.operators[key] for key in lane.values()}
+    seeds = {job.seed: job.index // plan.episodes for job in jobs}
+    files = {str(path) for spec in operators.values() for path in spec.files.values()}
+    return replace(
+        plan,
+        on=None,
+        parallel=1,
+        arena=[],
+        commands={},
+        operators=operators,
+        lanes={jobs[0].label: lane},
+        seeds=list(seeds),
+        places=list(seeds.values()),
+        digests={path: digest for path, digest in plan.digests.items() if path in files},
+        only=[job.key for job in jobs],
+    )
+
+
+class Part:
+    """The part whose run is ``run``; ``adopted`` from an earlier process of the evaluation, or started."""
+
+    def __init__(self, run: Run, adopted: bool) -> None:
+        self.run = run
+        self.adopted = adopted
+        self.keys: list[Key] = [
+            (str(label), int(seed), int(episode)) for label, seed, episode in run.config.get("only") or ()
+        ]
+        """The episodes that it was given."""
+        self._seen: set[Key] = set()
+        self._log = EpisodeLog(run.folder.telemetry_path)
+
+    @property
+    def played(self) -> int:
+        """How many episodes it has recorded, as far as they were read."""
+        return len(self._seen)
+
+    def read(self) -> list[Record]:
+        """Return the episodes that it has recorded since the last call, with names of arenas as `arena_path`
+        takes them."""
+        found = self._log.read()
+        if len(found) == len(self._seen):
+            return []
+        new = {key: record for key, record in found.items() if key not in self._seen}
+        self._seen |= new.keys()
+        return [{**record, "arena": self._named(record["arena"])} for record in new.values()]
+
+    def _named(self, arena: str) -> str:
+        return f"{self.run.id}{_OF}{arena}" if arena else ""
+
+
+def arena_path(folder: Path, name: str) -> Path:
+    """Return the folder of an arena of the evaluation in ``folder``, by the name in an episode's record."""
+    part, _, arena = name.partition(_OF)
+    return folder / PARTS / part / ARENAS / arena if is_run_id(part) else folder / ARENAS / name
+
+
+def parts_text(parts: Sequence[Run]) -> str:
+    """Return how many parts play and wait, and what for: "2 parts play, 1 waits (waits for 1 CPU; …)"."""
+    states = [(part.state, part) for part in parts]
+    playing = sum(state in (State.RUNNING, State.STOPPING) for state, _ in states)
+    waiting = [part for state, part in states if state in (State.QUEUED, State.STARTING)]
+    texts = [f"{_counted(playing)} {'plays' if playing == 1 else 'play'}"] if playing else []
+    if waiting:
+        what = f"{len(waiting)}" if playing else _counted(len(waiting))
+        texts.append(f"{what} {'starts' if len(waiting) == 1 else 'start'} ({waiting[0].reason})")
+    return ", ".join(texts)
+
+
+def _counted(parts: int) -> str:
+    return "1 part" if parts == 1 else f"{parts} parts"
