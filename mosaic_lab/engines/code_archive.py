@@ -10,15 +10,7 @@ import zipfile
 from pathlib import Path
 
 _PACKAGES = (
-    "engines",
-    "keeper",
-    "workers",
-    "runs",
-    "telemetry",
-    "fastlane",
-    "arenas",
-    "operators",
-    "evaluation",
+    *("arenas", "engines", "evaluation", "fastlane", "keeper", "operators", "runs", "telemetry", "workers"),
 )
 _SUFFIXES = {".py", ".toml", ".json", ".md", ".yaml", ".yml", ".cfg", ".typed"}
 _LEFT_OUT = {"__pycache__", "tests", "build", "dist", "node_modules"}

@@ -13,14 +13,17 @@ from pathlib import Path
 
 _ENTER = ["unshare", "--net", "--pid", "--map-root-user", "--fork", "--mount-proc", "--kill-child"]
 _OF_OUR_INSTALLER = ("uv", "platformdirs", "psutil")
+_OF_EVALUATIONS = ("numpy", "msgspec", "tsdownsample")
 _OF_THE_SCRIPT_WORKER = ["hatchling>=1.27", "tensorboard==2.21.0", "setuptools==80.10.2"]
+_OF_THE_RANDOM_WORKER = ["gymnasium==1.4.0", "numpy==2.3.5"]
 
 
 def download_wheels(folder: Path) -> Path:
-    """Fill a folder with what nodes without a network install for the script worker."""
-    ours = [f"{name}=={version(name)}" for name in _OF_OUR_INSTALLER]
+    """Fill a folder with what nodes without a network install for these workers, and for evaluations."""
+    ours = [f"{name}=={version(name)}" for name in (*_OF_OUR_INSTALLER, *_OF_EVALUATIONS)]
     download = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)]
-    subprocess.run([*download, *ours, *_OF_THE_SCRIPT_WORKER], check=True, timeout=300)
+    for wanted in ([*ours, *_OF_THE_SCRIPT_WORKER], _OF_THE_RANDOM_WORKER):
+        subprocess.run([*download, *wanted], check=True, timeout=300)
     return folder
 
 

@@ -30,7 +30,8 @@ def test_a_cluster_that_does_not_answer(mosaic_home: Path, capfd: pytest.Capture
 def test_on_a_cluster(
     which: str, mosaic_home: Path, wheels: Path, tmp_path: Path, cleanrl_environment: WorkerEnvironment
 ) -> None:
-    main(["workers", "install", "script"])
+    for worker in ("script", "gymnasium", "random"):
+        main(["workers", "install", worker])
     main(["clusters", "check", "ray:127.0.0.1:1"])
     tests = [sys.executable, "-m", "pytest", str(_TESTS), "--quiet", "-p", "no:cacheprovider", "-rA"]
     done = run_inside([*tests, "-m", which, f"--basetemp={tmp_path}/tests"], wheels, _SECONDS)

@@ -40,7 +40,7 @@ def test_every_episode_is_that_of_this_machine(players: str, tmp_path: Path) -> 
     there = lab.evaluate(env=ENV, operators=both, seeds=range(16), parallel=2, on=players)
     here = lab.evaluate(env=ENV, operators=both, seeds=range(16), parallel=2)
     texts = set()
-    until(lambda: texts.add(repr(there)) or there.finished, 180, lambda: f"{there!r}\n{there.log(50)}")
+    until(lambda: texts.add(repr(there)) or there.finished, 400, lambda: f"{there!r}\n{there.log(50)}")
     there.wait()
     assert any("2 parts play" in text for text in texts), texts
     pd.testing.assert_frame_equal(outcomes(there), outcomes(here.wait(120)))
@@ -62,7 +62,7 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     lab = mosaic.Lab(tmp_path / "runs")
     given = {"env": ENV, "operators": {"random": operators.random()}, "seeds": range(30)}
     there = lab.evaluate(**given, parallel=2, on=players, step_delay=0.02)
-    until(lambda: there.done > 2, 120, lambda: f"{there!r}\n{there.log(50)}")
+    until(lambda: there.done > 2, 240, lambda: f"{there!r}\n{there.log(50)}")
     psutil.Process(there.status.worker_pid).kill()
     until(lambda: there.finished)
     assert there.state == "failed"
@@ -73,7 +73,7 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     until(lambda: there.done > done)
     (actor, *_) = processes("ray::RunActor.read")
     actor.kill()
-    there.wait(180)
+    there.wait(400)
     assert recorded(there) == Counter({("random", seed): 1 for seed in range(30)})
     here = lab.evaluate(**given).wait(120)
     pd.testing.assert_frame_equal(outcomes(there), outcomes(here))
@@ -84,7 +84,7 @@ def test_a_stop_ends_its_parts(players: str, tmp_path: Path) -> None:
     there = lab.evaluate(
         env=ENV, operators={"random": operators.random()}, seeds=range(30), on=players, step_delay=0.1
     )
-    until(lambda: there.done > 0, 120, lambda: f"{there!r}\n{there.log(50)}")
+    until(lambda: there.done > 0, 240, lambda: f"{there!r}\n{there.log(50)}")
     there.stop()
     assert there.state == "cancelled"
     assert all(part.state == "cancelled" for part in there.parts), there.parts

@@ -74,7 +74,7 @@ def test_from_a_machine_that_is_no_node(script: Start, cluster: Cluster) -> None
     assert run.log().splitlines()[-1] == "said to the end with its data"
 
 
-def test_a_training_of_cleanrl_and_its_resumption(
+def test_a_training_of_cleanrl_its_resumption_and_its_policy(
     cluster: Cluster, mosaic_home: Path, tmp_path: Path
 ) -> None:
     clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))  # torch takes minutes to build
@@ -87,6 +87,9 @@ def test_a_training_of_cleanrl_and_its_resumption(
     further = lab.train("cleanrl", **settings, total_timesteps=1_500, resume_from=run)
     further.wait(240)
     assert further.metrics()["step"].max() > 1_000
+    played = {"env": "CartPole-v1", "operators": {"PPO": mosaic.operators.rl(further)}, "seeds": range(3)}
+    there = lab.evaluate(**played, on="prepared").wait(240)  # its checkpoint is sent
+    assert there.fingerprint() == lab.evaluate(**played).wait(120).fingerprint()
 
 
 @pytest.mark.extended
