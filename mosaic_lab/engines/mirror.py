@@ -117,7 +117,7 @@ class Mirror:
 
     async def _step(self) -> bool:
         """Read once; return whether all is here."""
-        names = [name for known in growing(self._folder) for name in known]
+        names = [name for group in growing(self._folder) for name in group]
         grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in names}
         known = Known(grown, self._others, self._heard)
         increment = await self._engine.read(self._job.run_id, known, READ_SECONDS)
