@@ -58,6 +58,7 @@ def test_every_episode_is_that_of_this_machine(players: str, tmp_path: Path) -> 
         there.frames()
 
 
+@pytest.mark.extended
 def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path / "runs")
     given = {"env": ENV, "operators": {"random": operators.random()}, "seeds": range(30)}
