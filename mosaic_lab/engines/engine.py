@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from mosaic_contract.fastlane import Frame
+
 from mosaic_lab.engines.job import Job
 
 
@@ -61,6 +63,16 @@ class Increment:
 
 
 @dataclass(frozen=True)
+class NodeFrame:
+    """What a node has of a run's frames: the newest, with its pixels compressed by zlib, if it is a new one;
+    what the worker says of them; whether none will come any more."""
+
+    frame: Frame | None
+    notice: str = ""
+    ended: bool = False
+
+
+@dataclass(frozen=True)
 class Resources:
     """What a cluster has: nodes as ``(name, CPUs, GPUs, labels)``, and how much of all is free."""
 
@@ -86,6 +98,9 @@ class Engine(Protocol):
 
         Raises NodeLost and Refused.
         """
+
+    async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
+        """Request ``fps`` frames a second for 2 s; return the newest, None where the node does not answer."""
 
     async def stop(self, run_id: str, grace_seconds: float) -> None:
         """Request the end of a job: SIGTERM, the grace period, SIGKILL; one that is queued ends at once."""

@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Unreachable
+from mosaic_lab.engines.frames import mirror_frames
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.node import GROWING, growing, is_growing
 from mosaic_lab.engines.restart import go_back, newest_checkpoint, next_attempt
@@ -64,6 +66,7 @@ class Mirror:
         self._lost = ""
         self._stop: float | None = None
         self._abandoned = asyncio.Event()
+        self._frames: asyncio.Task[None] | None = None
 
     def stop(self, grace_seconds: float) -> None:
         """Request the run's end."""
@@ -75,6 +78,13 @@ class Mirror:
 
     async def run(self) -> None:
         """Mirror until the run has ended and all of it is here."""
+        try:
+            await self._run()
+        finally:
+            if self._frames is not None:
+                self._frames.cancel()
+
+    async def _run(self) -> None:
         submitted, sent = False, None
         while not self._abandoned.is_set():
             try:
@@ -136,6 +146,10 @@ class Mirror:
             await self._pause()
         if status != self._status:
             self._place()
+        if self._frames is None and status["state"] == State.RUNNING and not deleted:
+            enabled = bool(self._job.config.get("fastlane", {}).get("enabled", True))
+            fetch = partial(self._engine.frame, self._job.run_id)
+            self._frames = asyncio.create_task(mirror_frames(fetch, self._folder, enabled))
         self._say(status)
         return False
 

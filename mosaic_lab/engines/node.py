@@ -20,6 +20,7 @@ from typing import Any
 
 from mosaic_lab.engines import node_environment
 from mosaic_lab.engines.engine import Increment, Known, Piece
+from mosaic_lab.engines.frames import NodeFrames
 from mosaic_lab.engines.job import INPUTS, Job
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.launch import Launch
@@ -55,6 +56,7 @@ class NodeRun:
         self.home = Path(job.folder).expanduser()
         self.folder = RunFolder(self.home / "runs" / str(job.attempt) / job.run_id)
         self.node = node
+        self.frames = NodeFrames(self.folder.path)
         self._lock = threading.Lock()
         self._status: RunStatus | None = None
         self._stopped: float | None = None

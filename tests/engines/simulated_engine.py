@@ -76,6 +76,8 @@ class SimulatedEngine:
         state = "cancelled" if run.stopped else "completed"
         return _said(state, "ended", pieces, complete=not pieces)
 
+    async def frame(self, run_id: str, fps: float) -> None: ...
+
     async def stop(self, run_id: str, grace_seconds: float) -> None:
         self._runs[run_id].stopped = time.time()
 

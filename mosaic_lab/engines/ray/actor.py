@@ -70,6 +70,10 @@ class RunActor:
         self._read = time.monotonic()
         return await self.run.read(known, seconds)
 
+    async def frame(self, fps: float) -> Any:
+        """See `NodeFrames.newest`."""
+        return self.run.frames.newest(fps)
+
     async def stop(self, grace_seconds: float) -> None:
         """See `NodeRun.stop`."""
         self.run.stop(grace_seconds)

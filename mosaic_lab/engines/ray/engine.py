@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from mosaic_lab.engines.engine import Increment, Known, NodeLost, Refused, Resources, Unreachable
+from mosaic_lab.engines.engine import Increment, Known, NodeFrame, NodeLost, Refused, Resources, Unreachable
 from mosaic_lab.engines.job import Job, amounts
 from mosaic_lab.engines.node import PIECE
 from mosaic_lab.engines.ray import actor as actor_module
@@ -24,6 +24,7 @@ from mosaic_lab.engines.ray.connection import NAMESPACE, connect
 
 _AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
 _ANSWER = 30.0  # seconds for an actor that lives to answer
+_FRAME = 5.0  # seconds for a frame
 _SILENCE = 45.0  # seconds without any answer, after which it connects anew
 _LOOK = 1.0  # seconds between looks at what is free
 _T = TypeVar("_T")
@@ -103,6 +104,14 @@ class RayEngine:
         answer = _asked(place.actor.read, known, seconds)
         found: Increment = await self._get(place, answer, seconds + _ANSWER)
         return found
+
+    async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
+        place = self._places.get(run_id)
+        if place is None or place.node is None:
+            return None
+        answer = _asked(place.actor.frame, fps)
+        done, _ = await asyncio.wait({answer}, timeout=_FRAME)
+        return answer.result() if done and answer.exception() is None else None
 
     async def stop(self, run_id: str, grace_seconds: float) -> None:
         place = self._places[run_id]

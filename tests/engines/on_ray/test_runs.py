@@ -16,6 +16,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.cli import main
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.runs import Run
 
 Start = Callable[..., Run]
@@ -90,6 +91,25 @@ def test_a_training_of_cleanrl_its_resumption_and_its_policy(
     played = {"env": "CartPole-v1", "operators": {"PPO": mosaic.operators.rl(further)}, "seeds": range(3)}
     there = lab.evaluate(**played, on="prepared").wait(240)  # its checkpoint is sent
     assert there.fingerprint() == lab.evaluate(**played).wait(120).fingerprint()
+
+
+@pytest.mark.extended
+def test_its_frames_are_seen_here(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> None:
+    clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))
+    settings = {"algorithm": "ppo", "env": "CartPole-v1", "total_timesteps": 10_000_000}
+    run = mosaic.Lab(tmp_path / "runs").train("cleanrl", **settings, on="prepared")
+    source = FrameSource(run.path)
+    seen: list[int] = []
+
+    def several() -> bool:
+        if (frame := source.poll(10)) is not None:
+            assert frame.shape == (400, 600, 3)
+            seen.append(frame.hud.step or 0)
+        return len(set(seen)) > 3
+
+    until(several, 240, lambda: f"{source.reason}; {run.reason}")
+    run.stop()
+    assert run.state == "cancelled"
 
 
 @pytest.mark.extended

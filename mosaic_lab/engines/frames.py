@@ -1,0 +1,63 @@
+"""Frames of a run on a node, in a ring here like any run's, while somebody watches them here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from mosaic_contract.errors import FastlaneError, FrameError
+from mosaic_contract.fastlane import FrameReader, FrameWriter
+
+from mosaic_lab.engines.engine import NodeFrame
+
+MOST_FPS = 10.0
+"""Frames a second that are fetched at most."""
+_IDLE = 1.0  # seconds between looks whether somebody watches
+_WATCHED = 2.0  # seconds for which looks are frequent after a frame was requested
+_NONE = "its worker on the node publishes no frames so far"
+
+
+class NodeFrames:
+    """The frames of the run in ``folder`` on its node; each call of `newest` keeps them coming for 2 s."""
+
+    def __init__(self, folder: Path) -> None:
+        self._reader = FrameReader(folder)
+
+    def newest(self, fps: float) -> NodeFrame:
+        """Request ``fps`` frames a second; return the newest if it was not returned before."""
+        self._reader.enable()
+        self._reader.watch(fps)
+        frame, state = self._reader.read(), self._reader.state
+        if frame is not None:
+            frame = frame._replace(pixels=zlib.compress(frame.pixels, 1))
+        return NodeFrame(frame, _NONE if state == "absent" else self._reader.notice, state == "ended")
+
+
+async def mirror_frames(
+    fetch: Callable[[float], Awaitable[NodeFrame | None]], folder: Path, enabled: bool
+) -> None:
+    """Publish in the run folder what ``fetch(fps)`` brings, whenever somebody watches; until cancelled."""
+    writer = FrameWriter(folder, max_fps=MOST_FPS, share=1.0, enabled=enabled)
+    watched, said = 0.0, ""
+    try:
+        while writer.ended is None:
+            if writer.due():
+                watched = time.monotonic()
+                if (found := await fetch(MOST_FPS)) is not None:
+                    if found.notice != said:
+                        said = found.notice
+                        writer.notice(said)
+                    if (frame := found.frame) is not None:
+                        with suppress(FrameError, FastlaneError, zlib.error):
+                            writer.publish(zlib.decompress(frame.pixels), frame.hud, frame.shape)
+                    elif found.ended:
+                        writer.end(found.notice)
+            recent = time.monotonic() - watched < _WATCHED
+            await asyncio.sleep(0.5 / MOST_FPS if recent else _IDLE)
+        await asyncio.Event().wait()
+    finally:
+        writer.close()
