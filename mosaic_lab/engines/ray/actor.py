@@ -1,6 +1,7 @@
 """The process on a node that a run lives with.
 
-Ray sends the class by value: it imports nothing of ours before it has unpacked our code.
+Ray sends the class by value: it imports nothing of ours before it has unpacked our code. Arguments and
+answers are builtin types, and bytes where ours are pickled: Ray's server for clients unpickles what passes.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import pickle
 import sys
 import time
 import types
@@ -65,14 +67,14 @@ class RunActor:
         self._watching = asyncio.ensure_future(self._watch())
         return True
 
-    async def read(self, known: Any, seconds: float) -> Any:
-        """See `NodeRun.read`."""
+    async def read(self, known: bytes, seconds: float) -> bytes:
+        """See `NodeRun.read`; both are pickled."""
         self._read = time.monotonic()
-        return await self.run.read(known, seconds)
+        return pickle.dumps(await self.run.read(pickle.loads(known), seconds))
 
-    async def frame(self, fps: float) -> Any:
-        """See `NodeFrames.newest`."""
-        return self.run.frames.newest(fps)
+    async def frame(self, fps: float) -> bytes:
+        """See `NodeFrames.newest`; pickled."""
+        return pickle.dumps(self.run.frames.newest(fps))
 
     async def stop(self, grace_seconds: float) -> None:
         """See `NodeRun.stop`."""

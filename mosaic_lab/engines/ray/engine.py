@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -101,8 +102,8 @@ class RayEngine:
                 # The process that had made the actor was killed before it could begin.
                 await asyncio.to_thread(self._begin, place)
             place.node = await self._get(place, _asked(place.actor.where), _ANSWER)
-        answer = _asked(place.actor.read, known, seconds)
-        found: Increment = await self._get(place, answer, seconds + _ANSWER)
+        answer = _asked(place.actor.read, pickle.dumps(known), seconds)
+        found: Increment = pickle.loads(await self._get(place, answer, seconds + _ANSWER))
         return found
 
     async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
@@ -111,7 +112,7 @@ class RayEngine:
             return None
         answer = _asked(place.actor.frame, fps)
         done, _ = await asyncio.wait({answer}, timeout=_FRAME)
-        return answer.result() if done and answer.exception() is None else None
+        return pickle.loads(answer.result()) if done and answer.exception() is None else None
 
     async def stop(self, run_id: str, grace_seconds: float) -> None:
         place = self._places[run_id]
@@ -150,15 +151,22 @@ class RayEngine:
         with self._lock:
             if not ray.is_initialized():
                 connect(self._cluster, self._address)
+                self._heard = time.monotonic()
             if self._code is None:
                 ray.cloudpickle.register_pickle_by_value(actor_module)
                 self._code = ray.put(self._archive)
 
     def _named(self, job: Job) -> Any | None:
         try:
-            return ray.get_actor(job.name, NAMESPACE)
+            actor = ray.get_actor(job.name, NAMESPACE)
+            _ = (
+                actor.where
+            )  # a client of Ray fetches the actor's class with its first attribute, and waits for it
+            return actor
         except ValueError:
             return None
+        except RayError as error:  # as while its class is being registered
+            raise self._unreachable(str(error).splitlines()[-1]) from error
 
     def _new(self, job: Job, **options: Any) -> Any:
         return ray.remote(max_restarts=0, **options)(RunActor).remote(self._code, job.to_json())
@@ -213,7 +221,9 @@ class RayEngine:
 
     def _answered(self, question: Callable[[], _T]) -> _T:
         try:
-            return question()
+            found = question()
+            self._heard = time.monotonic()
+            return found
         except ConnectionError:
             os._exit(1)
         except (RayError, RuntimeError) as error:

@@ -49,6 +49,7 @@ class Nodes:
         process = subprocess.Popen(
             [str(self._ray), "start", "--block", "--disable-usage-stats", *arguments],
             env={**os.environ, **token, **_SETTINGS, "RAY_TMPDIR": str(self._folder)},
+            cwd=self._folder,  # where Python finds no code of ours
             stdout=log.open("wb"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
