@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import shutil
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -14,6 +16,7 @@ _PACKAGES = (
 )
 _SUFFIXES = {".py", ".toml", ".json", ".md", ".yaml", ".yml", ".cfg", ".typed"}
 _LEFT_OUT = {"__pycache__", "tests", "build", "dist", "node_modules"}
+_UNUSED = 90 * 86_400.0  # seconds after which code that no process has begun with is deleted
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same archive
 
 
@@ -34,9 +37,13 @@ def pack(shims: Path) -> bytes:
 
 
 def unpack(archive: bytes, home: Path) -> Path:
-    """Return the folder below ``home`` with the archive's content, which the first process makes."""
+    """Return the folder below ``home`` with the archive's content, which the first process makes.
+
+    It also deletes what versions of ours from months ago have left there.
+    """
     folder = home / "code" / hashlib.sha256(archive).hexdigest()[:16]
     if folder.is_dir():
+        os.utime(folder)
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(dir=folder.parent))
@@ -49,4 +56,7 @@ def unpack(archive: bytes, home: Path) -> Path:
             raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
+    for one in folder.parent.iterdir():
+        if time.time() - one.stat().st_mtime > _UNUSED:
+            shutil.rmtree(one, ignore_errors=True)
     return folder

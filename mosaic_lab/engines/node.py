@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import shutil
 import signal
 import threading
@@ -89,12 +90,11 @@ class NodeRun:
 
     def _start(self, variables: Mapping[str, str]) -> None:
         try:
-            command, ours = node_environment.prepare(
-                self.home, self.job, self._progress, self._started_builder
-            )
+            prepared = node_environment.prepare(self.home, self.job, self._progress, self._started_builder)
             with self._lock:
                 if self._stopped is None:
-                    self._keep(command, {**variables, **ours})
+                    self._record(prepared.environment)
+                    self._keep(prepared.command, {**variables, **prepared.variables})
                     return
             self._say(State.CANCELLED, "stopped before it started (stopped on request)")
         except Exception as error:
@@ -105,6 +105,12 @@ class NodeRun:
                 with suppress(OSError), self.folder.log_path.open("a") as log:  # the disk may be full
                     print(*more, last, sep="\n", file=log)
                 self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
+
+    def _record(self, environment: Mapping[str, Any]) -> None:
+        """Write what a run's provenance has of this node in the place of the user's machine."""
+        about = {"node": self.node, "platform": platform.platform(), "machine": platform.machine()}
+        recorded = {"environment": dict(environment)} if environment else {}
+        write_json(self.folder.node_path, about | recorded)
 
     def _keep(self, command: list[str], variables: Mapping[str, str]) -> None:
         job, folder = self.job, self.folder

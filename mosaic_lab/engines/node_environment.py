@@ -5,7 +5,7 @@
     <home>/workers/<name>/    the worker's environment, as at home
 
 `prepare` runs in the cluster's process. ``python -m mosaic_lab.engines.node_environment WORKER`` is the
-installer, which prints a JSON line for each step and at last the command.
+installer, which prints a JSON line for each step and at last the command and a record of the environment.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from mosaic_lab.engines.job import Job
 from mosaic_lab.keeper import locks
@@ -36,11 +37,17 @@ Started = Callable[[int], None]
 """Takes the pid of each process group that builds."""
 
 
-def prepare(
-    home: Path, job: Job, progress: Callable[[str], None], started: Started
-) -> tuple[list[str], dict[str, str]]:
-    """Return the command that starts the job's worker, whose environment is built first where that is needed,
-    and the variables that it needs of this node.
+class Prepared(NamedTuple):
+    """What starts a worker on this node, the variables that it needs of it, and what is recorded of its
+    environment (`WorkerEnvironment.recorded`)."""
+
+    command: list[str]
+    variables: Mapping[str, str]
+    environment: Mapping[str, Any]
+
+
+def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Prepared:
+    """Return how the job's worker is started, whose environment is built first where that is needed.
 
     Raises OSError and RuntimeError, with the last lines of what failed.
     """
@@ -51,16 +58,17 @@ def prepare(
     if job.worker in OUR_MODULES:
         needed = (*_OF_PACKAGES, "MOSAIC_LAB_HOME", "PYTHONPATH")
         ours = {name: value for name, value in variables.items() if name.startswith(needed)}
-        return [str(python), "-m", OUR_MODULES[job.worker]], ours
-    command: list[str] = []
+        return Prepared([str(python), "-m", OUR_MODULES[job.worker]], ours, {})
+    found: dict[str, Any] = {}
     module = "mosaic_lab.engines.node_environment"
     for line in _lines([str(python), "-m", module, job.worker], variables, started):
         with suppress(ValueError):
             said = json.loads(line)
-            command = said.get("command", command)
             if "progress" in said:
                 progress(said["progress"])
-    return command, {}
+            else:
+                found = said
+    return Prepared(found["command"], {}, found["environment"])
 
 
 def _installer(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Path:
@@ -136,7 +144,7 @@ def main() -> None:
         found = workers.ensure(sys.argv[1], lambda line: print(json.dumps({"progress": line}), flush=True))
     except MosaicError as error:
         sys.exit(str(error))
-    print(json.dumps({"command": found.command()}), flush=True)
+    print(json.dumps({"command": found.command(), "environment": found.recorded()}), flush=True)
 
 
 if __name__ == "__main__":

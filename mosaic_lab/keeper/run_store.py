@@ -53,6 +53,7 @@ class RunFolder:
         self.config_path = path / "config.json"
         self.launch_path = path / "launch.json"
         self.provenance_path = path / "provenance.json"
+        self.node_path = path / "node.json"
         self.state_path = path / "state.json"
         self.stop_path = path / "stop.json"
         self.lock_path = path / "keeper.lock"

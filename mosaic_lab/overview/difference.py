@@ -134,7 +134,7 @@ def _package(line: object) -> tuple[str, str]:
 
 def _hardware(run: Run) -> Facts:
     known, gpus = run.provenance, run.gpus
-    facts = {"platform": known.get("platform"), "machine": known.get("machine")}
+    facts = {name: known.get(name) for name in ("node", "platform", "machine")}
     if gpus:
         facts["GPUs given"] = ", ".join(map(str, gpus))
     return {name: value for name, value in facts.items() if value is not None}

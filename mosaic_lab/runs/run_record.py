@@ -129,8 +129,9 @@ class RunRecord:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Versions, platform, git commit, frozen worker environment."""
-        return self.folder.document(self.folder.provenance_path)
+        """Versions, platform, git commit, frozen worker environment; on a cluster, those of the node."""
+        document = self.folder.document
+        return {**document(self.folder.provenance_path), **document(self.folder.node_path)}
 
     # ------------------------------------------------------------ how it goes
 

@@ -32,7 +32,7 @@ from mosaic_lab.runs.training_arguments import (
     seed_list,
     step_count,
 )
-from mosaic_lab.runs.training_plan import TrainingPlan, recorded_environment
+from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.runs.unstarted import starting
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import remedy
@@ -237,7 +237,7 @@ class Trainer:
             pass_env=pass_env,
             grace_seconds=grace_seconds,
             films=films,
-            worker_environment=recorded_environment(worker_environment),
+            worker_environment=worker_environment.recorded(),
             program=resolved.get("program"),
             on=on,
             restarts=restarts,

@@ -9,7 +9,6 @@ from typing import Any
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.supervisor import Supervisor
-from mosaic_lab.workers import WorkerEnvironment
 
 
 @dataclass(frozen=True)
@@ -85,18 +84,3 @@ class TrainingPlan:
     def from_json(cls, content: Mapping[str, Any]) -> TrainingPlan:
         """Return the plan that `to_json` returned. Raises TypeError for other content."""
         return cls(**content)
-
-
-def recorded_environment(worker_environment: WorkerEnvironment) -> dict[str, Any]:
-    """Return a worker's environment as it is recorded in a run's provenance."""
-    return {
-        "worker": worker_environment.name,
-        "worker_version": worker_environment.metadata.version,
-        "python": worker_environment.python_version,
-        "python_executable": str(worker_environment.python),
-        "origin": worker_environment.origin,
-        "source": worker_environment.source,
-        "source_reason": worker_environment.source_reason,
-        "upstream": worker_environment.upstream,
-        "freeze": worker_environment.freeze,
-    }

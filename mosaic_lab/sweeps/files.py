@@ -51,11 +51,14 @@ def _searched(name: str, value: Any, problems: Problems) -> Any:
     for key in value:
         if key not in _RANGE:
             problems.add(place, f"{place} has no {key!r}{nearest(key, _RANGE)}")
-    low, high = value.get("low"), value.get("high")
+    if missing := [key for key in _RANGE[:2] if key not in value]:
+        problems.add(place, f"{place} has no {missing[0]!r}: give both, such as {{low = 1e-5, high = 1e-2}}")
+        return None
+    low, high = value["low"], value["high"]
     try:
         if value.get("whole"):
-            return integer(low, high, log=bool(value.get("log")))  # type: ignore[arg-type]
-        return (log if value.get("log") else uniform)(low, high)  # type: ignore[arg-type]
+            return integer(low, high, log=bool(value.get("log")))
+        return (log if value.get("log") else uniform)(low, high)
     except ConfigurationError as error:
         problems.add(place, f"{place}: {error}")
         return None

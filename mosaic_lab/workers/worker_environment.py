@@ -104,6 +104,20 @@ class WorkerEnvironment:
             return sorted({f"{item.name}=={item.version}" for item in distributions()}, key=str.lower)
         return self.freeze_path.read_text(encoding="utf-8").splitlines() if self.freeze_path.is_file() else []
 
+    def recorded(self) -> dict[str, Any]:
+        """Return what a run's provenance has of it."""
+        return {
+            "worker": self.name,
+            "worker_version": self.metadata.version,
+            "python": self.python_version,
+            "python_executable": str(self.python),
+            "origin": self.origin,
+            "source": self.source,
+            "source_reason": self.source_reason,
+            "upstream": self.upstream,
+            "freeze": self.freeze,
+        }
+
     def shim(self) -> Shim | None:
         """Return the shim that it was built from, as it is now; None where it was not built here or is
         gone."""

@@ -146,7 +146,8 @@ def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: A
     assert best is not None and str(best.parameters["learning_rate"]) in said
     assert main(["sweep", "--resume", sweep.id, "--trials", "1", "--store", str(lab.root)]) == 0
     assert "completed, 4 of 4 trials" in capsys.readouterr().out
-    file.write_text(file.read_text() + "height = { low = 2, hihg = 3 }\n")
+    file.write_text(file.read_text() + "height = { low = 2, hihg = 3 }\ndepth = { high = 3 }\n")
     assert main(["sweep", str(file), "--store", str(lab.root)]) == 1
-    assert "walks.toml has 2 problems" in (refused := capsys.readouterr().err)
+    assert "walks.toml has 3 problems" in (refused := capsys.readouterr().err)
     assert "search.height has no 'hihg'; did you mean 'high'?" in refused
+    assert "search.depth has no 'low': give both" in refused

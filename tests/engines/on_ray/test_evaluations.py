@@ -9,13 +9,14 @@ from pathlib import Path
 import pandas as pd
 import psutil
 import pytest
-from engines.on_ray.conftest import until
+from engines.on_ray.conftest import HEAD, Nodes, kill_node, until
 from engines.on_ray.test_survival import processes
 from evaluation.evaluation_fixtures import outcomes
 from mosaic_contract import decode_line
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
+from mosaic_lab.cli import main
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.errors import MosaicError
@@ -77,6 +78,30 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     there.wait(400)
     assert recorded(there) == Counter({("random", seed): 1 for seed in range(30)})
     here = lab.evaluate(**given).wait(120)
+    pd.testing.assert_frame_equal(outcomes(there), outcomes(here))
+
+
+@pytest.mark.extended  # a loss is noticed after half a minute
+def test_a_lost_node_and_another_session_lose_no_episode(
+    players: str, nodes: Nodes, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Started on the command line, followed and ended from a notebook."""
+    lost = nodes.start(f"--address={HEAD}", "--num-cpus=1", "--labels", "zone=lost")
+    profile = clusters.find(players)
+    clusters.add(replace(profile, name="first", labels={"zone": "lost"}))
+    file, store = tmp_path / "dice.toml", tmp_path / "runs"
+    seeds, dice = "seeds = { first = 0, count = 20 }", '[operators.random]\nkind = "random"'
+    file.write_text(f'env = "{ENV}"\n{seeds}\nparallel = 1\nstep_delay = 0.02\n{dice}\n')
+    assert main(["evaluate", str(file), "--on", "first", "--detach", "--store", str(store)]) == 0
+    lab = mosaic.Lab(store)
+    there = lab.evaluation(lab.runs[0].id)
+    until(lambda: there.done > 2, 240, lambda: f"{there!r}\n{there.log(50)}")
+    kill_node(lost)
+    until(lambda: "was lost" in there.log(50), 120, lambda: f"{there!r}\n{there.log(50)}")
+    nodes.start(f"--address={HEAD}", "--num-cpus=1", "--labels", "zone=lost")
+    there.wait(400)
+    assert recorded(there) == Counter({("random", seed): 1 for seed in range(20)})
+    here = lab.evaluate(env=ENV, operators={"random": operators.random()}, seeds=range(20)).wait(120)
     pd.testing.assert_frame_equal(outcomes(there), outcomes(here))
 
 

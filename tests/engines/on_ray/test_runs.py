@@ -37,6 +37,9 @@ def test_a_script_with_its_folder_its_gpu_and_its_outcome(script: Start, cluster
     assert run.log().splitlines()[-1] == "said to the end with its data"
     assert (run.path / "checkpoints" / "step-20.pt").read_bytes() == b"weights" * 1_000_000
     assert not list(Path(cluster.folder).glob("runs/1/[0-9]*"))  # nothing is left on the node
+    assert run.provenance["node"] == "127.0.0.1"
+    folder = run.provenance["environment"]["python_executable"]
+    assert folder.startswith(cluster.folder)  # of the environment there, not of the one here
     assert "gpu-lab" in main_output(["runs", "show", run.id, "--store", str(run.path.parent)])
 
 
