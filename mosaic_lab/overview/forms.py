@@ -118,7 +118,8 @@ def _training_schema(environments: list[str]) -> Schema:
 
 def _parameter(row: Mapping[str, Any]) -> Schema:
     """One hyperparameter; a list or table is entered as JSON."""
-    kind, default, about = str(row["type"]), row.get("default"), str(row.get("help") or "")
+    kind, default = str(row["type"]), row.get("default")
+    about = str(row.get("help") or "").replace("`", "")  # upstream's, which may be Markdown
     field: Schema = {"type": _TYPES.get(kind, "string"), "title": str(row["name"])}
     if kind not in _TYPES:
         about = f"{about} (JSON, such as {'[64, 64]' if kind == 'list' else '{}'})".strip()

@@ -276,7 +276,7 @@ def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
     assert panel.grid.locator(".mosaic-runs-line").count() < 200
     panel.grid.focus()
     page.keyboard.press("Control+a")
-    expect(panel.node).to_contain_text("1000 selected")
+    expect(panel.node).to_contain_text("1,000 selected")
     page.keyboard.press("End")
     expect(panel.grid.locator("[aria-selected=true]")).to_be_in_viewport()
 

@@ -1,10 +1,11 @@
-/** A tab with the end of a run's log, which it follows while the run is alive. */
+/** A tab with the end of a run's log, which it follows while the run is alive; a failed run's reason is above. */
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
 import type { RunSource } from '../../shared/run-api.ts';
+import { stateText } from '../../views/runs/run-text.ts';
 
 const LINES = 2000;
 const PAUSE_MS = 1500;
@@ -24,7 +25,7 @@ export class LogTab extends Widget {
     this._text = document.createElement('pre');
     this._text.setAttribute('role', 'log');
     this._text.setAttribute('aria-label', trans.__('Log'));
-    this.node.append(this._text);
+    this.node.append(this._notice, this._text);
     this._run = run;
     this._trans = trans;
   }
@@ -41,6 +42,8 @@ export class LogTab extends Widget {
       if (row) {
         this._removed = false;
         this._alive = row.alive;
+        const failed = row.state === 'failed' || row.state === 'lost';
+        this._reason = failed ? `${stateText(row.state, this._trans)}: ${row.reason}` : '';
         void this._read();
       } else if (removed.includes(this._run)) {
         this._alive = false;
@@ -89,7 +92,7 @@ export class LogTab extends Widget {
     const { node } = this;
     const atEnd = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX || !this._text.textContent;
     if (!this._removed) {
-      this._notice?.remove();
+      this._say(this._reason);
     }
     if (this._text.textContent !== text) {
       this._text.textContent = text;
@@ -100,9 +103,8 @@ export class LogTab extends Widget {
   }
 
   private _say(text: string): void {
-    this._notice ??= document.createElement('p');
     this._notice.textContent = text;
-    this.node.prepend(this._notice);
+    this._notice.hidden = text === '';
   }
 
   readonly source: RunSource;
@@ -110,10 +112,11 @@ export class LogTab extends Widget {
   private readonly _run: string;
   private readonly _trans: TranslationBundle;
   private readonly _text: HTMLPreElement;
-  private _notice: HTMLElement | undefined;
+  private readonly _notice = document.createElement('p');
   private _end: (() => void) | undefined;
   private _timer: ReturnType<typeof setInterval> | undefined;
   private _alive = true;
+  private _reason = '';
   private _removed = false;
   private _reading = false;
   private _again = false;

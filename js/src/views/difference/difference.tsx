@@ -99,7 +99,7 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
             {rows.map(({ name, values, same }) => (
               <tr key={name} className={same ? undefined : 'mosaic-differs'}>
                 <th scope="row">
-                  {name}
+                  {breakable(name)}
                   {!same && <span className="mosaic-unseen">{trans.__('differs')}</span>}
                 </th>
                 {values.map((value, place) => (
@@ -111,6 +111,20 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
         ))}
       </table>
     </section>
+  );
+}
+
+/** A name that breaks after its punctuation, where it is too long for its column. */
+function breakable(name: string): ReactNode {
+  return name.split(/(?<=[./_])/).reduce<ReactNode>(
+    (before, part) => (
+      <>
+        {before}
+        <wbr />
+        {part}
+      </>
+    ),
+    null
   );
 }
 

@@ -45,6 +45,11 @@ export function kindText(kind: RunRow['kind'], trans: Translation): string {
   return texts[kind];
 }
 
+/** "1,234". */
+export function wholeText(count: number): string {
+  return NUMBERS.format(count);
+}
+
 /** "0:01:30", "2:04:00", "3 d 4 h". */
 export function durationText(seconds: number | null): string {
   if (seconds === null) {

@@ -8,6 +8,7 @@ import { Icon, type IconName } from './icons.tsx';
 import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
 import type { RunEntry } from './run-rows.ts';
 import type { RunTable } from './run-table.ts';
+import { wholeText } from './run-text.ts';
 import { RunsGrid } from './runs-grid.tsx';
 import './runs.css';
 
@@ -92,12 +93,12 @@ function countsText({ table, trans }: RunsViewProps): string {
   const { snapshot } = table;
   const selected = table.selected.length;
   if (selected > 1) {
-    return trans.__('%1 selected', selected);
+    return trans.__('%1 selected', wholeText(selected));
   }
   if (snapshot.matching < snapshot.total) {
-    return trans.__('%1 of %2 runs', snapshot.matching, snapshot.total);
+    return trans.__('%1 of %2 runs', wholeText(snapshot.matching), wholeText(snapshot.total));
   }
-  const runs = trans._n('%1 run', '%1 runs', snapshot.total);
+  const runs = trans._n('%2 run', '%2 runs', snapshot.total, wholeText(snapshot.total));
   return snapshot.alive ? `${runs}, ${trans.__('%1 alive', snapshot.alive)}` : runs;
 }
 
