@@ -19,7 +19,7 @@ from typing import Any
 from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Unreachable
 from mosaic_lab.engines.frames import mirror_frames
 from mosaic_lab.engines.job import Job
-from mosaic_lab.engines.node import GROWING, growing, is_growing
+from mosaic_lab.engines.pieces import GROWING, growing, is_growing
 from mosaic_lab.engines.restart import go_back, newest_checkpoint, next_attempt
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json

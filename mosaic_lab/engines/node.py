@@ -13,7 +13,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from mosaic_lab.engines import node_environment
 from mosaic_lab.engines.engine import Increment, Known, Piece
 from mosaic_lab.engines.frames import NodeFrames
 from mosaic_lab.engines.job import INPUTS, Job
+from mosaic_lab.engines.pieces import GROWING, growing, pieces_of_growing, pieces_of_others
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.marks import WORKER_MARK
@@ -31,20 +32,6 @@ from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import RunStatus, State, queued
 
-GROWING = ("telemetry.jsonl", "system.jsonl", "worker.log")
-"""Files of a run that only grow; the log is also cut, and sent again then. See `growing`."""
-_ARENAS = "arenas"
-_OWN = {
-    "config.json",
-    "launch.json",
-    "provenance.json",
-    "state.json",
-    "stop.json",
-    "keeper.lock",
-    "keeper.log",
-}
-PIECE = 4 << 20
-"""Bytes that are sent at once, at most."""
 _TICK = 0.03  # seconds between looks at the files that grow
 _SCAN = 1.0  # the same at the others
 
@@ -64,6 +51,8 @@ class NodeRun:
         self._builder: int | None = None
         self._scanned = 0.0
         self._lifeline: int | None = None
+        names = (self.folder.state_path.name, *GROWING)
+        self._watched = [self.folder.path / name for name in names]
 
     # ---------------------------------------------------------------- starting
 
@@ -185,30 +174,46 @@ class NodeRun:
     async def read(self, known: Known, seconds: float) -> Increment:
         """Return what is new since ``known``; wait up to ``seconds`` for it."""
         deadline = time.monotonic() + seconds
+        before, due = None, 0.0
         while True:
-            found = self._look(known)
-            if found.pieces or found.complete or found.status != known.status or time.monotonic() >= deadline:
-                return found
+            now, written = time.monotonic(), self._written()
+            if written != before or now >= due:  # a keeper that was killed writes nothing
+                found = self._look(known)
+                if found.pieces or found.complete or found.status != known.status or now >= deadline:
+                    return found
+                before, due = written, min(now + _SCAN, deadline)
             await asyncio.sleep(_TICK)
+
+    def _written(self) -> tuple[object, ...]:
+        """Return what changes when there may be something new: `_look` costs fifty times as much."""
+        return self._status, *(_about(path) for path in self._watched)
 
     def _look(self, known: Known) -> Increment:
         status = self.status
         own, of_arenas = growing(self.folder.path)
-        grown = list(_pieces_of_growing(self.folder.path, own, known.grown))
+        grown = list(pieces_of_growing(self.folder.path, own, known.grown))
         due = status.state.finished or any(b'"checkpoint_saved"' in piece.data for piece in grown)
         others: list[Piece] = []
         if due or time.monotonic() - self._scanned > _SCAN:
-            others = list(_pieces_of_others(self.folder.path, known.others, PIECE))
+            others = list(pieces_of_others(self.folder.path, known.others))
             if not others:
                 self._scanned = time.monotonic()
         # What a line refers to is there before the line: files first, then the steps of an episode, and lines
         # when all of these are.
-        steps = list(_pieces_of_growing(self.folder.path, of_arenas, known.grown))
+        steps = list(pieces_of_growing(self.folder.path, of_arenas, known.grown))
         whole = all(piece.offset + len(piece.data) >= piece.size for piece in steps)
         pieces = tuple(others or [*steps, *(grown if whole else ())])
         shown = {"state": str(status.state), "reason": status.reason, "outcome": status.to_dict()["outcome"]}
         complete = status.state.finished and not pieces and not self.folder.alive()
         return Increment(shown, pieces, complete)
+
+
+def _about(path: Path) -> tuple[int, int] | None:
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        return None
+    return about.st_size, about.st_mtime_ns
 
 
 def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -227,62 +232,3 @@ def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "run_dir": str(folder),
         "launch_dir": str(folder / INPUTS),
     }
-
-
-def growing(folder: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the files in a run folder that only grow: its own, and those of the arenas of an
-    evaluation."""
-    found = (str(path.relative_to(folder)) for path in folder.glob(f"{_ARENAS}/*/*"))
-    return list(GROWING), sorted(name for name in found if is_growing(name))
-
-
-def is_growing(name: str) -> bool:
-    """Return whether `growing` has a file of this name."""
-    return name in GROWING or (name.startswith(f"{_ARENAS}/") and name.endswith((".jsonl", ".log")))
-
-
-def _pieces_of_growing(folder: Path, names: Iterable[str], known: Mapping[str, int]) -> Iterable[Piece]:
-    for name in names:
-        try:
-            with (folder / name).open("rb") as file:
-                about = os.fstat(file.fileno())
-                offset = known.get(name, 0)
-                if about.st_size == offset:
-                    continue
-                offset = 0 if about.st_size < offset else offset
-                file.seek(offset)
-                yield Piece(name, offset, file.read(PIECE), about.st_size, about.st_mtime_ns)
-        except FileNotFoundError:
-            continue
-
-
-def _pieces_of_others(folder: Path, known: Mapping[str, tuple[int, int]], room: int) -> Iterable[Piece]:
-    """Yield pieces of files that differ from what is known, at most ``room`` bytes in total.
-
-    Of a file that is known in part, with the same time of change, the rest.
-    """
-    for path in _others(folder):
-        about = path.stat()
-        name = str(path.relative_to(folder))
-        size, changed = known.get(name, (0, 0))
-        if (size, changed) == (about.st_size, about.st_mtime_ns):
-            continue
-        if room <= 0:
-            return
-        offset = size if changed == about.st_mtime_ns else 0
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(room)
-        room -= max(1, len(data))
-        yield Piece(name, offset, data, about.st_size, about.st_mtime_ns)
-
-
-def _others(folder: Path) -> list[Path]:
-    found = []
-    for here, folders, names in os.walk(folder):
-        top = Path(here) == folder
-        folders[:] = [one for one in folders if not one.startswith(".") and not (top and one == INPUTS)]
-        known = _OWN if top else set()
-        files = (Path(here, one) for one in names if not one.startswith(".") and one not in known)
-        found += [file for file in files if file.is_file() and not file.is_symlink()]
-    return sorted(file for file in found if not is_growing(str(file.relative_to(folder))))

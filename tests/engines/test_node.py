@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mosaic_lab.engines import node
+from mosaic_lab.engines import node, pieces
 from mosaic_lab.engines.engine import Known, Piece
 from mosaic_lab.engines.job import Job
 
@@ -17,7 +17,7 @@ STEPS = "arenas/0-random.1/telemetry.jsonl"
 def test_the_steps_of_an_episode_come_before_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node, "PIECE", 8)
+    monkeypatch.setattr(pieces, "PIECE", 8)
     run = node.NodeRun(Job("a-part", "evaluation", {}, str(tmp_path), 1.0), "node")
     steps = run.folder.path / STEPS
     steps.parent.mkdir(parents=True)
@@ -25,8 +25,8 @@ def test_the_steps_of_an_episode_come_before_its_line(
     run.folder.telemetry_path.write_bytes(b"episode\n")
     received: list[tuple[str, int]] = []
     sizes: dict[str, int] = {}
-    while pieces := read(run, sizes):
-        for piece in pieces:
+    while new := read(run, sizes):
+        for piece in new:
             assert piece.offset == sizes.get(piece.path, 0)  # none is sent again as the file grows
             sizes[piece.path] = piece.offset + len(piece.data)
             received.append((piece.path, sizes[piece.path]))

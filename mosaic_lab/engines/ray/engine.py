@@ -18,7 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from mosaic_lab.engines.engine import Increment, Known, NodeFrame, NodeLost, Refused, Resources, Unreachable
 from mosaic_lab.engines.job import Job, amounts
-from mosaic_lab.engines.node import PIECE
+from mosaic_lab.engines.pieces import PIECE
 from mosaic_lab.engines.ray import actor as actor_module
 from mosaic_lab.engines.ray.actor import RunActor
 from mosaic_lab.engines.ray.connection import NAMESPACE, connect
