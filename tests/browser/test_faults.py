@@ -272,7 +272,7 @@ def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
     notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
     notebook.run(0)
     panel = RunsPanel(page, folder)
-    expect(panel.node).to_contain_text("1000 runs")
+    expect(panel.node).to_contain_text("1,000 runs")
     assert panel.grid.locator(".mosaic-runs-line").count() < 200
     panel.grid.focus()
     page.keyboard.press("Control+a")
@@ -281,7 +281,7 @@ def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
     expect(panel.grid.locator("[aria-selected=true]")).to_be_in_viewport()
 
     panel.node.get_by_label("Search runs").fill("dqn learning_rate=0.001 seed=3")
-    expect(panel.node).to_contain_text("of 1000 runs")
+    expect(panel.node).to_contain_text("of 1,000 runs")
     panel.node.get_by_role("button", name="Order and columns").click()
     menu = panel.node.get_by_role("group", name="Order and columns")
     menu.get_by_label("Group runs that were started together").uncheck()
@@ -289,7 +289,7 @@ def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
     page.keyboard.press("Escape")
     wanted = [run for run in supervisor.runs() if run.seed == 3 and run.config["algorithm"] == "dqn"]
     wanted = [run for run in wanted if run.hyperparameters["learning_rate"] == 0.001]
-    expect(panel.node).to_contain_text(f"{len(wanted)} of 1000 runs")
+    expect(panel.node).to_contain_text(f"{len(wanted)} of 1,000 runs")
     line = panel.grid.locator(".mosaic-runs-line").first
     line.click()
     page.keyboard.press("F2")
