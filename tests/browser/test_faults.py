@@ -38,8 +38,10 @@ def started_again(command: list[str], environ: dict[str, str], folder: Path) -> 
     with subprocess.Popen(
         command, env=environ, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
-        yield
-        process.terminate()
+        try:
+            yield
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="module")
@@ -334,6 +336,8 @@ def test_rows_and_charts_go_on_when_the_kernel_dies_and_the_server_comes_back(
         expect(panel.line(second.label)).to_have_count(2)
         grows(page, workspace)
 
+        lost = page.get_by_role("dialog").filter(has_text="Server Connection Error")  # JupyterLab's own
+        page.add_locator_handler(lost, lambda: lost.get_by_role("button", name="Close").click())
         command, environment = process.cmdline(), process.environ()
         process.kill()
         process.wait()
