@@ -150,7 +150,11 @@ from mosaic_contract.cli import Worker, main
 from mosaic_contract.hyperparameters import Parameter, check_hyperparameters
 from {name}_worker import get_worker_metadata
 
-KNOWN = {{"learning_rate": Parameter("learning_rate", float, {learning_rate}, "length of a step")}}
+KNOWN = {{
+    "learning_rate": Parameter(
+        "learning_rate", float, {learning_rate}, "length of a step", maximum=10, exclusive_minimum=0
+    )
+}}
 
 def resolve(config):
     return config.to_dict(check_hyperparameters(config.hyperparameters, KNOWN))

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { carriedOver, changed, matching, missing } from '../src/extension/forms/form-model.ts';
+import { carriedOver, changed, explained, matching, missing } from '../src/extension/forms/form-model.ts';
 import { labVariable } from '../src/extension/forms/lab-variable.ts';
+import { english } from '../src/views/translation.ts';
 
 const SCHEMA = {
   type: 'object',
@@ -38,6 +39,20 @@ test('what was changed stays filled in where another algorithm has it too', () =
 test('fields are found by name and meaning', () => {
   assert.deepEqual(Object.keys(matching(SCHEMA, 'Discount').properties), ['gamma']);
   assert.equal(matching(SCHEMA, ' '), SCHEMA);
+});
+
+test('numbers outside their limits are explained, and fields to fill in are not errors', () => {
+  const errors = [
+    { name: 'maximum', params: { limit: 1 }, message: 'must be <= 1' },
+    { name: 'exclusiveMinimum', params: { limit: 0 }, message: 'must be > 0' },
+    { name: 'minimum', params: { limit: 1 }, message: 'must be >= 1' },
+    { name: 'type', params: {}, message: 'must be integer' },
+    { name: 'required', params: {}, message: "must have required property 'env'" }
+  ];
+  assert.deepEqual(
+    explained(errors, english).map(error => error.message),
+    ['is more than 1', 'is not above 0', 'is less than 1', 'must be integer']
+  );
 });
 
 test('a form without a required field makes no code', () => {

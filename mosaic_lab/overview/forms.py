@@ -22,6 +22,7 @@ KINDS = ("training", "evaluation", "comparison")
 SEEDS = r"^\s*\d+(\s*-\s*\d+|(\s*,\s*\d+)*)\s*$"
 """A number, several separated by commas, or a range such as ``0-9``, which includes its end."""
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
+_LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exclusiveMinimum"}
 _DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
 _MOST_ENVIRONMENTS = 2000  # suggested
 _STEPS = 100_000
@@ -126,6 +127,7 @@ def _parameter(row: Mapping[str, Any]) -> Schema:
         default = None if default is None else json.dumps(default)
     if row.get("choices"):
         field["enum"] = list(row["choices"])
+    field.update((keyword, row[name]) for name, keyword in _LIMITS.items() if row.get(name) is not None)
     if default is not None:
         field["default"] = default
     return {**field, "description": about} if about else field

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mosaic_contract.config import nearest
+from mosaic_contract.hyperparameters import outside_limits
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
@@ -254,18 +255,21 @@ def _check_names(
             problems.add(place, f"search[{name!r}]: {why}")
 
 
-def _misfit(distribution: Distribution, row: Mapping[str, Any]) -> str:
+def _misfit(one: Distribution, row: Mapping[str, Any]) -> str:
     """Return why values of a distribution do not fit a hyperparameter; empty where they do."""
     kind, choices = row.get("type"), row.get("choices")
-    if isinstance(distribution, Range):
+    values: tuple[Any, ...] = (one.low, one.high) if isinstance(one, Range) else one.values
+    if isinstance(one, Range):
         if choices:
             return f"give a list of its values: {', '.join(map(repr, choices))}"
-        if kind == "int" and not distribution.whole:
+        if kind == "int" and not one.whole:
             return "it is a whole number: use mosaic.search.integer(low, high)"
-        return "" if kind in ("int", "float") else f"it is of type {kind}: give a list of values"
-    if choices and (others := [value for value in distribution.values if value not in choices]):
+        if kind not in ("int", "float"):
+            return f"it is of type {kind}: give a list of values"
+    elif choices and (others := [value for value in values if value not in choices]):
         return f"{others[0]!r} is not one of {', '.join(map(repr, choices))}"
-    return ""
+    outside = (outside_limits(value, row) for value in values if isinstance(value, int | float))
+    return "; ".join(filter(None, outside))
 
 
 def _count(name: str, given: Any, most: int) -> int:

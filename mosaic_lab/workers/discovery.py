@@ -97,9 +97,10 @@ def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     """Return a worker's description of itself, from a process of it: {"metadata", "capabilities",
     "hyperparameters": {algorithm: [...]}, "environments": [ids]}.
 
-    Each hyperparameter is {"name", "type", "default", "help", "choices"}; the environments are those that the
-    worker provides, as far as it knows their ids. Raises WorkerEnvironmentError when the worker gives no such
-    answer within a minute.
+    Each hyperparameter is {"name", "type", "default", "help", "choices", "minimum", "maximum",
+    "exclusive_minimum"}, without limits where the worker has an older contract; the environments are those
+    that the worker provides, as far as it knows their ids. Raises WorkerEnvironmentError when the worker
+    gives no such answer within a minute.
     """
     answer = _output_of([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:

@@ -11,6 +11,7 @@ from toy_worker import toy
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
+from mosaic_lab.overview import forms
 from mosaic_lab.overview.forms import code, match_form, training_form
 from mosaic_lab.overview.workers import worker_rows
 
@@ -33,7 +34,19 @@ def test_a_trainings_form_has_the_workers_own_hyperparameters(toy: Path) -> None
     field = form["hyperparameters"]["properties"]["learning_rate"]
     known = workers.describe(workers.ensure("toy"))["hyperparameters"]["walk"][0]
     assert (field["type"], field["default"]) == ("number", known["default"])
+    assert (field["exclusiveMinimum"], field["maximum"], "minimum" in field) == (0, 10, False)
     assert form["schema"]["properties"]["total_timesteps"]["minimum"] == 1
+
+
+def test_a_worker_with_an_older_contract_has_a_form_without_limits(
+    toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = workers.describe(workers.ensure("toy"))
+    for name in ("minimum", "maximum", "exclusive_minimum"):
+        del older["hyperparameters"]["walk"][0][name]
+    monkeypatch.setattr(forms, "_described", lambda worker, created: older)
+    field = training_form("toy")["hyperparameters"]["properties"]["learning_rate"]
+    assert set(field) == {"type", "title", "default", "description"}
 
 
 def test_what_is_not_there_is_said(toy: Path) -> None:

@@ -115,6 +115,14 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
         "no such hyperparameter; did you mean 'learning_rate'?",
     ):
         assert part in str(refused.value)
+    for search, reason in (
+        ([0, 0.5, 20.0], "0 is not above 0; 20.0 is more than 10"),
+        (mosaic.search.uniform(-1, 20), "-1.0 is not above 0; 20.0 is more than 10"),
+    ):
+        with pytest.raises(mosaic.ConfigurationError) as refused:
+            lab.sweep("toy", search={"learning_rate": search}, trials=0, total_timesteps=10, **WALK)
+        assert f"search['learning_rate']: {reason}" in str(refused.value)
+        assert "trials=0: give 1 to 10,000" in str(refused.value)
     with pytest.raises(mosaic.ConfigurationError, match="one value for all trials, or a search of it"):
         lab.sweep("toy", search=RATES, learning_rate=1.0, total_timesteps=10, **WALK)
     with pytest.raises(mosaic.MosaicError, match="no run 'nothing'"):

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters, out_of_range
+from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.language.balrog import AGENTS
 
 SCRIPT = "eval.py"
@@ -33,14 +33,17 @@ PARAMETERS = {
     ),
     "base_url": Parameter("base_url", str, None, "of the client; default: as configured"),
     "envs": Parameter("envs", list, None, "environments, such as babyai and crafter; default: as configured"),
-    "episodes": Parameter("episodes", int, None, "of each task; default: as configured"),
-    "num_workers": Parameter("num_workers", int, 1, "episodes at once"),
-    "max_steps": Parameter("max_steps", int, None, "of an episode; default: the environment's own"),
+    "episodes": Parameter("episodes", int, None, "of each task; default: as configured", minimum=1),
+    "num_workers": Parameter("num_workers", int, 1, "episodes at once", minimum=1),
+    "max_steps": Parameter(
+        "max_steps", int, None, "of an episode; default: the environment's own", minimum=1
+    ),
     "env_seed": Parameter(
         "env_seed",
         int,
         None,
         "of every episode, so that those of a task are alike; default: each has its own",
+        minimum=0,
     ),
     "overrides": Parameter(
         "overrides", list, [], "further settings as its command line takes them, agent.max_text_history=8 say"
@@ -51,7 +54,7 @@ PARAMETERS = {
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the configuration with absolute paths. Raises `ConfigError` with what is wrong."""
     values = check_hyperparameters(config.hyperparameters, PARAMETERS)
-    problems = list(out_of_range(values, least={"env_seed": 0}))
+    problems: list[str] = []
     if config.algorithm != "eval":
         problems.append(f"unknown algorithm {config.algorithm!r}; this worker has 'eval', upstream's own")
     for name in values["envs"] or ():

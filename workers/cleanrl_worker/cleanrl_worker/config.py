@@ -148,8 +148,6 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 
 def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
     num_envs = hyperparameters.get("num_envs", 1)
-    if num_envs < 1:
-        raise ConfigError(f"num_envs must be at least 1, got {num_envs}")
     if not algorithm.on_policy:
         if num_envs > 1 and algorithm.name in ("dqn", "c51"):
             raise ConfigError(
@@ -158,7 +156,7 @@ def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
         return 1
     rollout = int(num_envs * hyperparameters["num_steps"])
     minibatches = hyperparameters.get("num_minibatches", hyperparameters.get("n_minibatch", 1))
-    if not 1 <= minibatches <= rollout:
+    if minibatches > rollout:
         raise ConfigError(
             f"a rollout of {rollout} steps (num_envs × num_steps) does not make {minibatches} minibatches"
         )

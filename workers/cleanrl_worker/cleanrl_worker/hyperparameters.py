@@ -9,7 +9,7 @@ import ast
 from pathlib import Path
 from typing import Any, Iterator
 
-from mosaic_contract import Parameter
+from mosaic_contract import Parameter, with_limits
 from mosaic_contract.source_text import fields_of, parsed
 
 SET_BY_THE_RUN = {"env_id", "gym_id", "seed", "total_timesteps"}
@@ -20,6 +20,10 @@ SWITCHED_OFF = {
 }  # fmt: skip
 """What would send a run to a service on the network."""
 
+# The least value, where that is not 1 of an integer and 0 of a number.
+_FROM = {"learning_starts": 0, "episode_length": 0, "n_atoms": 2, "v_min": None, "v_max": None}
+_TO_ONE = {"gamma", "gae_lambda", "tau", "start_e", "end_e"}
+_ABOVE_ZERO = {"learning_rate", "policy_lr", "q_lr", "exploration_fraction"}
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
 
@@ -36,7 +40,7 @@ def parameters_of(script: Path) -> dict[str, Parameter]:
     video = known.get("capture_video")
     if video is not None:
         known["capture_video"] = Parameter(video.name, bool, False, video.help)
-    return known
+    return with_limits(known, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def _dataclass_fields(tree: ast.Module, script: Path) -> Iterator[Parameter]:

@@ -80,6 +80,12 @@ def test_a_wrong_type(worker: Any) -> None:
     assert "expected float, got str 'fast'" in worker.error(**CARTPOLE, learning_rate="fast")
 
 
+def test_numbers_outside_their_limits(worker: Any) -> None:
+    message = worker.error(**CARTPOLE, num_envs=0, gamma=1.5, learning_rate=0)
+    for reason in ("'num_envs': 0 is less than 1", "'gamma': 1.5 is more than 1", "0.0 is not above 0"):
+        assert reason in message
+
+
 def test_all_problems_at_once(worker: Any) -> None:
     message = worker.error(**CARTPOLE, learning_rte=1e-3, gamma="high", track=True)
     assert all(name in message for name in ("learning_rte", "gamma", "track"))

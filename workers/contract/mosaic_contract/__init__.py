@@ -24,7 +24,7 @@ from mosaic_contract.codec import LineSplitter, as_number, decode_line, encode_l
 from mosaic_contract.config import FastlaneConfig, TrainingConfig
 from mosaic_contract.deferred import deferred
 from mosaic_contract.errors import BadLine, BadMessage, Cancelled, ConfigError, UnknownMessage, UpstreamFailed
-from mosaic_contract.hyperparameters import Parameter, check_hyperparameters, out_of_range
+from mosaic_contract.hyperparameters import Parameter, check_hyperparameters, with_limits
 from mosaic_contract.messages import (
     CheckpointSaved,
     Episode,
@@ -79,12 +79,12 @@ __all__ = [
     "main",
     "make_space",
     "operator_seed",
-    "out_of_range",
     "pack",
     "parse_message",
     "read_document",
     "unpack",
     "upstream_folder",
     "watch_parent",
+    "with_limits",
     "write_analytics",
 ]

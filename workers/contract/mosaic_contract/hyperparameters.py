@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,12 +35,17 @@ _ONE_THING = (  # by the names that libraries have for it, or had
     {"learning_starts", "start_training", "start_timesteps", "num_steps_sampled_before_learning_starts"},
     {"hidden_sizes", "fcnet_hiddens", "actor_hidden_size", "net_arch", "policy_layers"},
 )  # fmt: skip
+_LIMITS = (
+    ("minimum", operator.ge, "less than"),
+    ("exclusive_minimum", operator.gt, "not above"),
+    ("maximum", operator.le, "more than"),
+)
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One hyperparameter. `type` is int, float, bool, str, list or dict; a default of None makes None
-    acceptable.
+    acceptable. The limits of a number mean what JSON Schema means by them.
     """
 
     name: str
@@ -47,6 +53,9 @@ class Parameter:
     default: Any = None
     help: str = ""
     choices: Sequence[Any] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {**vars(self), "type": self.type.__name__, "choices": list(self.choices)}
@@ -58,7 +67,8 @@ def check_hyperparameters(
     """Return all hyperparameters of a run: those given, checked and converted, and defaults for the rest.
 
     `problems` are those that the shim found itself. Raises one `ConfigError` with all of them: unknown names,
-    with the name here or the nearest one, wrong types, values that are not among the choices.
+    with the name here or the nearest one, wrong types, values that are not among the choices or outside the
+    limits.
     """
     found = list(problems)
     resolved = {name: parameter.default for name, parameter in known.items()}
@@ -90,27 +100,37 @@ def merged(kinds: Mapping[str, Mapping[str, Parameter]]) -> Iterator[Parameter]:
             yield replace(last, default=None, help=f"{meaning}by default: {defaults}")
 
 
-def out_of_range(
-    values: Mapping[str, Any],
+def with_limits(
+    parameters: Mapping[str, Parameter],
     *,
-    least: Mapping[str, float] = MappingProxyType({}),
+    least: Mapping[str, float | None] = MappingProxyType({}),
     above_zero: Collection[str] = (),
     to_one: Collection[str] = (),
-) -> Iterator[str]:
-    """Yield the problems of numbers among the hyperparameters, a sentence each.
+) -> dict[str, Parameter]:
+    """Return the parameters, by their names, with limits on those that are numbers.
 
-    Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (`-math.inf`: any);
-    those of `above_zero` are more than 0, those of `to_one` at most 1. Other values are ignored.
+    Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (None: any); those of
+    `above_zero` are more than 0, those of `to_one` at most 1.
     """
-    for name, value in values.items():
-        if type(value) not in (int, float):
-            continue
-        minimum = least.get(name, 1 if isinstance(value, int) else 0)
-        if name in above_zero and value <= 0:
-            yield f"hyperparameter {name!r} must be above 0, got {value}"
-        elif value < minimum or (name in to_one and value > 1):
-            to = " and at most 1" if name in to_one else ""
-            yield f"hyperparameter {name!r} must be at least {minimum}{to}, got {value}"
+
+    def limited(one: Parameter) -> Parameter:
+        above = 0 if one.name in above_zero else None
+        minimum = least.get(one.name, 1 if one.type is int else 0) if above is None else None
+        maximum = 1 if one.name in to_one else None
+        return replace(one, minimum=minimum, maximum=maximum, exclusive_minimum=above)
+
+    return {name: limited(one) if one.type in (int, float) else one for name, one in parameters.items()}
+
+
+def outside_limits(value: float, limits: Mapping[str, Any]) -> str:
+    """Return why a number is outside the limits of a parameter, given as its `to_dict` has them; empty where
+    it is not.
+    """
+    for name, fits, reason in _LIMITS:
+        limit = limits.get(name)
+        if limit is not None and not fits(value, limit):
+            return f"{value} is {reason} {limit}"
+    return ""
 
 
 def not_widths(values: Mapping[str, Any], may_be_empty: Collection[str] = ()) -> Iterator[str]:
@@ -148,4 +168,6 @@ def _convert(parameter: Parameter, value: Any) -> Any:
         raise ValueError(f"expected {wanted.__name__}, got {type(value).__name__} {value!r:.100}")
     if parameter.choices and value not in parameter.choices:
         raise ValueError(f"{value!r:.100} is none of {', '.join(map(repr, parameter.choices))}")
+    if isinstance(value, (int, float)) and (reason := outside_limits(value, vars(parameter))):
+        raise ValueError(reason)
     return value

@@ -11,8 +11,8 @@ from mosaic_contract import (
     Parameter,
     TrainingConfig,
     check_hyperparameters,
-    out_of_range,
     upstream_folder,
+    with_limits,
 )
 from mosaic_contract.config import read_config_file
 from mosaic_contract.hyperparameters import not_widths
@@ -203,19 +203,22 @@ class Hyperparameters(unittest.TestCase):
         assert reported[0] == ("hyperparameter 'hidden' must be a list of widths, such as [64, 64], got []")
         assert len(reported) == 3
 
-    def test_numbers_have_ranges_of_their_own(self):
-        def reported(**values):
-            ranges = {"least": {"warm_up": 0}, "above_zero": ["learning_rate"], "to_one": ["gamma"]}
-            return list(out_of_range(values, **ranges))
-
-        assert reported(warm_up=0, learning_rate=1e-9, gamma=1.0, tau=0.0, num_envs=1) == []
-        assert reported(target_kl=None, capture_video=False, backend="torch", widths=[-1]) == []
-        assert reported(num_envs=0, tau=-0.5, warm_up=-1, learning_rate=0.0, gamma=1.5) == [
-            "hyperparameter 'num_envs' must be at least 1, got 0",
-            "hyperparameter 'tau' must be at least 0, got -0.5",
-            "hyperparameter 'warm_up' must be at least 0, got -1",
-            "hyperparameter 'learning_rate' must be above 0, got 0.0",
-            "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5",
+    def test_numbers_outside_their_limits_are_all_reported(self):
+        kinds = {"num_envs": int, "warm_up": int, "tau": float, "lr": float, "gamma": float, "v_min": float}
+        known = {name: Parameter(name, kind, None) for name, kind in kinds.items()}
+        known["widths"] = Parameter("widths", list, [64])
+        limits = {"least": {"warm_up": 0, "v_min": None}, "above_zero": ["lr"], "to_one": ["gamma"]}
+        known = with_limits(known, **limits)
+        within = {"num_envs": 1, "warm_up": 0, "tau": 0, "lr": 1e-9, "gamma": 1, "v_min": -9, "widths": [-1]}
+        assert check_hyperparameters(within, known) == within
+        assert check_hyperparameters({}, known)["lr"] is None
+        outside = {"num_envs": 0, "tau": -0.5, "warm_up": -1, "lr": 0.0, "gamma": 1.5}
+        assert problems_of(check_hyperparameters, outside, known) == [
+            "hyperparameter 'num_envs': 0 is less than 1",
+            "hyperparameter 'tau': -0.5 is less than 0",
+            "hyperparameter 'warm_up': -1 is less than 0",
+            "hyperparameter 'lr': 0.0 is not above 0",
+            "hyperparameter 'gamma': 1.5 is more than 1",
         ]
 
 

@@ -185,6 +185,9 @@ class Questions(WorkerProcess):
             "default": 0.1,
             "help": "",
             "choices": [],
+            "minimum": None,
+            "maximum": 1,
+            "exclusive_minimum": None,
         }
 
     def test_worker_id_and_verbose_show_in_the_log(self):

@@ -21,7 +21,7 @@ WORKER = """
 import ctypes, os, signal, subprocess, sys, threading, time
 from mosaic_contract import *
 
-KNOWN = {"learning_rate": Parameter("learning_rate", float, 0.1)}
+KNOWN = {"learning_rate": Parameter("learning_rate", float, 0.1, maximum=1)}
 
 def metadata():
     return WorkerMetadata("test", "1.0", upstream_library="none"), WorkerCapabilities("test_type")

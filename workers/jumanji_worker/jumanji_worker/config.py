@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
@@ -17,9 +17,6 @@ ALGORITHMS = ("a2c", "ppo")
 FORMAT = "mosaic-jumanji/1"
 
 _LARGEST_SEED = 2**32 - 1
-_TO_ONE = {"gamma", "gae_lambda", "discount_factor", "bootstrapping_factor"}
-_ABOVE_ZERO = {"learning_rate", "clip_range", "max_grad_norm", "target_kl"}
-_FROM = {"batch_size": 2}  # advantages are normalized over it
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,7 @@ def make_plan(config: TrainingConfig) -> JumanjiPlan:
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
     problems = start_problems(config, resume_from, bound(known), _LARGEST_SEED)
     hyperparameters = check_hyperparameters(given, known, problems)
-    wrong = [*out_of_range(hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)]
-    if wrong := [*wrong, *not_widths(hyperparameters)]:
+    if wrong := [*not_widths(hyperparameters)]:
         raise ConfigError(wrong)
     plan = JumanjiPlan(config, hyperparameters, resume_from)
     if plan.steps == plan.start_step:

@@ -12,7 +12,7 @@ import functools
 from typing import Any, Iterable, Mapping
 
 import yaml
-from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.hyperparameters import merged
 from mosaic_contract.source_text import arguments_of, class_in, meanings_of
 
@@ -23,6 +23,9 @@ _NOT_BUILT_BY = {  # a checkpoint goes on with others of these
     "learning_rate", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range", "ent_coef", "vf_coef",
     "max_grad_norm", "target_kl", "n_envs",
 }  # fmt: skip
+_TO_ONE = {"gamma", "gae_lambda", "discount_factor", "bootstrapping_factor"}
+_ABOVE_ZERO = {"learning_rate", "clip_range", "max_grad_norm", "target_kl"}
+_FROM = {"batch_size": 2}  # advantages are normalized over it
 _SECTIONS = ("network", "training", "a2c")
 _NOT_HERE = {"num_epochs", "num_learner_steps_per_epoch"}  # total_timesteps says how long
 _KINDS = {"int": int, "float": float, "bool": bool}
@@ -69,12 +72,13 @@ def _number(value: Any) -> Any:
 
 
 def _of_a2c(name: str) -> dict[str, Parameter]:
-    return {
+    found = {
         key: Parameter(key, type(value), value)
         for section in _SECTIONS
         for key, value in _document(name)[section].items()
         if key not in _NOT_HERE
     }
+    return _limited(found)
 
 
 @functools.cache
@@ -88,4 +92,8 @@ def _of_ppo() -> dict[str, Parameter]:
         name = argument.arg
         if kind is not None and name not in _NO_EFFECT:
             found[name] = Parameter(name, kind, ast.literal_eval(default), meanings.get(name, ""))
-    return {**found, **OWN_OF_PPO}
+    return _limited({**found, **OWN_OF_PPO})
+
+
+def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)

@@ -24,8 +24,8 @@ BAD = {
     "type": ({"learning_rate": "high"}, "hyperparameter 'learning_rate': expected float, got str 'high'"),
     "list": ({"env_id": "Maze-v0", "num_channels": 4}, "'num_channels': expected list, got int 4"),
     "widths": ({"policy_layers": [0]}, "'policy_layers' must be a list of widths, such as [64, 64], got [0]"),
-    "range": ({"discount_factor": 1.5}, "'discount_factor' must be at least 0 and at most 1, got 1.5"),
-    "batch": ({"algorithm": "ppo", "batch_size": 1}, "'batch_size' must be at least 2, got 1"),
+    "range": ({"discount_factor": 1.5}, "hyperparameter 'discount_factor': 1.5 is more than 1"),
+    "batch": ({"algorithm": "ppo", "batch_size": 1}, "hyperparameter 'batch_size': 1 is less than 2"),
     "short": (
         {"total_timesteps": 300},
         "total_timesteps=300 ends before the first update, which takes n_steps=20 steps of 128 environments",

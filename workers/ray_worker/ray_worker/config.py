@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
@@ -26,14 +26,6 @@ FORMAT = "mosaic-rllib/1"
 _LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
 _REACH_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
-_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
-    "num_env_runners": 0, "num_learners": 0, "num_aggregator_actors_per_learner": 0,
-    "target_network_update_freq": 0, "min_sample_timesteps_per_iteration": 0,
-    "num_steps_sampled_before_learning_starts": 0, "max_num_env_runner_restarts": 0, "v_min": -math.inf,
-    "v_max": -math.inf,
-}  # fmt: skip
-_TO_ONE = {"gamma", "lambda_", "tau"}
-_ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "grad_clip", "clip_param", "sample_timeout_s"}
 _WIDTHS = ("fcnet_hiddens", "head_fcnet_hiddens")
 _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_atoms", "twin_q")
 """Hyperparameters that a checkpoint is bound to: its networks are built, or its actions meant, by them."""
@@ -123,7 +115,7 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
     known = parameters_of(algorithm.name)
     checked = check_hyperparameters(numbers_as_words(algorithm.name, given), known, problems)
     hyperparameters = {**checked, POLICIES: shared}
-    wrong = [*_out_of_range(hyperparameters), *_disagreements(hyperparameters)]
+    wrong = [*_wrong_lists(hyperparameters), *_disagreements(hyperparameters)]
     wrong += _unreachable(hyperparameters[ADDRESS])
     if wrong:
         raise ConfigError(wrong)
@@ -156,9 +148,8 @@ def _upstreams_names(given: Mapping[str, Any], problems: list[str]) -> dict[str,
     return found
 
 
-def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that upstream would refuse only once it trains."""
-    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+def _wrong_lists(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lists that upstream would refuse only once it trains."""
     yield from not_widths({name: values.get(name) for name in _WIDTHS}, may_be_empty=_WIDTHS)
     if "epsilon" in values and not _is_schedule(values["epsilon"]):
         yield (

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.source_text import class_in, fields_of, first_sentence, method_of
 
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
@@ -44,6 +44,14 @@ _TYPES: Mapping[str, type] = {  # of those whose default is None, or whole where
     "num_cpus_per_env_runner": float,
 }
 _WORDS = {"rollout_fragment_length", "target_entropy"}  # a number, or "auto"
+_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+    "num_env_runners": 0, "num_learners": 0, "num_aggregator_actors_per_learner": 0,
+    "target_network_update_freq": 0, "min_sample_timesteps_per_iteration": 0,
+    "num_steps_sampled_before_learning_starts": 0, "max_num_env_runner_restarts": 0, "v_min": None,
+    "v_max": None,
+}  # fmt: skip
+_TO_ONE = {"gamma", "lambda_", "tau"}
+_ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "grad_clip", "clip_param", "sample_timeout_s"}
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "batch_mode": ("truncate_episodes", "complete_episodes"),
     "grad_clip_by": ("value", "norm", "global_norm"),
@@ -63,7 +71,8 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by their names."""
     algorithm = ALGORITHMS[name]
     found = {**dict(_settings(algorithm)), **dict(_of_model(algorithm))}
-    return {**found, **{parameter.name: parameter for parameter in _OURS}}
+    found.update((parameter.name, parameter) for parameter in _OURS)
+    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def _settings(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:

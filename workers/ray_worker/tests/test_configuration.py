@@ -45,7 +45,7 @@ BAD = {
     "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'; here that is 'lr'"),
     "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
     "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
-    "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
+    "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"fcnet_hiddens": [0]}, "'fcnet_hiddens' must be a list of widths, such as [64, 64]"),
     "schedule": (
         {"algorithm": "dqn", "epsilon": [[5, 1.0]]},

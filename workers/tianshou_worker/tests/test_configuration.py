@@ -24,7 +24,7 @@ BAD = {
     "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'"),
     "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
     "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
-    "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
+    "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"hidden_sizes": []}, "'hidden_sizes' must be a list of widths, such as [64, 64], got []"),
     "support": ({"algorithm": "c51", "v_min": 3.0, "v_max": 2.0}, "v_min must be below v_max"),
     "short": ({"total_timesteps": 500}, "total_timesteps=500 ends before the first update"),

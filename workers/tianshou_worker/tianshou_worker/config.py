@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
@@ -22,16 +22,6 @@ FORMAT = "mosaic-tianshou/1"
 """The format of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
-    "target_update_freq": 0, "start_timesteps": 0, "max_backtracks": 0, "num_atoms": 2, "sample_size": 2,
-    "online_sample_size": 2, "target_sample_size": 2, "v_min": -math.inf, "v_max": -math.inf, "dual_clip": 1,
-    "lagrange_threshold": -math.inf,
-}  # fmt: skip
-_TO_ONE = {"gamma", "gae_lambda", "tau", "eps_training", "backtrack_coeff", "lmbda", "phi"}
-_ABOVE_ZERO = {
-    "lr", "actor_lr", "critic_lr", "alpha_lr", "cql_alpha_lr", "vae_lr", "disc_lr", "temperature",
-    "update_step_num_gradient_steps_per_sample",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,7 @@ def make_plan(config: TrainingConfig) -> TianshouPlan:
     problems = misfits(algorithm, spec)
     problems += start_problems(config, resume_from, BOUND, _LARGEST_SEED)
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
-    if wrong := list(_out_of_range(hyperparameters)):
+    if wrong := list(_disagreements(hyperparameters)):
         raise ConfigError(wrong)
     dataset = None
     if "dataset" in hyperparameters:
@@ -128,9 +118,8 @@ def _too_short(plan: TianshouPlan) -> str:
     )
 
 
-def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that upstream would refuse only once it trains."""
-    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the values that are within their limits, and that upstream would refuse once it trains."""
     yield from not_widths(values)
     if "v_min" in values and not values["v_min"] < values["v_max"]:
         yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"
@@ -139,7 +128,7 @@ def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
             f"subset_size={values['subset_size']} critics cannot be drawn from an ensemble of "
             f"ensemble_size={values['ensemble_size']}"
         )
-    if values.get("unlikely_action_threshold", 0) >= 1:
+    if values.get("unlikely_action_threshold") == 1:
         yield f"unlikely_action_threshold must be below 1, got {values['unlikely_action_threshold']}"
     if "unlikely_action_threshold" in values and values["target_update_freq"] < 1:
         yield "target_update_freq must be at least 1: discrete_bcq needs a target network"

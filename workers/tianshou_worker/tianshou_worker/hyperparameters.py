@@ -11,7 +11,7 @@ import functools
 from dataclasses import replace
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.source_text import (
     arguments_of,
     class_in,
@@ -39,6 +39,19 @@ _TRAINER_PARAMETERS = {  # of the trainer; the others are callbacks, or counted 
         ("OfflineTrainerParams", ("batch_size",)),
     ),
 }
+_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+    "target_update_freq": 0, "start_timesteps": 0, "max_backtracks": 0, "num_atoms": 2, "sample_size": 2,
+    "online_sample_size": 2, "target_sample_size": 2, "v_min": None, "v_max": None, "dual_clip": 1,
+    "lagrange_threshold": None,
+}  # fmt: skip
+_TO_ONE = {
+    "gamma", "gae_lambda", "tau", "eps_training", "backtrack_coeff", "lmbda", "phi",
+    "unlikely_action_threshold",
+}  # fmt: skip
+_ABOVE_ZERO = {
+    "lr", "actor_lr", "critic_lr", "alpha_lr", "cql_alpha_lr", "vae_lr", "disc_lr", "temperature",
+    "update_step_num_gradient_steps_per_sample",
+}  # fmt: skip
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
@@ -52,10 +65,11 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     algorithm = ALGORITHMS[name]
     own = {parameter.name: parameter for parameter in (*OWN[algorithm.family], *algorithm.extra)}
     found = {**dict(_of_algorithm(algorithm)), **dict(_of_trainer(algorithm.family)), **own}
-    return {
+    found = {
         key: replace(parameter, default=algorithm.defaults.get(key, parameter.default))
         for key, parameter in found.items()
     }
+    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def _of_algorithm(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:

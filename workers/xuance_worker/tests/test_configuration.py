@@ -49,7 +49,7 @@ BAD = {
     "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
     "type": ({"gamma": "high"}, "hyperparameter 'gamma': expected float, got str 'high'"),
     "device": ({"device": "gpu"}, "'gpu' is none of 'auto', 'cpu', 'cuda', 'cuda:0'"),
-    "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
+    "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"actor_hidden_size": []}, "'actor_hidden_size' must be a list of widths, such as [64, 64]"),
     "buffer": ({"parallels": 3}, "buffer_size=400 must be a multiple of parallels=3"),
     "short": ({"total_timesteps": 300}, "total_timesteps=300 ends before the first update"),

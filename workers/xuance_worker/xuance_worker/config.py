@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
@@ -19,9 +19,6 @@ FORMAT = "mosaic-xuance/1"
 """The format of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-_FROM = {"start_training": 0}
-_TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
-_ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
 _MAY_BE_EMPTY = {"representation_hidden_size"}
 
 
@@ -82,11 +79,7 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
         if given.setdefault("continuous_action", only) is not only:
             problems.append(f"continuous_action: {spec.env_id} has {spec.kind} actions only; leave it out")
     hyperparameters = check_hyperparameters(given, known, problems)
-    wrong = [
-        *out_of_range(hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE),
-        *not_widths(hyperparameters, _MAY_BE_EMPTY),
-        *_disagreements(algorithm, spec, hyperparameters),
-    ]
+    wrong = [*not_widths(hyperparameters, _MAY_BE_EMPTY), *_disagreements(algorithm, spec, hyperparameters)]
     if wrong:
         raise ConfigError(wrong)
     plan = XuancePlan(config, hyperparameters, resume_from, algorithm, spec)

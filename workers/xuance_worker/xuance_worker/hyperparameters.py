@@ -10,7 +10,7 @@ import re
 from typing import Any, Mapping
 
 import yaml
-from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import merged
 
@@ -32,6 +32,9 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "rnn": ("GRU", "LSTM"),
     "normalize": ("LayerNorm",),
 }
+_FROM = {"start_training": 0}
+_TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
+_ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
 _MEANINGS = {"weight_decay": "weight decay of Adam"}  # upstream's comment there is about something else
 _BACKEND = Parameter("backend", str, "torch", "upstream's deep learning toolbox", ("torch",))
 _DEVICE = Parameter(
@@ -73,7 +76,8 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
         found.pop("activation_action", None)
     if algorithm.on_policy:
         found["batch_size"] = _MINIBATCH
-    return {**found, "device": _DEVICE, "backend": _BACKEND}
+    found = {**found, "device": _DEVICE, "backend": _BACKEND}
+    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def configuration(name: str, kind: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 /** What is filled in in a form: only what differs from the defaults goes into its code. */
 
+import type { Translation } from '../../views/translation.ts';
+
 export type Values = Readonly<Record<string, unknown>>;
 
 export interface FormSchema {
@@ -24,6 +26,28 @@ export function missing(schema: FormSchema, values: Values): string[] {
   return (schema.required ?? [])
     .filter(name => values[name] === undefined || values[name] === '')
     .map(name => schema.properties?.[name]?.title ?? name);
+}
+
+/** An error of the form's validator, whose message continues the value that it is about. */
+export interface FieldError {
+  readonly name?: string;
+  readonly message?: string;
+  readonly params?: { readonly limit?: unknown };
+}
+
+/** The errors with messages of our own about limits, such as "is more than 1", and without those of fields that must be
+ * filled in, which `missing` names.
+ */
+export function explained<E extends FieldError>(errors: readonly E[], trans: Translation): E[] {
+  function message({ name, message, params }: E): string | undefined {
+    if (name === 'minimum') return trans.__('is less than %1', params?.limit);
+    if (name === 'exclusiveMinimum') return trans.__('is not above %1', params?.limit);
+    if (name === 'maximum') return trans.__('is more than %1', params?.limit);
+    return message;
+  }
+  return errors
+    .filter(error => error.name !== 'required')
+    .map(error => ({ ...error, message: message(error) }));
 }
 
 /** Those of `values` that another schema has too: what stays filled in when the algorithm changes. */

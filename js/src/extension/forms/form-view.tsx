@@ -7,7 +7,7 @@ import { type JSX, useEffect, useRef, useState } from 'react';
 
 import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
-import { carriedOver, changed, matching, missing, type Values } from './form-model.ts';
+import { carriedOver, changed, explained, matching, missing, type Values } from './form-model.ts';
 
 /** What a form needs of the kernel or the server; errors have a message for the user. */
 export interface FormSource {
@@ -37,10 +37,12 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
   const [values, setValues] = useState<Values>({});
   const [hyperparameters, setHyperparameters] = useState<Values>({});
   const [search, setSearch] = useState('');
-  const [invalid, setInvalid] = useState(false);
   const [code, setCode] = useState('');
   const [error, setError] = useState('');
   const latest = useRef(0);
+  const own = form?.hyperparameters;
+  const outside = own ? mistakes(own, hyperparameters, trans) : [];
+  const wrong = form ? [...mistakes(form.schema, values, trans), ...outside] : [];
 
   useEffect(() => {
     if (kind === 'training') {
@@ -75,7 +77,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
 
   useEffect(() => {
     const number = ++latest.current;
-    if (!form || invalid || missing(form.schema, values).length) {
+    if (!form || wrong.length > 0 || missing(form.schema, values).length) {
       setCode('');
       if (form) setError('');
       return;
@@ -99,21 +101,21 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
       );
     }, SETTLED_MS);
     return () => window.clearTimeout(timer);
-  }, [form, values, hyperparameters, invalid, kind, source]);
+  }, [form, values, hyperparameters, wrong.length, kind, source]);
 
   function fail(reason: unknown): void {
     setError(reason instanceof Error ? reason.message : String(reason));
   }
 
   const chosen = workers?.find(row => row.name === worker);
-  const own = form?.hyperparameters;
   const count = Object.keys(own?.properties ?? {}).length;
   const lacking = form ? missing(form.schema, values) : [];
   const differing = own ? Object.keys(changed(own, hyperparameters)).length : 0;
   /** What to do next, below the button; empty where an error says it. */
   function hint(): string {
     if (form && lacking.length > 0) return trans.__('Fill in: %1.', lacking.join(', '));
-    if (form && invalid) return trans.__('Correct the marked values first.');
+    if (outside.length > 0) return trans.__('Correct first: %1.', outside.join(', '));
+    if (wrong.length > 0) return trans.__('Correct the marked values first.');
     if (error) return '';
     if (!form) return trans.__('Looking up what the worker offers …');
     if (target === null) return trans.__('Open a notebook to insert the cell into.');
@@ -147,17 +149,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
         </div>
       )}
       {form?.note && <p className="mosaic-form-note">{form.note}</p>}
-      {form && (
-        <Fields
-          id={kind}
-          schema={form.schema}
-          values={values}
-          onChange={(filled, isValid) => {
-            setValues(filled);
-            setInvalid(!isValid);
-          }}
-        />
-      )}
+      {form && <Fields id={kind} schema={form.schema} values={values} trans={trans} onChange={setValues} />}
       {own && count > 0 && (
         <details className="mosaic-form-hyperparameters">
           <summary>
@@ -176,6 +168,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
             id="hyperparameters"
             schema={matching(own, search)}
             values={hyperparameters}
+            trans={trans}
             marksChanges
             onChange={filled => setHyperparameters({ ...hyperparameters, ...filled })}
           />
@@ -210,13 +203,23 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
   );
 }
 
+/** What is wrong with values, whether or not their fields are shown, such as "gamma: 2 is more than 1". */
+function mistakes(schema: object, values: Values, trans: Translation): string[] {
+  const { errors } = validator.validateFormData(values as ReadonlyJSONObject, schema);
+  return explained(errors, trans).map(({ property = '', message }) => {
+    const name = property.slice(1); // after a dot
+    return `${name}: ${values[name]} ${message}`;
+  });
+}
+
 /** The fields of one schema, in JupyterLab's own form. */
 function Fields(props: {
   id: string;
   schema: object;
   values: Values;
+  trans: Translation;
   marksChanges?: boolean;
-  onChange(values: Values, isValid: boolean): void;
+  onChange(values: Values): void;
 }): JSX.Element {
   const node = useRef<HTMLDivElement>(null);
   // JupyterLab's form shows the titles of its fields, but does not connect them with their inputs.
@@ -240,8 +243,8 @@ function Fields(props: {
         compact
         showModifiedFromDefault={props.marksChanges ?? false}
         idPrefix={`mosaic-${props.id}`}
-        transformErrors={errors => errors.filter(error => error.name !== 'required')}
-        onChange={({ formData, errors }) => props.onChange(formData ?? {}, errors.length === 0)}
+        transformErrors={errors => explained(errors, props.trans)}
+        onChange={({ formData }) => props.onChange(formData ?? {})}
       />
     </div>
   );
