@@ -222,15 +222,18 @@ function Fields(props: {
   onChange(values: Values): void;
 }): JSX.Element {
   const node = useRef<HTMLDivElement>(null);
-  // JupyterLab's form shows the titles of its fields, but does not connect them with their inputs.
+  // JupyterLab's form shows the titles of its fields, but does not connect them with their inputs, and adds fields
+  // without a render of this component.
   useEffect(() => {
-    for (const input of node.current?.querySelectorAll('input, select, textarea') ?? []) {
-      const title = input.closest('.form-group')?.querySelector('.jp-FormGroup-fieldLabel')?.textContent;
-      if (title && !input.hasAttribute('aria-label')) {
-        input.setAttribute('aria-label', title);
-      }
+    const root = node.current;
+    if (!root) {
+      return;
     }
-  });
+    labelInputs(root);
+    const added = new MutationObserver(() => labelInputs(root));
+    added.observe(root, { childList: true, subtree: true });
+    return () => added.disconnect();
+  }, []);
   return (
     <div ref={node}>
       <FormComponent
@@ -248,6 +251,15 @@ function Fields(props: {
       />
     </div>
   );
+}
+
+function labelInputs(root: Element): void {
+  for (const input of root.querySelectorAll('input, select, textarea')) {
+    const title = input.closest('.form-group')?.querySelector('.jp-FormGroup-fieldLabel')?.textContent;
+    if (title && !input.hasAttribute('aria-label')) {
+      input.setAttribute('aria-label', title);
+    }
+  }
 }
 
 function Choice(props: {
