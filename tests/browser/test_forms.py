@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
+from toy_worker import toy
+
+__all__ = ["toy"]
+
+pytestmark = pytest.mark.usefixtures("toy")  # before the server, whose kernels look for workers where it is
 
 
 @pytest.fixture
@@ -26,31 +31,35 @@ def open_form(page: Page, label: str) -> Locator:
 
 def test_a_trainings_form_inserts_its_code_into_the_notebook(notebook: Notebook) -> None:
     form = open_form(notebook.page, "New training")
-    form.get_by_label("Worker").select_option("cleanrl")
+    form.get_by_label("Worker").select_option("toy")
     insert = form.get_by_role("button", name="Insert cell")
     expect(insert).to_be_disabled()  # without an environment
     form.get_by_label("Environment").fill("CartPole-v1")
     form.get_by_label("Steps", exact=True).fill("20000")
     form.get_by_label("Seeds").fill("0-2")
     code = form.get_by_label("The code of the cell")
-    shown = (
-        r"group = mine\.train\(",
-        '"cleanrl"',
-        'env="CartPole-v1"',
-        "20_000",
-        r"seed=range\(3\)",
-        "group$",
-    )
+    shown = (r"group = mine\.train\(", '"toy"', 'env="CartPole-v1"', "20_000", r"seed=range\(3\)", "group$")
     expect(code).to_have_value(re.compile(r"[\s\S]*".join(shown)))
     form.get_by_label("Seeds").fill("some")
     expect(insert).to_be_disabled()
     expect(form).to_contain_text("Correct the marked values first.")
     form.get_by_label("Seeds").fill("7")
     expect(insert).to_be_enabled()
+    form.get_by_text("1 hyperparameter").click()
+    rate = form.get_by_label("learning_rate")
+    rate.fill("20")
+    expect(insert).to_be_disabled()
+    expect(form).to_contain_text("Correct first: learning_rate: 20 is more than 10.")
+    form.get_by_label("Find a hyperparameter").fill("gamma")  # what is not shown stays wrong
+    expect(form).to_contain_text("Correct first: learning_rate: 20 is more than 10.")
+    form.get_by_label("Find a hyperparameter").fill("")
+    rate.fill("0.25")
+    expect(insert).to_be_enabled()
     insert.click()
     cell = notebook.cell(1)
     expect(cell.locator(".cm-content")).to_contain_text("mine.train(")
     expect(cell.locator(".cm-content")).to_contain_text("seed=7")
+    expect(cell.locator(".cm-content")).to_contain_text("learning_rate=0.25")
     expect(cell.locator(".jp-InputPrompt")).to_have_text("[ ]:")  # it was not executed
 
 
