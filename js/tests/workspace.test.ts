@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Answer, CurvesRequest, Method, Methods, RunRow, RunSource } from '../src/shared/run-api.ts';
 import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
 import { ChartData, type CurveSettings } from '../src/views/workspace/chart-data.ts';
-import { differing, distinctNames, passes, sorted } from '../src/views/workspace/settings.ts';
+import { differing, distinctNames, groupingNames, passes, sorted } from '../src/views/workspace/settings.ts';
 import * as states from '../src/views/workspace/state.ts';
 
 function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Partial<RunRow> = {}): RunRow {
@@ -36,6 +36,13 @@ describe('settings', () => {
     assert.deepEqual(differing(rows), ['seed', 'extra', 'rate']);
     assert.deepEqual(differing(rows.slice(0, 1)), []);
     assert.deepEqual(differing([]), []);
+  });
+
+  test('that may group runs are all of them, those that differ first', () => {
+    const names = ['seed', 'extra', 'rate', 'worker', 'algorithm', 'env', 'group', 'gamma', 'nested'];
+    assert.deepEqual(groupingNames(rows), names);
+    const seeds = [row('a', { gamma: 0.9 }), row('b', { gamma: 0.9 })];
+    assert.ok(groupingNames(seeds).includes('gamma'), 'runs of one configuration have settings, too');
   });
 
   test('filter runs, as do results', () => {

@@ -165,6 +165,11 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     assert "episode_return" in Path(download.value.path()).read_text()
 
     workspace.get_by_role("button", name="Group by …").click()
+    workspace.get_by_role("checkbox", name="of all runs").check()
+    expect(workspace.get_by_role("button", name="Mean of all runs")).to_be_visible()
+    page.wait_for_timeout(500)
+    hover(page, over, 0.3)
+    assert list(values(workspace)) == ["mean of 10"]
     workspace.get_by_role("checkbox", name="learning_rate").check()
     page.keyboard.press("Escape")
     expect(workspace.get_by_role("button", name="Mean by learning_rate")).to_be_visible()

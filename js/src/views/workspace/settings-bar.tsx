@@ -12,7 +12,7 @@ const SMOOTHING_PAUSE_MS = 150;
 export interface SettingsBarProps {
   readonly state: WorkspaceState;
   readonly metrics: readonly string[];
-  /** Settings by which runs may be grouped. */
+  /** Settings by which runs may be grouped, those that differ first. */
   readonly settings: readonly string[];
   readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
@@ -107,13 +107,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             />
             <span>{trans.__('Ignore outliers')}</span>
           </label>
-          <Menu
-            label={
-              state.groupBy
-                ? trans.__('Mean by %1', state.groupBy.join(', ') || trans.__('nothing'))
-                : trans.__('Group by …')
-            }
-          >
+          <Menu label={groupingText(state.groupBy, trans)}>
             {() => <Grouping settings={settings} groupBy={state.groupBy} trans={trans} change={change} />}
           </Menu>
           <Menu label={trans.__('+ Chart')}>
@@ -154,6 +148,12 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
   );
 }
 
+function groupingText(groupBy: readonly string[] | null, trans: Translation): string {
+  if (!groupBy) return trans.__('Group by …');
+  return groupBy.length ? trans.__('Mean by %1', groupBy.join(', ')) : trans.__('Mean of all runs');
+}
+
+/** The choice of groups: no setting at all makes one group of all runs. */
 function Grouping(props: {
   readonly settings: readonly string[];
   readonly groupBy: readonly string[] | null;
@@ -168,14 +168,22 @@ function Grouping(props: {
   };
   return (
     <fieldset className="mosaic-grouping">
-      <legend>{trans.__('A mean with its interval for each value of')}</legend>
+      <legend>{trans.__('A mean with its interval')}</legend>
+      <label>
+        <input
+          type="checkbox"
+          checked={groupBy?.length === 0}
+          onChange={() => change({ groupBy: groupBy?.length === 0 ? null : [] })}
+        />
+        <span>{trans.__('of all runs')}</span>
+      </label>
+      <p>{trans.__('for each value of')}</p>
       {settings.map(name => (
         <label key={name}>
           <input type="checkbox" checked={groupBy?.includes(name) ?? false} onChange={() => toggle(name)} />
           <span>{name}</span>
         </label>
       ))}
-      {settings.length === 0 && <p>{trans.__('These runs have the same settings.')}</p>}
     </fieldset>
   );
 }

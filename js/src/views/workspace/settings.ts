@@ -53,6 +53,11 @@ export function differing(rows: readonly RunRow[]): string[] {
   });
 }
 
+/** All settings by which runs may be grouped, those that differ first. */
+export function groupingNames(rows: readonly RunRow[]): string[] {
+  return [...new Set([...differing(rows), ...settingNames(rows)])];
+}
+
 /** A result of a run by its name: one of its row's, or the last value of a metric. */
 export function result(row: RunRow, name: string, results: Results): number | null {
   const own = ROW_RESULTS[name];

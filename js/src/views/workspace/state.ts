@@ -32,6 +32,7 @@ export interface WorkspaceState {
   readonly xLimits: Limits;
   readonly smoothing: number;
   readonly outliers: boolean;
+  /** The settings that the runs of a group share; none: one group of all runs; null: no groups. */
   readonly groupBy: readonly string[] | null;
   readonly filters: Filters;
   /** The column by which the table is sorted. */

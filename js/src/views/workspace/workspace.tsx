@@ -18,7 +18,16 @@ import { FilmsPart, type Moment } from './films-part.tsx';
 import { ParallelCoordinates } from './parallel.tsx';
 import { RunTable } from './run-table.tsx';
 import { Scatter } from './scatter.tsx';
-import { differing, distinctNames, passes, ROW_RESULTS, setting, settingNames, sorted } from './settings.ts';
+import {
+  differing,
+  distinctNames,
+  groupingNames,
+  passes,
+  ROW_RESULTS,
+  setting,
+  settingNames,
+  sorted
+} from './settings.ts';
 import { SettingsBar } from './settings-bar.tsx';
 import { Splitter } from './splitter.tsx';
 import {
@@ -49,6 +58,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
   const { metrics, problem } = useMetrics(source, state.runs, runs.known);
   const rows = useMemo(() => [...runs.rows.values()], [runs.rows]);
   const settings = useMemo(() => differing(rows), [rows]);
+  const grouping = useMemo(() => groupingNames(rows), [rows]);
   const charts = state.charts;
   const metricColumns = useMemo(
     () => [...new Set((charts ?? []).map(({ metric }) => metric))].slice(0, 6),
@@ -113,7 +123,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
       <SettingsBar
         state={state}
         metrics={metrics ?? []}
-        settings={settings}
+        settings={grouping}
         trans={trans}
         change={change}
         onAdd={metric => onState(before => addChart(before, metric))}
