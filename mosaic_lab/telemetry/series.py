@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -95,6 +96,12 @@ class Series:
         xs, ys = means[_ROW_OF[x] - 1], means[_VALUE - 1]
         order = np.argsort(xs, kind="stable")
         return xs[order], ys[order]
+
+    def nearest(self, steps: Sequence[float], x: Axis) -> list[float]:
+        """Return the x of the points at the nearest steps; the series must have points."""
+        with self._lock:
+            known, xs = self._points[_STEP, : self._held], self._points[_ROW_OF[x], : self._held]
+            return [float(xs[np.abs(known - step).argmin()]) for step in steps]
 
     def _reserve(self, size: int) -> None:
         room = self._points.shape[1]

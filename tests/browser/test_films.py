@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from browser.jupyter import JupyterLab, Notebook
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from support import start_learner
 from written_films import write_film
 
@@ -21,7 +21,7 @@ STEPS = [20_000, 40_000, 60_000, 80_000, 100_000]
 def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    run = start_learner(Supervisor(folder / "mosaic_runs"), seconds=0).wait(60)
+    run = start_learner(Supervisor(folder / "mosaic_runs"), seconds=1).wait(60)
     for step in STEPS[:4]:
         write_film(run.path, step)
     jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [SHOW, BUSY])
@@ -51,14 +51,26 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     page.keyboard.press("Enter")
     expect(player).to_have_text("step 100,000: return 100, 20 steps")
 
-    axes = page.locator(".mosaic-panel .bqplot .plotarea_events").bounding_box()
-    assert axes is not None
-    page.mouse.click(axes["x"] + 0.61 * axes["width"], axes["y"] + axes["height"] / 2)
+    chart = page.locator(".mosaic-panel .bqplot").first
+    click(chart, 0.61)
     expect(player).to_have_text("step 60,000: return 60, 20 steps")
     expect(strip.nth(2)).to_have_attribute("aria-pressed", "true")
+
+    for axis, label, part, step in (("Episodes", "episodes", 0.79, 80), ("Time", "wall time (s)", 0.41, 40)):
+        page.locator(".mosaic-controls").get_by_role("button", name=axis).click()
+        expect(chart).to_contain_text(label)
+        click(chart, part)
+        expect(player).to_have_text(f"step {step},000: return {step}, 20 steps")
 
     film_path(run.path, STEPS[0]).unlink()
     strip.nth(0).click()
     expect(player.get_by_role("alert")).to_contain_text("no film of step 20000")
 
     (folder / "go").touch()
+
+
+def click(chart: Locator, part: float) -> None:
+    """Click a chart at a part of its x axis."""
+    axes = chart.locator(".plotarea_events").bounding_box()
+    assert axes is not None
+    chart.page.mouse.click(axes["x"] + part * axes["width"], axes["y"] + axes["height"] / 2)

@@ -117,3 +117,10 @@ def test_an_empty_series_gives_empty_arrays() -> None:
     series = Series()
     assert series.last is None
     assert [len(part) for part in (*series.view(), *series.means())] == [0, 0, 0, 0]
+
+
+def test_what_belongs_to_a_step_has_a_place_on_every_axis() -> None:
+    series = filled(np.zeros(800))
+    assert series.nearest([-3, 2_996, 1e9], "step") == [0, 3_000, 7_990]
+    assert series.nearest([2_996], "episode") == [3]
+    assert series.nearest([2_996], "time") == [300]

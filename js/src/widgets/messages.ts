@@ -99,7 +99,8 @@ export interface FilmStripTraits {
   wanted: { step?: number; number?: number };
   film: { number?: number; type?: string; data?: ArrayBufferView<ArrayBuffer>; error?: string };
   x_scale: ModelReference | null;
-  x_is_steps: boolean;
+  /** The x of each film on the chart above; null for one that has no place there. */
+  places: readonly (number | null)[];
 }
 
 /** `widgets/charts/chart_pointer.py`. */

@@ -6,6 +6,7 @@ film itself only on request, the one that it requested last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import anywidget
@@ -16,10 +17,14 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.film import TYPE, Film
 from mosaic_lab.runs.films import Films
+from mosaic_lab.telemetry.metric_names import default_metric
+from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.refresh import refresh_scheduler
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
+from mosaic_lab.widgets.runs.run_chart import metric_names, x_unit
+from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_FILMS = 100
 """In a strip: the newest."""
@@ -37,18 +42,20 @@ class FilmStrip(anywidget.AnyWidget):
     wanted: t.Dict[str, Any] = t.Dict({}, help="{step, number}: what the page requests").tag(sync=True)
     film: t.Dict[str, Any] = t.Dict({}, help="{step, number, type, data, error}").tag(sync=True)
     x_scale: Any = t.Instance(Widget, allow_none=True).tag(sync=True, **widget_serialization)
-    x_is_steps = t.Bool(True, help="whether the chart's x axis shows steps").tag(sync=True)
+    places: t.List[Any] = t.List(help="the x of each film on the chart; None for one that has no place").tag(
+        sync=True
+    )
 
 
 class CollapsibleFilms:
-    """The films of ``run``; ``x_scale`` is that of the chart above, ``widgets`` belong below it."""
+    """The films of the run; ``x_scale`` is that of the chart above, ``widgets`` belong below it."""
 
-    def __init__(self, run: Run, x_scale: Widget) -> None:
+    def __init__(self, view: RunView, x_scale: Widget) -> None:
         self.head = Collapsible(title="Films")
         self._content = VBox([])
-        self._run = run
+        self._view = view
         self._x_scale = x_scale
-        self._x_is_steps = True
+        self._axis: Axis = "step"
         self._strip: FilmStrip | None = None
         self._frames: dict[int, bytes] = {}
         widgets_stay_on_subshell(*self.widgets)
@@ -60,7 +67,7 @@ class CollapsibleFilms:
     def expand(self, on: bool) -> None:
         """Show the strip below the line, and follow the films while there may be more; or take it away."""
         if on and self._strip is None:
-            self._strip = FilmStrip(x_scale=self._x_scale, x_is_steps=self._x_is_steps)
+            self._strip = FilmStrip(x_scale=self._x_scale)
             self._strip.observe(self._deliver, names="wanted")
             widgets_stay_on_subshell(self._strip)
         if on:
@@ -69,11 +76,11 @@ class CollapsibleFilms:
             refresh_scheduler().remove(self)
         self._content.children = [self._strip] if on else []
 
-    def follow_axis(self, x: str) -> None:
+    def follow_axis(self, x: Axis) -> None:
         """Take in what the chart's x axis shows."""
-        self._x_is_steps = x == "step"
+        self._axis = x
         if self._strip is not None:
-            self._strip.x_is_steps = self._x_is_steps
+            self._place(self._strip)
 
     def close(self) -> None:
         """Close the widgets."""
@@ -90,11 +97,17 @@ class CollapsibleFilms:
         strip = self._strip
         if not draw or strip is None:
             return
-        films = self._run.films
+        films = self._view.run.films
         shown = [self._described(film) for film in films[-MOST_FILMS:] if self._frame(film)]
         if [one["step"] for one in shown] != [one["step"] for one in strip.films]:
             strip.films = shown
+        self._place(strip)
         strip.note = _note(films)
+
+    def _place(self, strip: FilmStrip) -> None:
+        """Send where the films are on the chart, whose unit of time grows with the run."""
+        steps = [film["step"] for film in strip.films]
+        strip.places = film_places(self._view, steps, self._axis)
 
     def _described(self, film: Film) -> dict[str, Any]:
         return {**film.facts, "frame": self._frames[film.step]}
@@ -117,9 +130,20 @@ class CollapsibleFilms:
             return
         answer = {"step": wanted.get("step"), "number": wanted.get("number"), "type": TYPE}
         try:
-            strip.film = {**answer, "data": self._run.films.at(int(wanted["step"])).read(), "error": ""}
+            strip.film = {**answer, "data": self._view.run.films.at(int(wanted["step"])).read(), "error": ""}
         except (MosaicError, KeyError, TypeError, ValueError) as error:
             strip.film = {**answer, "data": b"", "error": str(error)}
+
+
+def film_places(view: RunView, steps: Sequence[int], axis: Axis) -> list[float | None]:
+    """Return where steps of a run lie on the x axis of its chart; None where its curve has no points."""
+    if axis == "step":
+        return list(steps)
+    metric = default_metric(metric_names([view]))
+    if metric is None:
+        return [None] * len(steps)
+    unit, _ = x_unit([view], axis)
+    return [x / unit for x in view.feed.series[metric].nearest(steps, axis)]
 
 
 def has_films(run: Run) -> bool:

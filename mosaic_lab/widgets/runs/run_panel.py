@@ -67,7 +67,7 @@ class RunPanel(FollowingPanel):
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
         self.chart = Chart()
-        self.films = CollapsibleFilms(runs[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
+        self.films = CollapsibleFilms(views[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
         self.system = SystemCharts(views)
         folded = [
             widget for part in (self.films, self.frames, self.system) if part for widget in part.widgets

@@ -71,13 +71,10 @@ function Films({ model, el }: RenderContext<FilmStripTraits>) {
     const click = async (event: MouseEvent) => {
       const moved = begun && Math.hypot(event.clientX - begun.clientX, event.clientY - begun.clientY);
       const scale = model.get('x_scale');
-      if (!scale || !model.get('x_is_steps') || (moved ?? 0) > DRAGGED_PX) return;
-      const step = valueAt(
-        figure,
-        await model.widget_manager.get_model(scale.replace('IPY_MODEL_', '')),
-        event
-      );
-      const nearest = step === null ? null : nearestFilm(films, step);
+      if (!scale || (moved ?? 0) > DRAGGED_PX) return;
+      const x = valueAt(figure, await model.widget_manager.get_model(scale.replace('IPY_MODEL_', '')), event);
+      const places = model.get('places');
+      const nearest = x === null ? null : nearestFilm(films, x, film => places[films.indexOf(film)] ?? null);
       if (nearest) choose(nearest.step);
     };
     figure.addEventListener('mousedown', down, true);
