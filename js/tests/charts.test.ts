@@ -7,6 +7,7 @@ import { nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest
 import { durationText, logTickTexts, tickTexts, valueText } from '../src/views/charts/numbers.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import { limited, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
+import { rowText, valuesInRow } from '../src/widgets/panel/row-values.ts';
 
 function line(key: string, x: number[], y: number[], low?: number[], high?: number[]): ChartLine {
   const data = {
@@ -35,6 +36,12 @@ describe('values under the pointer', () => {
     );
     assert.equal(found.nearest?.line.label, 'a');
     assert.equal(found.more, 0);
+  });
+
+  test('are those in its row where y is a category, the nearest first', () => {
+    const lines = [line('interval', [1, 3], [1, 1]), line('point', [7], [1]), line('other', [2], [0])];
+    assert.deepEqual(valuesInRow(lines, 1, 6).map(rowText), ['7', '1 to 3']);
+    assert.deepEqual(valuesInRow(lines, 5, 6), []);
   });
 
   test('of many lines are those around the nearest, with how many more there are', () => {

@@ -73,6 +73,15 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
         ["no difference", "mean, 95% interval", "one seed"]
     )
     expect(pairs.locator(".dot")).to_have_count(12)
+    intervals.locator(".bqplot").first.locator(".dot").first.hover()
+    values = page.locator(".mosaic-pointer")
+    expect(values.locator(".mosaic-pointer-place")).to_have_text("random · return")
+    expect(values.locator(".mosaic-pointer-row")).to_have_text(
+        [re.compile(r"random[\d.]+$"), re.compile(r"random[\d.]+ to [\d.]+$")]
+    )
+    pairs.locator(".dot").nth(5).hover()
+    expect(values.locator(".mosaic-pointer-place")).to_have_text("seeds, by difference 6")
+    expect(values.locator(".mosaic-nearest")).to_contain_text("one seed")
     notebook.run(2)
     table = notebook.output(2).locator("table")
     expect(table.locator("thead")).to_contain_text("optimality_gap")

@@ -109,8 +109,11 @@ export interface ChartPointerTraits {
   y_scale: ModelReference;
   log: boolean;
   marks: ModelReference[];
-  labels: { color: string; label: string }[];
+  /** For each mark, the names of its lines or points. */
+  labels: readonly (readonly string[])[];
   x_label: string;
+  /** The names of y = 0, 1, … where y is a category. */
+  rows: readonly string[];
 }
 
 export interface PlotNoteTraits {

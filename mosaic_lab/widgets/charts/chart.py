@@ -154,7 +154,9 @@ class Chart:
         if reach := value_range([curve[1] for curve, _ in (*top, *thin)]):
             self._reach = reach
             self._number()
-        self._pointer.labels = [{"color": line.color, "label": line.label} for line in drawn]
+        self._pointer.labels = [
+            [line.label for line in drawn if line.stroke == stroke] for stroke in self._tops
+        ]
         self._pointer.x_label = x_label
         self._x_axis.label = x_label
         xs = [curve[0] for curve, _ in top]

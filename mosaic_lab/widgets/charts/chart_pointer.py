@@ -13,7 +13,10 @@ from mosaic_lab.widgets.page.page_code import page_code
 
 
 class ChartPointer(anywidget.AnyWidget):
-    """Shows the nearest point of each line, with its name. Its place is after the figure, in the same box."""
+    """Shows the nearest point of each line, with its name, or where y is a category what lies in its row.
+
+    Its place is after the figure, in the same box.
+    """
 
     _esm = page_code("chart_pointer.js")
     _css = page_code("chart_pointer.css")
@@ -21,6 +24,11 @@ class ChartPointer(anywidget.AnyWidget):
     x_scale: Any = t.Instance(Widget).tag(sync=True, **widget_serialization)
     y_scale: Any = t.Instance(Widget).tag(sync=True, **widget_serialization)
     log = t.Bool(False, help="whether the y axis is logarithmic").tag(sync=True)
-    marks: t.List[Any] = t.List(t.Instance(bqplot.Lines)).tag(sync=True, **widget_serialization)
-    labels: t.List[dict[str, str]] = t.List(t.Dict(), help="{color, label} of each line").tag(sync=True)
+    marks: t.List[Any] = t.List(t.Instance(bqplot.Mark), help="lines and points").tag(
+        sync=True, **widget_serialization
+    )
+    labels: t.List[list[str]] = t.List(help="for each mark, the names of its lines or points").tag(sync=True)
     x_label = t.Unicode("").tag(sync=True)
+    rows: t.List[str] = t.List(t.Unicode(), help="the names of y = 0, 1, … where y is a category").tag(
+        sync=True
+    )

@@ -24,6 +24,7 @@ from mosaic_lab.widgets.charts.chart import (
     tick_format,
     value_range,
 )
+from mosaic_lab.widgets.charts.chart_pointer import ChartPointer
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
@@ -82,6 +83,13 @@ class FacetFigure:
             display_toolbar=False,
             padding_x=0.03,
         )
+        self.pointer = ChartPointer(
+            x_scale=self._x,
+            y_scale=self._y,
+            marks=[self._lines, self._points],
+            x_label=facet.x_label,
+            rows=rows,
+        )
         self._rows = rows
         self._few = FEW_BESIDE if rows or wraps else FEW_TICKS
         self.draw(facet)
@@ -90,8 +98,9 @@ class FacetFigure:
         """Replace what is drawn by another facet of the same rows."""
         marks = facet.marks
         bands = [(mark.band, mark_color(mark)) for mark in marks if mark.band is not None]
-        thin = [(line, mark_color(mark)) for mark in marks for line in mark.thin]
-        lines = [*thin, *((mark.line, mark_color(mark)) for mark in marks if mark.line is not None)]
+        thin = [(line, mark) for mark in marks for line in mark.thin]
+        named = [*thin, *((mark.line, mark) for mark in marks if mark.line is not None)]
+        lines = [(line, mark_color(mark)) for line, mark in named]
         points = [(mark.points, mark_color(mark)) for mark in marks if mark.points is not None]
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
         fill(self._lines, lines, [THIN_OPACITY] * len(thin) + [1.0] * (len(lines) - len(thin)))
@@ -99,6 +108,10 @@ class FacetFigure:
             self._points.x = np.concatenate([x for (x, _), _ in points] or [np.empty(0)])
             self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])
             self._points.colors = [own for (x, _), own in points for _ in range(len(x))] or ["#000000"]
+        self.pointer.labels = [
+            [mark.label for _, mark in named],
+            [mark.label for mark in marks if mark.points is not None for _ in mark.points[0]],
+        ]
         drawn = [part for part, _ in (*bands, *lines, *points)]
         self.empty = not drawn
         self._x_axis.tick_format = tick_format(x for x, _ in drawn)
@@ -132,7 +145,9 @@ class PlotFigures:
         wraps = len(named) > 1 and all(named)  # rows without names stay beside those that have them
         self._facets = [FacetFigure(*one, wraps) for one in zip(plot.facets, named, strict=True)]
         layout = Layout(width="100%", min_width="0", flex_flow="row wrap" if wraps else "row")
-        self._row = HBox([facet.figure for facet in self._facets], layout=layout)
+        self._row = HBox(
+            [part for facet in self._facets for part in (facet.figure, facet.pointer)], layout=layout
+        )
         self._note = PlotNote()
         self.box = VBox([self._note, self._row])
         self.box.add_class("mosaic-plot")

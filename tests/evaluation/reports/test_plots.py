@@ -111,4 +111,7 @@ def test_a_figure_has_no_scale_before_there_are_results_and_few_round_numbers_th
     assert EMPTY not in row._dom_classes
     numbered = row.children[0].axes[0 if rows else 1]
     assert numbered.tick_values.tolist() == ([0, 200, 400] if rows else [0, 100, 200, 300, 400, 500])
+    pointer = row.children[1]  # what shows the values under the pointer, after its figure
+    assert pointer.labels == [[], ["random"] * 60]
+    assert (pointer.x_label, pointer.rows) == ("return", list(rows))
     figures.close()

@@ -1,6 +1,6 @@
 /**
  * Where the pointer is on a bqplot figure, and which lines are there. None of it is public interface: checked on bqplot
- * 0.13.1 (`plotarea_events` is the rectangle between the axes; the rows of a two-dimensional array are arrays) and bqscales
+ * 0.13.1 (`plotarea_events` is the rectangle between the axes; the rows of a two-dimensional array are arrays; a `Scatter` has one colour a point) and bqscales
  * 0.3.7 (`domain` is what a scale shows now).
  */
 
@@ -33,10 +33,17 @@ export function placeOf(scale: unknown, value: number, log: boolean): number {
   return (at(value) - at(low)) / (at(high) - at(low));
 }
 
-/** The model of a mark, `Lines`. */
-export interface LinesModel {
+/** The y value below the pointer, which is between the axes. */
+export function heightAt(area: DOMRect, scale: unknown, event: MouseEvent): number {
+  const [low = 0, high = 1] = (scale as ScaleModel).domain ?? [];
+  return low + ((area.bottom - event.clientY) / area.height) * (high - low);
+}
+
+/** The model of a mark, `Lines` or `Scatter`. */
+export interface MarkModel {
   get(name: 'x' | 'y'): ArrayLike<number> | readonly ArrayLike<number>[];
   get(name: 'colors'): readonly string[];
+  get(name: '_model_name'): string;
 }
 
 export interface MarkLine {
@@ -45,9 +52,12 @@ export interface MarkLine {
   readonly color: string;
 }
 
-/** The lines that a mark draws. */
-export function linesOfMark(mark: LinesModel): MarkLine[] {
-  const [xs, ys] = [rowsOf(mark.get('x')), rowsOf(mark.get('y'))];
+/** The lines that a mark draws; each point of a `Scatter` is one. */
+export function linesOfMark(mark: MarkModel): MarkLine[] {
+  const points = mark.get('_model_name') === 'ScatterModel';
+  const [xs, ys] = (['x', 'y'] as const).map(name =>
+    points ? Array.from(mark.get(name) as ArrayLike<number>, one => [one]) : rowsOf(mark.get(name))
+  ) as [ArrayLike<number>[], ArrayLike<number>[]];
   const colors = mark.get('colors');
   return ys.map((y, i) => ({
     x: Float64Array.from(xs[Math.min(i, xs.length - 1)] ?? []),

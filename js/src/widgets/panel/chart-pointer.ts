@@ -1,16 +1,28 @@
-/** The values under the pointer on a bqplot chart: the nearest points of all its lines, the greatest first, with their names. */
+/**
+ * The values under the pointer on a bqplot chart: the nearest points of all its lines, the greatest first, with their names;
+ * where y is a category, what lies in its row.
+ */
 
 import './chart-pointer.css';
-import { type Near, readout } from '../../views/charts/nearest.ts';
+import type { ChartLine } from '../../views/charts/lines.ts';
+import { readout } from '../../views/charts/nearest.ts';
 import { valueText } from '../../views/charts/numbers.ts';
 import { element, swatch } from '../common/elements.ts';
 import type { Model, RenderContext } from '../host/anywidget.ts';
-import { type LinesModel, linesOfMark, placeOf, plotArea, valueAt } from '../host/bqplot.ts';
+import { heightAt, linesOfMark, type MarkModel, placeOf, plotArea, valueAt } from '../host/bqplot.ts';
 import type { ChartPointerTraits, ModelReference } from '../messages.ts';
+import { rowText, valuesInRow } from './row-values.ts';
 
 const REACH_PX = 12;
 const GAP_PX = 14;
 const MOST = 12;
+
+/** What stands beside the pointer. */
+interface Shown {
+  readonly place: string;
+  readonly values: readonly { readonly line: ChartLine; readonly text: string; readonly nearest: boolean }[];
+  readonly more: number;
+}
 
 class Pointer {
   private readonly model: Model<ChartPointerTraits>;
@@ -54,46 +66,69 @@ class Pointer {
       this.hide();
       return;
     }
+    const lines = this.lines(marks as MarkModel[]);
+    const shown = this.model.get('rows').length
+      ? this.inRow(lines, x, Math.round(heightAt(area, yScale, event)))
+      : this.nearest(lines, x, area, xScale, yScale, event);
+    if (shown?.values.length) this.show(event, area, shown);
+    else this.hide();
+  }
+
+  private inRow(lines: readonly ChartLine[], x: number, row: number): Shown {
+    const found = valuesInRow(lines, row, x);
+    const values = found.slice(0, MOST).map((value, i) => {
+      return { line: value.line, text: rowText(value), nearest: i === 0 };
+    });
+    const place = `${this.model.get('rows')[row] ?? ''} · ${this.model.get('x_label')}`;
+    return { place, values, more: found.length - values.length };
+  }
+
+  private nearest(
+    lines: readonly ChartLine[],
+    x: number,
+    area: DOMRect,
+    xScale: unknown,
+    yScale: unknown,
+    event: MouseEvent
+  ): Shown | null {
     const log = this.model.get('log');
     const pointer = (area.bottom - event.clientY) / area.height;
     const distance = (value: number) => Math.abs(placeOf(yScale, value, log) - pointer);
     const reach = (valueAt(this.figure, xScale, shifted(event, area)) ?? x) - x;
-    const found = readout(this.lines(marks as LinesModel[]), x, Math.abs(reach), distance, MOST);
-    if (!found.nearest) {
-      this.hide();
-      return;
-    }
-    const place = `${this.model.get('x_label')} ${valueText(found.nearest.x)}`;
-    this.show(event, area, place, found.points, found.nearest, found.more);
+    const { nearest, points, more } = readout(lines, x, Math.abs(reach), distance, MOST);
+    if (!nearest) return null;
+    const place = `${this.model.get('x_label')} ${valueText(nearest.x)}`;
+    const values = points.map(point => {
+      return { line: point.line, text: valueText(point.y), nearest: point === nearest };
+    });
+    return { place, values, more };
   }
 
   private get(reference: ModelReference): Promise<unknown> {
     return this.model.widget_manager.get_model(reference.replace('IPY_MODEL_', ''));
   }
 
-  private lines(marks: readonly LinesModel[]) {
-    const labels = new Map(this.model.get('labels').map(({ color, label }) => [color, label]));
-    return marks.flatMap(linesOfMark).map(({ x, y, color }) => {
-      const label = labels.get(color) ?? '';
-      return { data: { key: color, runs: [], label, x, y }, label, color };
-    });
+  private lines(marks: readonly MarkModel[]): ChartLine[] {
+    const labels = this.model.get('labels');
+    const inRows = this.model.get('rows').length > 0;
+    return marks.flatMap((mark, place) =>
+      linesOfMark(mark)
+        .map(({ x, y, color }, i) => {
+          const label = labels[place]?.[i] ?? '';
+          return { data: { key: `${place} ${i}`, runs: [], label, x, y }, label, color };
+        })
+        .filter(({ data }) => inRows || ascending(data.x))
+    );
   }
 
-  private show(
-    event: MouseEvent,
-    area: DOMRect,
-    place: string,
-    points: readonly Near[],
-    nearest: Near,
-    more: number
-  ): void {
+  private show(event: MouseEvent, area: DOMRect, { place, values, more }: Shown): void {
     this.box.replaceChildren(element('div', 'mosaic-pointer-place', null, place));
-    for (const point of points) {
+    for (const { line, text, nearest } of values) {
       const row = element('div', 'mosaic-pointer-row', this.box);
-      row.classList.toggle('mosaic-nearest', point === nearest);
-      swatch(row, point.line.color);
-      element('span', 'mosaic-pointer-label', row, point.line.label);
-      element('b', '', row, valueText(point.y));
+      row.classList.toggle('mosaic-nearest', nearest);
+      swatch(row, line.color);
+      element('span', 'mosaic-pointer-label', row, line.label);
+      element('b', '', row, text);
     }
     if (more) element('div', 'mosaic-pointer-place', this.box, `and ${more} more`);
     // Below the body: in a notebook's cell "fixed" would not be of the window.
@@ -108,6 +143,11 @@ class Pointer {
       height: `${area.height}px`
     });
   }
+}
+
+/** Whether a line is a curve: the cross of two intervals is none. */
+function ascending(x: Float64Array): boolean {
+  return x.every((value, i) => i === 0 || value >= (x[i - 1] as number));
 }
 
 /** The same event, as far to the side as a point may be away; to the left where there is no room. */

@@ -1,0 +1,26 @@
+/** What lies in one row of a chart whose y is a category: points, and the parts of lines. */
+
+import type { ChartLine } from '../../views/charts/lines.ts';
+import { valueText } from '../../views/charts/numbers.ts';
+
+export interface RowValue {
+  readonly line: ChartLine;
+  /** The same number twice for a point. */
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The values of lines in a row, those that have a point nearest to `x` first. */
+export function valuesInRow(lines: readonly ChartLine[], row: number, x: number): RowValue[] {
+  const found: RowValue[] = [];
+  for (const line of lines) {
+    const there = line.data.x.filter((value, i) => line.data.y[i] === row && Number.isFinite(value));
+    if (there.length) found.push({ line, low: Math.min(...there), high: Math.max(...there) });
+  }
+  const distance = ({ low, high }: RowValue) => Math.min(Math.abs(low - x), Math.abs(high - x));
+  return found.sort((a, b) => distance(a) - distance(b));
+}
+
+export function rowText({ low, high }: RowValue): string {
+  return low === high ? valueText(low) : `${valueText(low)} to ${valueText(high)}`;
+}
