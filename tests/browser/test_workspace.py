@@ -209,7 +209,14 @@ def test_the_workspace_in_a_cell_is_saved_as_a_picture(
     hover(page, plot(workspace, "episode_return"), 0.3)
     assert len(values(workspace)) == 5
     expect(notebook.cell(0).locator("img[src^='data:image/png']")).to_be_attached(timeout=SOON_MS)
-    expect(notebook.cell(0).locator(".mosaic-saved")).to_be_hidden()  # it gives way to the live view
+    saved = notebook.cell(0).locator(".mosaic-saved")
+    expect(saved).to_be_hidden()  # it gives way to the live view
+    before = notebook.cell(0).locator("img[src^='data:image/png']").get_attribute("src")
+    workspace.get_by_role("button", name="Parallel coordinates").click()
+    workspace.get_by_role("textbox", name="Filter by seed: from").fill("3")
+    page.keyboard.press("Enter")
+    expect(saved).to_contain_text("2 of 5 runs", timeout=SOON_MS)
+    expect(notebook.cell(0).locator("img[src^='data:image/png']")).not_to_have_attribute("src", before or "")
 
 
 def test_a_click_on_a_chart_plays_the_film_of_that_moment(

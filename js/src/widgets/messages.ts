@@ -389,4 +389,6 @@ export interface WorkspaceTraits {
   readonly runs: readonly string[];
   /** What it shows (`WorkspaceState`); empty at first. */
   readonly state: object;
+  /** The runs that are neither hidden nor filtered out; null until the page knows the runs. */
+  readonly visible: readonly string[] | null;
 }

@@ -9,6 +9,7 @@ from typing import Any
 import anywidget
 import traitlets as t
 
+from mosaic_lab.chart_style import color
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.overview.chart_export import READ_SECONDS, Chart, picture
 from mosaic_lab.overview.column_pool import ColumnPool
@@ -34,6 +35,9 @@ class WorkspaceView(anywidget.AnyWidget):
     store = t.Unicode().tag(sync=True)
     runs: t.List[str] = t.List(t.Unicode()).tag(sync=True)
     state: t.Dict[str, Any] = t.Dict().tag(sync=True)
+    visible: t.List[str] | None = t.List(
+        t.Unicode(), None, allow_none=True, help="the runs that are neither hidden nor filtered out"
+    ).tag(sync=True)
 
 
 class RunWorkspace:
@@ -48,7 +52,7 @@ class RunWorkspace:
         widgets_stay_on_subshell(self.view)
         self._saved = SavedForm("Workspace", self._caption, self._picture, on_removed=self._close)
         self._timer: threading.Timer | None = None
-        self.view.observe(lambda _: self._draw_soon(), "state")
+        self.view.observe(lambda _: self._draw_soon(), ["state", "visible"])
 
     def _ipython_display_(self) -> None:
         self._saved.show(self.view, self._saved.add(), update=False)
@@ -67,7 +71,9 @@ class RunWorkspace:
         self.view.close()
 
     def _caption(self) -> Caption:
-        return Caption("1 run" if len(self._runs) == 1 else f"{len(self._runs):,} runs")
+        shown, total = len(self._visible()), len(self._runs)
+        runs = "1 run" if total == 1 else f"{total:,} runs"
+        return Caption(runs if shown == total else f"{shown:,} of {runs}")
 
     def _picture(self) -> bytes | None:
         charts = self._charts(self.view.state)
@@ -78,14 +84,13 @@ class RunWorkspace:
 
     def _charts(self, state: Mapping[str, Any]) -> list[Chart]:
         """Return the charts as they stand on the page, the first of those that are many."""
-        hidden = set(state.get("hidden") or ())
-        runs = [run for run in self._runs if run.id not in hidden]
-        if not runs:
+        if not (runs := self._visible()):
             return []
         if state.get("charts") is None:
             return [Chart(runs, CurveRequest(name)) for name in metric_names(runs, self._pool)[:FIRST_CHARTS]]
         start, end = state["xLimits"]
         grouped = state["groupBy"]
+        own = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
         return [
             Chart(
                 runs,
@@ -100,10 +105,17 @@ class RunWorkspace:
                 ),
                 state["xLog"],
                 chart["yLog"],
-                *chart["yLimits"],
+                low=chart["yLimits"][0],
+                high=chart["yLimits"][1],
+                colors=own,
             )
             for chart in state["charts"][:MOST_PICTURED]
         ]
+
+    def _visible(self) -> list[Run]:
+        """Return the runs that the page shows; all until it has reported them."""
+        visible = self.view.visible
+        return self._runs if visible is None else [run for run in self._runs if run.id in visible]
 
 
 def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:

@@ -5,11 +5,10 @@
 
 import './workspace.css';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import type { ChartRequest, RunRow, RunSource } from '../../shared/run-api.ts';
+import type { ChartRequest, RunSource } from '../../shared/run-api.ts';
 import { download } from '../../widgets/common/buttons.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
 import type { LineData } from '../charts/lines.ts';
-import { color } from '../charts/palette.ts';
 import { DifferenceView } from '../difference/difference.tsx';
 import type { Translation } from '../translation.ts';
 import { ChartGrid } from './chart-grid.tsx';
@@ -24,7 +23,6 @@ import {
   groupingNames,
   passes,
   ROW_RESULTS,
-  setting,
   settingNames,
   sorted
 } from './settings.ts';
@@ -41,6 +39,7 @@ import {
   toggleRun,
   type WorkspaceState
 } from './state.ts';
+import { useColors } from './use-colors.ts';
 import { useMetrics } from './use-metrics.ts';
 import { useResults, useRuns } from './use-runs.ts';
 
@@ -51,9 +50,11 @@ export interface WorkspaceProps {
   readonly state: WorkspaceState;
   readonly trans: Translation;
   readonly onState: (change: (state: WorkspaceState) => WorkspaceState) => void;
+  /** Called with the runs that are neither hidden nor filtered out. */
+  readonly onVisible?: (runs: readonly string[]) => void;
 }
 
-export function Workspace({ source, state, trans, onState }: WorkspaceProps): ReactNode {
+export function Workspace({ source, state, trans, onState, onVisible }: WorkspaceProps): ReactNode {
   const runs = useRuns(source, state.runs);
   const { metrics, problem } = useMetrics(source, state.runs, runs.known);
   const rows = useMemo(() => [...runs.rows.values()], [runs.rows]);
@@ -83,6 +84,9 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
     shown.filter(({ id }) => !state.hidden.includes(id) && !filtered.has(id)).map(({ id }) => id),
     sameIds
   );
+  useEffect(() => {
+    if (runs.known) onVisible?.(visible);
+  }, [runs.known, visible, onVisible]);
   const names = useSame(
     useMemo(() => distinctNames(rows), [rows]),
     sameNames
@@ -256,24 +260,6 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
       )}
     </div>
   );
-}
-
-/** The colour of each run: its own, or that of its group. */
-function useColors(rows: readonly RunRow[], state: WorkspaceState): (run: string) => string {
-  const { groupBy, colors } = state;
-  const grouped = groupBy ? rows : null;
-  return useMemo(() => {
-    if (!groupBy || !grouped) return run => color(colors[run] ?? 0);
-    const groups = new Map<string, number>();
-    const places = new Map<string, number>();
-    for (const row of grouped) {
-      const key = JSON.stringify(groupBy.map(name => setting(row, name) ?? null));
-      const place = groups.get(key) ?? groups.size;
-      groups.set(key, place);
-      places.set(row.id, place);
-    }
-    return run => color(places.get(run) ?? 0);
-  }, [groupBy, colors, grouped]);
 }
 
 /** The very object from before while it says the same. */

@@ -1,4 +1,4 @@
-/** The workspace inside a cell. The trait `state` has what it shows, for the picture in the saved notebook. */
+/** The workspace inside a cell. The traits `state` and `visible` have what it shows, for the picture in the saved notebook. */
 
 import './workspace.css';
 import { type ReactNode, useCallback, useRef, useState } from 'react';
@@ -28,7 +28,8 @@ function Cell({ model }: { model: Model<WorkspaceTraits> }): ReactNode {
     },
     [model]
   );
-  return <Workspace source={source} state={state} trans={english} onState={change} />;
+  const report = useCallback((runs: readonly string[]) => send(model, 'visible', runs), [model]);
+  return <Workspace source={source} state={state} trans={english} onState={change} onVisible={report} />;
 }
 
 function render({ model, el }: RenderContext<WorkspaceTraits>): () => void {
