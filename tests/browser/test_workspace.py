@@ -13,6 +13,7 @@ from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
 from many_runs import write_runs
 from playwright.sync_api import Browser, Locator, Page, expect
+from support import wait_until
 from written_films import write_film
 
 from mosaic_lab.runs import Supervisor
@@ -181,17 +182,106 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     ]
 
     workspace.get_by_role("button", name="Parallel coordinates").click()
-    drawn = workspace.get_by_role("img", name="Parallel coordinates").locator("text")
+    parallel = workspace.get_by_role("application", name="Parallel coordinates of 10 runs")
+    drawn = parallel.locator("text")
     assert drawn.evaluate_all(
         """labels => labels.every(label =>
             label.getBoundingClientRect().bottom <= label.ownerSVGElement.getBoundingClientRect().bottom)"""
     )
+    parallel.focus()
+    page.keyboard.press("ArrowDown")
+    expect(parallel.locator("[aria-live]")).to_contain_text(re.compile(r"learning_rate [13]e.4, .*return"))
     low = workspace.get_by_role("textbox", name="Filter by learning_rate: from")
     low.fill("0.0002")
     low.press("Enter")
     expect(workspace.get_by_text("5 of 10 runs")).to_be_visible()
     workspace.get_by_role("button", name="Scatter").click()
     expect(workspace.locator("circle[r='4.5']")).to_have_count(5)
+
+
+def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: JupyterLab, store: Path) -> None:
+    spiked, *_ = write_runs(store, 3, points=200)
+    spike(spiked, range(9_900, 10_200, 100))
+    workspace = opened(page, jupyterlab, store)
+    over, one = plot(workspace, "episode_return"), chart(workspace, "episode_return")
+    expect(over).to_be_visible(timeout=SOON_MS)
+
+    def shown(part: float) -> list[float]:
+        """The values at a part of the chart's width."""
+        hover(page, over, part)
+        return list(values(workspace).values())
+
+    # Outliers, smoothing.
+    wait_until(lambda: max(shown(0.4975)) == 1e6)
+    workspace.get_by_role("checkbox", name="Ignore outliers").check()
+    wait_until(lambda: max(shown(0.4975)) < 1e6)
+    raw = shown(0.7)
+    workspace.get_by_role("slider", name="Smooth").fill("0.95")
+    wait_until(lambda: shown(0.7) != raw)
+    workspace.get_by_role("slider", name="Smooth").fill("0")
+    wait_until(lambda: shown(0.7) == raw)
+
+    nearest = workspace.locator(".mosaic-values-nearest b")
+    # Limits of y, typed in: the pointer at half the height is on the line of that value.
+    for value in (max(raw), min(raw)):
+        one.get_by_role("button", name="More of episode_return").click()
+        for limit, number in (("min", value - 1), ("max", value + 1)):
+            field = one.get_by_role("textbox", name=f"y limits: {limit}")
+            field.fill(str(number))
+            field.press("Enter")
+        page.keyboard.press("Escape")
+        wait_until(lambda value=value: shown(0.7) and float(nearest.inner_text()) == value)
+
+    # Files.
+    for name, begin in (("PNG", b"\x89PNG"), ("SVG", b"<?xml")):
+        with page.expect_download() as download:
+            one.get_by_role("button", name="More of episode_return").click()
+            one.get_by_role("button", name=name).click()
+        assert download.value.suggested_filename == f"episode_return.{name.lower()}"
+        assert Path(download.value.path()).read_bytes().startswith(begin)
+
+    # The x axis: logarithmic, in part, by episodes, by time.
+    axis, place_text = workspace.locator(".mosaic-settings select"), workspace.locator(".mosaic-values-place")
+    workspace.get_by_role("button", name="log x").click()
+    wait_until(lambda: bool(shown(0.5)) and place(workspace) < 2_000)
+    low = workspace.get_by_role("textbox", name="x limits: from")
+    low.fill("5000")
+    low.press("Enter")
+    wait_until(lambda: bool(shown(0.1)) and 5_000 < place(workspace) < 7_000)
+    workspace.get_by_role("button", name="log x").click()
+    axis.select_option("episode")
+    wait_until(lambda: bool(shown(0.5)) and place_text.inner_text() in ("episode 99", "episode 100"))
+    axis.select_option("time")
+    wait_until(lambda: bool(shown(0.5)) and place_text.inner_text().count(":") == 2)
+
+    # Charts come, grow and go.
+    charts = workspace.locator(".mosaic-chart")
+    workspace.get_by_role("button", name="+ Chart").click()
+    page.keyboard.type("value")
+    page.keyboard.press("Enter")
+    expect(charts).to_have_count(3)
+    charts.last.get_by_role("button", name="More of").click()
+    charts.last.get_by_role("button", name="Remove the chart").click()
+    expect(charts).to_have_count(2)
+    height = one.evaluate("chart => chart.offsetHeight")
+    one.get_by_role("button", name="Resize the chart").press("ArrowDown")
+    wait_until(lambda: one.evaluate("chart => chart.offsetHeight") == height + 20)
+
+    workspace.get_by_role("button", name="Scatter").click()
+    dots = workspace.get_by_role("application", name="last return against seed")
+    dots.press("ArrowRight")
+    dots.press("ArrowRight")
+    expect(dots.locator("[aria-live]")).to_contain_text("seed 1, last return")
+
+
+def spike(folder: Path, steps: range) -> None:
+    """Have a run report an absurd return at some steps."""
+    path = folder / "telemetry.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if line.get("event") == "metrics" and line["payload"]["step"] in steps:
+            line["payload"]["values"]["episode_return"] = 1e6
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def test_the_workspace_in_a_cell_is_saved_as_a_picture(

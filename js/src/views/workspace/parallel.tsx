@@ -1,15 +1,15 @@
 /** Parallel coordinates: a line a run through its settings to a result. A brush on an axis filters the runs everywhere. */
 
-import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { rampColor } from '../charts/palette.ts';
 import type { Translation } from '../translation.ts';
-import { axisOf, brushed, brushOf, placeOn, ticksOf, type ValueAxis } from './axes.ts';
+import { axisOf, placeOn, ticksOf, type ValueAxis } from './axes.ts';
+import { Axis, AxisLimits, MOST_LETTERS, TICKS } from './parallel-axis.tsx';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Filter, type Results, settingText, valueNamed } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
-import { TypedRange } from './typed-range.tsx';
 import { useSize } from './use-size.ts';
 
 const HEIGHT = 420;
@@ -19,10 +19,6 @@ const SIDE = 60;
 /** Between two axes, with short titles: with less room, the axes scroll. */
 const LEAST_GAP = 90;
 const LETTER_PX = 6.6;
-const MOST_LETTERS = { title: 22, tick: 16 };
-const TICKS = 8;
-const CLICK = 0.01;
-const BRUSH_PX = 26;
 /** With more runs than this, their own colours are noise: the colour is that of the result. */
 const MOST_OWN_COLORS = 12;
 
@@ -79,13 +75,25 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
     return part === null ? props.colorOf(row.id) : rampColor(part);
   };
   const selected = rows.find(({ id }) => id === over);
+  const passing = shown.filter(({ id }) => !filtered.has(id));
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (by === undefined || passing.length === 0) return;
+    event.preventDefault();
+    const at = selected ? passing.indexOf(selected) + by : 0;
+    setOver(passing[Math.max(0, Math.min(passing.length - 1, at))]?.id ?? null);
+  };
+  const spoken = (row: RunRow) => {
+    const values = axes.map(
+      ({ name }) => `${resultTitle(name, trans)} ${settingText(valueNamed(row, name, results))}`
+    );
+    return `${names.get(row.id)}: ${values.join(', ')}`;
+  };
   return (
     <>
       <div className="mosaic-view-bar">
         <ResultChoice {...props} result={state.result} set={result => change({ result })} />
-        <span className="mosaic-dim">
-          {trans.__('%1 of %2 runs', shown.filter(({ id }) => !filtered.has(id)).length, rows.length)}
-        </span>
+        <span className="mosaic-dim">{trans.__('%1 of %2 runs', passing.length, rows.length)}</span>
         {width > room && room > 0 && (
           <span className="mosaic-dim">{trans.__('%1 axes: scroll to the right →', axes.length)}</span>
         )}
@@ -96,13 +104,22 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
           </span>
         )}
       </div>
-      <div ref={place} className="mosaic-axes-plot" style={{ height: HEIGHT }}>
+      <div
+        ref={place}
+        className="mosaic-axes-plot"
+        style={{ height: HEIGHT }}
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through the runs
+        tabIndex={0}
+        aria-label={trans.__(
+          'Parallel coordinates of %1 runs. Up and down arrow keys go through the runs.',
+          passing.length
+        )}
+        onKeyDown={onKeyDown}
+        data-lm-suppress-shortcuts="true"
+      >
         {room > 0 && (
-          <svg
-            role="img"
-            style={{ width }}
-            aria-label={trans.__('Parallel coordinates of %1 runs', shown.length)}
-          >
+          <svg aria-hidden="true" style={{ width }}>
             <g fill="none">
               {shown.map(row => {
                 const out = filtered.has(row.id);
@@ -150,6 +167,9 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
             ))}
           </div>
         )}
+        <span className="mosaic-unseen" aria-live="polite">
+          {selected ? spoken(selected) : ''}
+        </span>
       </div>
       <div className="mosaic-axis-limits">
         {axes.map(axis => (
@@ -165,10 +185,6 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
       </div>
     </>
   );
-}
-
-function shortened(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
 /** The pixels between two axes and beside the outer ones in which no title meets a title, no number an axis. */
@@ -188,109 +204,4 @@ function roomOf(axes: readonly ValueAxis[], trans: Translation): { gap: number; 
 
 function ramp(): string {
   return `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(rampColor).join(', ')})`;
-}
-
-interface AxisProps {
-  readonly axis: ValueAxis;
-  readonly title: string;
-  readonly filter: Filter | undefined;
-  readonly set: (filter: Filter | null) => void;
-}
-
-function Axis(props: AxisProps & { x: number; top: (part: number) => number; last: boolean }): ReactNode {
-  const { axis, x, top, title, last, filter, set } = props;
-  const [drag, setDrag] = useState<[number, number] | null>(null);
-  const start = useRef(0);
-  const part = (event: PointerEvent<SVGElement>) => {
-    const box = event.currentTarget.getBoundingClientRect();
-    return 1 - (event.clientY - box.top) / box.height;
-  };
-  const brush = drag ?? brushOf(axis, filter);
-  return (
-    <g>
-      <text x={x} y={18} textAnchor="middle" className="mosaic-axis-title">
-        {shortened(title, MOST_LETTERS.title)}
-        <title>{title}</title>
-      </text>
-      <line x1={x} x2={x} y1={top(0)} y2={top(1)} className="mosaic-axis" />
-      {ticksOf(axis, TICKS).map(({ place, text }) => (
-        <text
-          key={text}
-          x={last ? x + 8 : x - 8}
-          y={top(place) + 4}
-          textAnchor={last ? 'start' : 'end'}
-          style={{ pointerEvents: 'none' }}
-        >
-          {shortened(text, MOST_LETTERS.tick)}
-        </text>
-      ))}
-      {brush && (
-        <rect
-          className="mosaic-brush"
-          x={x - 6}
-          width={12}
-          y={top(Math.max(...brush))}
-          height={Math.max(2, Math.abs(top(brush[0]) - top(brush[1])))}
-        />
-      )}
-      <rect
-        className="mosaic-brush-area"
-        x={x - BRUSH_PX / 2}
-        width={BRUSH_PX}
-        y={top(1)}
-        height={top(0) - top(1)}
-        onPointerDown={event => {
-          event.currentTarget.setPointerCapture(event.pointerId);
-          start.current = part(event);
-          setDrag([start.current, start.current]);
-        }}
-        onPointerMove={event => drag && setDrag([start.current, part(event)])}
-        onPointerUp={event => {
-          if (!drag) return;
-          const end = part(event);
-          setDrag(null);
-          set(Math.abs(end - start.current) < CLICK ? null : brushed(axis, start.current, end));
-        }}
-        onPointerCancel={() => setDrag(null)}
-      />
-    </g>
-  );
-}
-
-/** The same filter as the brush, typed or ticked. */
-function AxisLimits({ axis, title, filter, trans, set }: AxisProps & { trans: Translation }): ReactNode {
-  if (!axis.texts) {
-    const limits = filter && 'low' in filter ? ([filter.low, filter.high] as const) : ([null, null] as const);
-    return (
-      <div className="mosaic-field">
-        <span>{title}</span>
-        <TypedRange
-          limits={limits}
-          name={trans.__('Filter by %1', title)}
-          from={trans.__('from')}
-          to={trans.__('to')}
-          onChange={([low, high]) => set(low === null && high === null ? null : { low, high })}
-        />
-      </div>
-    );
-  }
-  const { texts } = axis;
-  const chosen = filter && 'values' in filter ? filter.values : texts;
-  const toggle = (text: string) => {
-    const values = chosen.includes(text) ? chosen.filter(other => other !== text) : [...chosen, text];
-    set(values.length === texts.length ? null : { values });
-  };
-  if (texts.length > 8) return null;
-  return (
-    <fieldset className="mosaic-field">
-      <legend className="mosaic-unseen">{trans.__('Filter by %1', title)}</legend>
-      <span aria-hidden="true">{title}</span>
-      {texts.map(text => (
-        <label key={text} className="mosaic-field">
-          <input type="checkbox" checked={chosen.includes(text)} onChange={() => toggle(text)} />
-          {text}
-        </label>
-      ))}
-    </fieldset>
-  );
 }

@@ -1,0 +1,129 @@
+/** An axis of the parallel coordinates with its brush, and the same filter as text fields. */
+
+import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
+import type { Translation } from '../translation.ts';
+import { brushed, brushOf, ticksOf, type ValueAxis } from './axes.ts';
+import type { Filter } from './settings.ts';
+import { TypedRange } from './typed-range.tsx';
+
+export const MOST_LETTERS = { title: 22, tick: 16 };
+export const TICKS = 8;
+const CLICK = 0.01;
+const BRUSH_PX = 26;
+
+interface AxisProps {
+  readonly axis: ValueAxis;
+  readonly title: string;
+  readonly filter: Filter | undefined;
+  readonly set: (filter: Filter | null) => void;
+}
+
+export function Axis(
+  props: AxisProps & { x: number; top: (part: number) => number; last: boolean }
+): ReactNode {
+  const { axis, x, top, title, last, filter, set } = props;
+  const [drag, setDrag] = useState<[number, number] | null>(null);
+  const start = useRef(0);
+  const part = (event: PointerEvent<SVGElement>) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    return 1 - (event.clientY - box.top) / box.height;
+  };
+  const brush = drag ?? brushOf(axis, filter);
+  return (
+    <g>
+      <text x={x} y={18} textAnchor="middle" className="mosaic-axis-title">
+        {shortened(title, MOST_LETTERS.title)}
+        <title>{title}</title>
+      </text>
+      <line x1={x} x2={x} y1={top(0)} y2={top(1)} className="mosaic-axis" />
+      {ticksOf(axis, TICKS).map(({ place, text }) => (
+        <text
+          key={text}
+          x={last ? x + 8 : x - 8}
+          y={top(place) + 4}
+          textAnchor={last ? 'start' : 'end'}
+          style={{ pointerEvents: 'none' }}
+        >
+          {shortened(text, MOST_LETTERS.tick)}
+        </text>
+      ))}
+      {brush && (
+        <rect
+          className="mosaic-brush"
+          x={x - 6}
+          width={12}
+          y={top(Math.max(...brush))}
+          height={Math.max(2, Math.abs(top(brush[0]) - top(brush[1])))}
+        />
+      )}
+      <rect
+        className="mosaic-brush-area"
+        x={x - BRUSH_PX / 2}
+        width={BRUSH_PX}
+        y={top(1)}
+        height={top(0) - top(1)}
+        onPointerDown={event => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          start.current = part(event);
+          setDrag([start.current, start.current]);
+        }}
+        onPointerMove={event => drag && setDrag([start.current, part(event)])}
+        onPointerUp={event => {
+          if (!drag) return;
+          const end = part(event);
+          setDrag(null);
+          set(Math.abs(end - start.current) < CLICK ? null : brushed(axis, start.current, end));
+        }}
+        onPointerCancel={() => setDrag(null)}
+      />
+    </g>
+  );
+}
+
+/** The same filter as the brush, typed or ticked. */
+export function AxisLimits({
+  axis,
+  title,
+  filter,
+  trans,
+  set
+}: AxisProps & { trans: Translation }): ReactNode {
+  if (!axis.texts) {
+    const limits = filter && 'low' in filter ? ([filter.low, filter.high] as const) : ([null, null] as const);
+    return (
+      <div className="mosaic-field">
+        <span>{title}</span>
+        <TypedRange
+          limits={limits}
+          name={trans.__('Filter by %1', title)}
+          from={trans.__('from')}
+          to={trans.__('to')}
+          onChange={([low, high]) => set(low === null && high === null ? null : { low, high })}
+        />
+      </div>
+    );
+  }
+  const { texts } = axis;
+  const chosen = filter && 'values' in filter ? filter.values : texts;
+  const toggle = (text: string) => {
+    const values = chosen.includes(text) ? chosen.filter(other => other !== text) : [...chosen, text];
+    set(values.length === texts.length ? null : { values });
+  };
+  if (texts.length > 8) return null;
+  return (
+    <fieldset className="mosaic-field">
+      <legend className="mosaic-unseen">{trans.__('Filter by %1', title)}</legend>
+      <span aria-hidden="true">{title}</span>
+      {texts.map(text => (
+        <label key={text} className="mosaic-field">
+          <input type="checkbox" checked={chosen.includes(text)} onChange={() => toggle(text)} />
+          {text}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
