@@ -125,6 +125,7 @@ class Served {
   readonly reader = new ServerReader(
     this.send.bind(this) as Send,
     () => {},
+    english,
     () => this.hidden
   );
 
@@ -200,7 +201,7 @@ describe('a run store', () => {
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] });
     served = new Served();
-    source = new StoreSource(STORE, served.reader.store(STORE), 'start a kernel', () => {});
+    source = new StoreSource(STORE, served.reader.store(STORE), 'start a kernel', () => {}, english);
     known = new Set();
     ended = undefined;
   });
@@ -331,7 +332,7 @@ describe('a run store', () => {
   });
 
   test('is followed by the one request of the page, and by none while the page is out of sight', async () => {
-    const other = new StoreSource('/other', served.reader.store('/other'), '', () => {});
+    const other = new StoreSource('/other', served.reader.store('/other'), '', () => {}, english);
     listen();
     const rows: RunRow[] = [];
     const end = other.subscribe(changes => rows.push(...changes.rows));

@@ -23,6 +23,8 @@ const EITHER = new Set([
   ts.SyntaxKind.QuestionQuestionToken,
   ts.SyntaxKind.PlusToken
 ]);
+/** Their messages are shown; those of others are about faults in our code. */
+const ERRORS = new Set(['Error', 'Unreachable']);
 const DOMAIN = 'mosaic_lab';
 
 /** Whether a text has words: not only signs, numbers and units of one letter. */
@@ -61,6 +63,9 @@ function shownValue(node: ts.Node): ts.Node | undefined {
     return ts.isPropertyAccessExpression(node.left) && SHOWN.has(node.left.name.text)
       ? node.right
       : undefined;
+  }
+  if (ts.isNewExpression(node) && ERRORS.has(node.expression.getText())) {
+    return node.arguments?.[0];
   }
   if (ts.isCallExpression(node) && /\.setAttribute$/.test(node.expression.getText())) {
     const [name, value] = node.arguments;
@@ -111,6 +116,7 @@ function found(name: string, text = readFileSync(name, 'utf8')): string[] {
 test('the search finds text in each place where users see it', () => {
   const shown = [
     "node.title = 'One run';",
+    "throw new Error('No run');",
     "node.setAttribute('aria-label', busy ? 'Two runs' : trans.__('Idle'));",
     "add({ label: 'Three runs' });",
     'const a = <p>Four runs</p>;',
@@ -122,9 +128,9 @@ test('the search finds text in each place where users see it', () => {
   assert.deepEqual(found('example.tsx', "node.title = trans.__('One run');"), []);
 });
 
-test('every text of the extension and of the views is translated', () => {
+test('every text of the extension, of the views and of what they share is translated', () => {
   assert.deepEqual(
-    [...files('extension'), ...files('views')].flatMap(name => found(name)),
+    [...files('extension'), ...files('shared'), ...files('views')].flatMap(name => found(name)),
     []
   );
 });

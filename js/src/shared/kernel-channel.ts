@@ -9,6 +9,7 @@
 import type { Kernel } from '@jupyterlab/services';
 import type { JSONObject } from '@lumino/coreutils';
 
+import type { Translation } from '../views/translation.ts';
 import type { Answer, Changes, Method, Methods } from './run-api.ts';
 import { subshellOf } from './subshell.ts';
 import { ACTIONS, BackOff, type Transport, Unreachable } from './transport.ts';
@@ -47,8 +48,9 @@ interface FromKernel {
 export class KernelChannel implements Transport {
   readonly kernel: ChannelKernel;
 
-  constructor(kernel: ChannelKernel, store: string, events: ChannelEvents) {
+  constructor(kernel: ChannelKernel, store: string, events: ChannelEvents, trans: Translation) {
     this.kernel = kernel;
+    this._trans = trans;
     this._store = store;
     this._events = events;
   }
@@ -85,7 +87,7 @@ export class KernelChannel implements Transport {
     this._closed = true;
     clearInterval(this._beat);
     clearTimeout(this._retry);
-    this._drop('the kernel was restarted or shut down');
+    this._drop(this._trans.__('The kernel was restarted or shut down.'));
   }
 
   private _subscribe(version: number): void {
@@ -103,7 +105,7 @@ export class KernelChannel implements Transport {
     return new Promise((resolve, reject) => {
       const silence = patience === undefined ? undefined : setTimeout(() => this._miss(id), patience);
       this._pending.set(id, { resolve, reject, silence });
-      this._send({ id, method, params }).catch(reason => this._reject(id, new Unreachable(String(reason))));
+      this._send({ id, method, params }).catch(reason => this._reject(id, new Unreachable(reason.message)));
     });
   }
 
@@ -111,7 +113,7 @@ export class KernelChannel implements Transport {
     this._opened ??= this._open();
     const comm = await this._opened;
     if (comm.isDisposed || this.kernel.connectionStatus !== 'connected') {
-      throw new Error('the kernel is not connected');
+      throw new Error(this._trans.__('The kernel is not connected.'));
     }
     comm.send(data as JSONObject).done?.catch(() => {}); // rejected when the kernel goes, which is reported otherwise
   }
@@ -151,7 +153,7 @@ export class KernelChannel implements Transport {
   }
 
   private _miss(id: number): void {
-    this._reject(id, new Unreachable('the kernel does not answer'));
+    this._reject(id, new Unreachable(this._trans.__('The kernel does not answer.')));
     this._setSilent(true);
   }
 
@@ -167,7 +169,7 @@ export class KernelChannel implements Transport {
     if (comm !== this._comm || this._closed) {
       return;
     }
-    this._drop('the kernel closed the connection');
+    this._drop(this._trans.__('The kernel closed the connection.'));
     if (this._listener) {
       clearTimeout(this._retry);
       this._retry = setTimeout(() => this._listener && this._subscribe(this._version), this._backOff.next());
@@ -198,6 +200,7 @@ export class KernelChannel implements Transport {
   }
 
   private readonly _store: string;
+  private readonly _trans: Translation;
   private readonly _events: ChannelEvents;
   private readonly _pending = new Map<number, Pending>();
   private readonly _backOff = new BackOff();

@@ -7,6 +7,7 @@ import { type JSX, useEffect, useRef, useState } from 'react';
 
 import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
+import { stateText } from '../workers/worker-text.ts';
 import { carriedOver, changed, explained, matching, missing, type Values } from './form-model.ts';
 
 /** What a form needs of the kernel or the server; errors have a message for the user. */
@@ -130,7 +131,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
             value={worker ?? ''}
             options={workers.map(row => [
               row.name,
-              row.state === 'installed' ? row.name : `${row.name} (${row.state})`
+              row.state === 'installed' ? row.name : `${row.name} (${stateText(row, trans)})`
             ])}
             onChosen={name => {
               setWorker(name);

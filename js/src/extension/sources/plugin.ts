@@ -17,6 +17,7 @@ export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
   optional: [ITranslator],
   provides: IRunSources,
   activate: (app: JupyterFrontEnd, follower: IRunFollower, translator: ITranslator | null) => {
+    const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const settings = app.serviceManager.serverSettings;
     const server = new ServerReader(
       (path, init) =>
@@ -25,9 +26,10 @@ export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
           init,
           settings
         ),
-      () => sources.onServer()
+      () => sources.onServer(),
+      trans
     );
-    const sources = new RunSources(server, (translator ?? nullTranslator).load('mosaic_lab'));
+    const sources = new RunSources(server, trans);
     const update = () => sources.setKernels(follower.kernels);
     follower.kernelsChanged.connect(update);
     update();

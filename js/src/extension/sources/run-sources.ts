@@ -104,8 +104,12 @@ export class RunSources implements IRunSources {
   }
 
   private _newSource(name: string, store: string | null): StoreSource {
-    return new StoreSource(name, this._server.store(store), this._whyNot, progress =>
-      this._progressed.emit(progress)
+    return new StoreSource(
+      name,
+      this._server.store(store),
+      this._whyNot,
+      progress => this._progressed.emit(progress),
+      this._trans
     );
   }
 

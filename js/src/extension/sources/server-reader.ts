@@ -5,6 +5,7 @@
 
 import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
 import { BackOff, type Transport, Unreachable } from '../../shared/transport.ts';
+import type { Translation } from '../../views/translation.ts';
 
 const WAIT_SECONDS = 25;
 /** Between two requests of a page that nobody sees: it keeps no connection, and is behind by this. */
@@ -12,13 +13,6 @@ const HIDDEN_MS = 5000;
 /** Before the next look at stores none of which can be read. */
 const REFUSED_MS = 10_000;
 export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
-
-const REFUSALS = {
-  404:
-    "Jupyter's server has no mosaic-lab. Run mosaic_lab.Lab() in a notebook, or install it in the server's environment " +
-    '(pip install mosaic-lab) and restart the server.',
-  403: "Jupyter's server no longer accepts this page: log in again, and reload it."
-} as const;
 
 /** Sends a request to `mosaic-lab/api/…` of the server; rejects when the server cannot be reached. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
@@ -48,8 +42,14 @@ export type ServerState =
   | { readonly kind: 'gone' | 'no-extension' | 'logged-out' };
 
 export class ServerReader {
-  constructor(send: Send, onState: () => void, hidden: () => boolean = () => document.hidden) {
+  constructor(
+    send: Send,
+    onState: () => void,
+    trans: Translation,
+    hidden: () => boolean = () => document.hidden
+  ) {
     this._send = send;
+    this._trans = trans;
     this._onState = onState;
     this._hidden = hidden;
   }
@@ -160,7 +160,9 @@ export class ServerReader {
       if (!init.signal?.aborted) {
         this._set({ kind: 'gone' });
       }
-      throw new Unreachable(`Jupyter's server cannot be reached: ${(reason as Error).message}`);
+      throw new Unreachable(
+        this._trans.__('Jupyter’s server cannot be reached: %1', (reason as Error).message)
+      );
     }
     const version = response.headers.get(VERSION_HEADER);
     if (response.ok) {
@@ -172,11 +174,19 @@ export class ServerReader {
     const { status } = response;
     if (status === 404 || status === 403) {
       this._set({ kind: status === 404 ? 'no-extension' : 'logged-out' });
-      throw new Unreachable(REFUSALS[status]);
+      throw new Unreachable(this._refusal(status));
     }
     const { message } = (await response.json().catch(() => ({}))) as { message?: string };
-    const text = message ?? `Jupyter's server answered with status ${status}`;
+    const text = message ?? this._trans.__('Jupyter’s server answered with status %1.', status);
     throw status >= 502 ? new Unreachable(text) : new Error(text);
+  }
+
+  private _refusal(status: 403 | 404): string {
+    return status === 404
+      ? this._trans.__(
+          'Jupyter’s server has no mosaic-lab. Run mosaic_lab.Lab() in a notebook, or install it in the server’s environment (pip install mosaic-lab) and restart the server.'
+        )
+      : this._trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
   }
 
   private _set(state: ServerState): void {
@@ -188,6 +198,7 @@ export class ServerReader {
   }
 
   private readonly _send: Send;
+  private readonly _trans: Translation;
   private readonly _onState: () => void;
   private readonly _hidden: () => boolean;
   private readonly _followers = new Map<string, { version: number; listener: (changes: Changes) => void }>();

@@ -6,14 +6,22 @@
 import { type ChannelEvents, type ChannelKernel, KernelChannel } from '../../shared/kernel-channel.ts';
 import type { Answer, Changes, Method, Methods, RunRow, RunSource } from '../../shared/run-api.ts';
 import { ACTIONS, type Transport, Unreachable } from '../../shared/transport.ts';
+import type { Translation } from '../../views/translation.ts';
 
 export class StoreSource implements RunSource {
   readonly store: string;
 
   /** `whyNot` is shown where a kernel is needed and none is there. */
-  constructor(store: string, server: Transport, whyNot: string, onProgress: ChannelEvents['onProgress']) {
+  constructor(
+    store: string,
+    server: Transport,
+    whyNot: string,
+    onProgress: ChannelEvents['onProgress'],
+    trans: Translation
+  ) {
     this.store = store;
     this.whyNot = whyNot;
+    this._trans = trans;
     this._server = server;
     this._events = { onStatus: () => this._choose(), onProgress };
   }
@@ -36,7 +44,7 @@ export class StoreSource implements RunSource {
     this._channels = kernels.map(
       kernel =>
         this._channels.find(channel => channel.kernel === kernel) ??
-        new KernelChannel(kernel, this.store, this._events)
+        new KernelChannel(kernel, this.store, this._events, this._trans)
     );
     this._choose();
   }
@@ -134,6 +142,7 @@ export class StoreSource implements RunSource {
   private readonly _listeners = new Set<(changes: Changes) => void>();
   private readonly _statusListeners = new Set<() => void>();
   private readonly _rows = new Map<string, RunRow>();
+  private readonly _trans: Translation;
   private _channels: KernelChannel[] = [];
   private _version: number | null = null;
   private _followed: Transport | undefined;

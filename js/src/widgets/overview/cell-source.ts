@@ -2,6 +2,7 @@
 
 import { type ChannelKernel, KernelChannel } from '../../shared/kernel-channel.ts';
 import type { Answer, Changes, Method, Methods, RunSource } from '../../shared/run-api.ts';
+import { english } from '../../views/translation.ts';
 import type { WidgetManager } from '../host/ipywidgets.ts';
 
 export class CellSource implements RunSource {
@@ -14,7 +15,7 @@ export class CellSource implements RunSource {
     this.store = store;
     const kernel = manager.kernel as unknown as ChannelKernel | null | undefined;
     this.channel = kernel
-      ? new KernelChannel(kernel, store, { onStatus: () => {}, onProgress: () => {} })
+      ? new KernelChannel(kernel, store, { onStatus: () => {}, onProgress: () => {} }, english)
       : null;
   }
 
