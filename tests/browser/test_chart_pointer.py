@@ -8,6 +8,7 @@ import pytest
 from browser.jupyter import JupyterLab, Notebook
 from many_runs import write_runs
 from playwright.sync_api import Page, expect
+from support import wait_until
 
 from mosaic_lab.runs import Run
 
@@ -51,5 +52,19 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
     assert shown == [pytest.approx(value, abs=0.1) for value in sorted(expected, reverse=True)]
     assert {label.strip() for label in rows.locator("span").all_inner_texts()} >= {"seed 1", "seed 2"}
     expect(rows.filter(has=page.locator("b")).and_(page.locator(".mosaic-nearest"))).to_have_count(1)
+    # With limits of the y axis that are typed in, the pointer at half the height is between them.
+    for name, limit in (("Where the y axis begins", shown[-1] - 1), ("Where the y axis ends", shown[-1] + 1)):
+        panel.get_by_label(name).fill(str(limit))
+        page.keyboard.press("Enter")
+    nearest = page.locator(".mosaic-nearest b")
+
+    def at_half_the_height() -> float:
+        page.mouse.move(box["x"] + box["width"] * 0.41, box["y"] + box["height"] / 2)
+        page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] / 2)
+        return float(nearest.inner_text().replace(",", "").replace("−", "-"))
+
+    wait_until(lambda: at_half_the_height() == shown[-1])
+    panel.get_by_role("button", name="Reset the view").click()
+    expect(panel.get_by_label("Where the y axis ends")).to_have_value("")
     page.mouse.move(box["x"] - 40, box["y"])
     expect(box_of_values).to_have_count(0)

@@ -67,6 +67,9 @@ export interface ControlsTraits {
   x: Axis;
   smoothing: number;
   log_axis: boolean;
+  /** The limits of the y axis; null where the data end. */
+  low: number | null;
+  high: number | null;
   interval: boolean;
   panning: boolean;
   hidden: string[];

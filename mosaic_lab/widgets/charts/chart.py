@@ -79,6 +79,7 @@ class Chart:
 
     def __init__(self, y_label: str = "", strokes: Iterable[Stroke] = (PLAIN,), small: bool = False) -> None:
         self._x = bqplot.LinearScale()
+        self._limits: tuple[float | None, float | None] = (None, None)  # of y, which a reset keeps
         self._linear = bqplot.LinearScale(min=0.0) if small else bqplot.LinearScale()
         self._log = bqplot.LogScale()
         self._small = small
@@ -187,10 +188,25 @@ class Chart:
         self.figure.interaction = self._pan_zoom if on else None
 
     def reset(self) -> None:
-        """Show everything again after panning and zooming."""
-        for scale in (self._x, self._linear, self._log):
+        """Show everything again after panning and zooming, within the limits of the y axis."""
+        with self._x.hold_sync():
+            self._x.min = self._x.max = None
+        self._limit()
+
+    def limit(self, low: float | None, high: float | None) -> None:
+        """Show y from ``low`` to ``high``; None is as far as there is data. An empty range is no limit."""
+        empty = low is not None and high is not None and low >= high
+        self._limits = (None, None) if empty else (low, high)
+        self._limit()
+
+    def _limit(self) -> None:
+        low, high = self._limits
+        for scale in (self._linear, self._log):
             with scale.hold_sync():
-                scale.min = scale.max = None
+                scale.min, scale.max = (
+                    None if limit is None or (limit <= 0 and scale is self._log) else limit
+                    for limit in (low, high)
+                )
 
     def send_again(self) -> None:
         """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""

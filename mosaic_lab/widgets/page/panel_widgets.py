@@ -46,6 +46,10 @@ class Controls(anywidget.AnyWidget):
     x = t.Enum(X_AXES, "step").tag(sync=True)
     smoothing = t.Float(0.6, min=0.0, max=0.99).tag(sync=True)
     log_axis = t.Bool(False).tag(sync=True)
+    low = t.Float(None, allow_none=True, help="where the y axis begins; None where the data do").tag(
+        sync=True
+    )
+    high = t.Float(None, allow_none=True, help="where it ends").tag(sync=True)
     interval = t.Bool(False, help="the mean with its interval instead of a line a run").tag(sync=True)
     panning = t.Bool(False).tag(sync=True)
     hidden: t.List[str] = t.List(t.Unicode(), maxlen=256).tag(sync=True)

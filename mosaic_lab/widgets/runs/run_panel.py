@@ -183,7 +183,9 @@ class RunPanel(FollowingPanel):
     def _observe(self) -> None:
         on, controls = self.observe, self.controls
         on(self.system.head, "opened", self.redraw)
-        on(controls, "resets", lambda _: self.chart.reset())
+        on(controls, "resets", self._on_reset)
+        for limit in ("low", "high"):
+            on(controls, limit, lambda _: self.chart.limit(self.controls.low, self.controls.high))
         on(controls, "pngs", lambda _: self._in_thread(self._save_png))
         on(controls, "csvs", lambda _: self._in_thread(self._save_csv))
         on(controls, "panning", self.chart.use_panning)
@@ -195,6 +197,10 @@ class RunPanel(FollowingPanel):
         on(controls, "chosen", self._on_chosen)
         for name in ("smoothing", "interval", "hidden"):
             on(controls, name, self.redraw)
+
+    def _on_reset(self, _: int) -> None:
+        self.controls.low = self.controls.high = None
+        self.chart.reset()
 
     def _on_chosen(self, chosen: list[str]) -> None:
         self._metric_chosen = self._metric_chosen or chosen != [default_metric(self.controls.names)]

@@ -10,6 +10,7 @@ import { type Model, onChange, type RenderContext, send } from '../host/anywidge
 import type { Axis, ControlsTraits } from '../messages.ts';
 import { legend } from './legend.ts';
 import { metricMenu } from './metric-menu.ts';
+import { yLimits } from './y-limits.ts';
 
 const AXES: Choice<Axis>[] = [
   { value: 'step', text: 'Steps', hint: 'x axis: steps' },
@@ -39,6 +40,7 @@ function render({ model, el }: RenderContext<ControlsTraits>): () => void {
   );
   const toggle = (name: 'log_axis' | 'panning') => () => send(model, name, !model.get(name));
   const log = button(bar, 'log', 'Logarithmic y axis', toggle('log_axis'), TOGGLE);
+  const showLimits = yLimits(model, bar);
   const tools = element('span', 'mosaic-tools', bar);
   const pan = button(tools, '', 'Pan and zoom: drag, wheel', toggle('panning'), `${TOGGLE} mosaic-icon`);
   addIcon(pan, 'pan');
@@ -60,8 +62,9 @@ function render({ model, el }: RenderContext<ControlsTraits>): () => void {
     smoothing.output.textContent = share(model.get('smoothing'));
     setPressed(log, model.get('log_axis'));
     setPressed(pan, model.get('panning'));
+    showLimits();
   };
-  onChange(model, ['x', 'interval', 'smoothing', 'log_axis', 'panning'], draw);
+  onChange(model, ['x', 'interval', 'smoothing', 'log_axis', 'low', 'high', 'panning'], draw);
   draw();
   return endMenu;
 }
