@@ -9,13 +9,6 @@ from browser.jupyter import JupyterLab, Notebook
 from many_runs import write_runs
 from playwright.sync_api import Page, expect
 
-OURS = {
-    "runs panel": "#mosaic-lab-runs",
-    "form": "#mosaic-lab-training-form",
-    "workspace": ".mosaic-workspace-tab",
-    "status bar": ".mosaic-RunsAlive",
-    "panel below a cell": ".mosaic-panel",
-}
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
 CHECK = """selector => axe.run(selector, {resultTypes: ['violations']}).then(result => result.violations
     .filter(({impact}) => impact === 'serious' || impact === 'critical')
@@ -36,6 +29,91 @@ def palette(page: Page, command: str) -> None:
     page.locator(".lm-CommandPalette-item", has_text=command.removeprefix("MOSAIC Lab ")).first.click()
 
 
+NUMBER = """selector => {
+    const all = document.querySelector(selector).querySelectorAll(
+        'button, input, select, textarea, summary, a[href], [tabindex]');
+    const usable = [...all].filter(one =>
+        one.tabIndex >= 0 && !one.disabled && one.checkVisibility({visibilityProperty: true}));
+    usable.forEach((one, place) => { one.dataset.place = place; });
+    return usable.length;
+}"""
+
+
+def walked(page: Page, selector: str) -> list[int]:
+    """The places of what the Tab key stops at within a part, from its first one on."""
+    count = page.evaluate(NUMBER, selector)
+    page.locator(f"{selector} [data-place='0']").focus()
+    stops = []
+    for _ in range(count):
+        place = page.evaluate("document.activeElement.dataset.place")
+        stops += [] if place is None else [int(place)]
+        page.keyboard.press("Tab")
+    return stops
+
+
+class Found:
+    """What axe-core has found, by theme and part."""
+
+    def __init__(self, page: Page, axe: Path) -> None:
+        self._page, self._axe = page, axe
+        self._found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self.theme = ""
+
+    def use(self, theme: str) -> None:
+        """Look at parts in a theme, in a page that has just been opened."""
+        self.theme = theme
+        self._page.add_script_tag(path=self._axe)
+
+    def check(self, part: str, selector: str) -> None:
+        """Look at a part of the page as it is now."""
+        expect(self._page.locator(selector).first).to_be_visible()
+        self._found[self.theme, part] = violations(self._page, selector)
+
+    @property
+    def serious(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        return {part: some for part, some in self._found.items() if some}
+
+
+def check_runs_panel(page: Page, found: Found) -> None:
+    """The panel with its sections, menus, dialogs and tabs."""
+    panel = page.locator("#mosaic-lab-runs")
+    group, line = panel.locator(".mosaic-runs-line").first, panel.locator(".mosaic-runs-line").nth(1)
+    group.click()
+    page.keyboard.press("ArrowRight")
+    if not panel.get_by_role("list", name="Workers").is_visible():
+        panel.locator(".jp-AccordionPanel-title").filter(has_text="Workers").click()
+    expect(panel.get_by_role("list", name="Workers").get_by_role("listitem").first).to_be_visible()
+    panel.get_by_role("button", name="Filter").click()
+    found.check("runs panel, workers and the open menu of filters", "#mosaic-lab-runs")
+    page.keyboard.press("Escape")
+    line.click(button="right")
+    page.locator(".lm-Menu").get_by_text("Show log", exact=True).click()
+    found.check("log", ".mosaic-run-log")
+    line.click()
+    page.keyboard.press("F2")
+    found.check("dialog", ".jp-Dialog .jp-Dialog-content")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    found.check("status bar", ".mosaic-RunsAlive")
+    palette(page, "MOSAIC Lab New training")
+    expect(page.locator("#mosaic-lab-training-form select").first).to_be_visible()
+    found.check("form", "#mosaic-lab-training-form")
+
+
+def check_workspace(page: Page, found: Found) -> None:
+    """The workspace with its views and menus."""
+    tab = page.locator(".mosaic-workspace-tab")
+    palette(page, "MOSAIC Lab Charts of runs")
+    expect(tab.locator("canvas").first).to_be_visible()
+    for menu in ("Group by …", "+ Chart", "More of episode_return"):
+        tab.get_by_role("button", name=menu).click()
+        found.check(f"workspace, {menu}", ".mosaic-workspace-tab")
+        page.keyboard.press("Escape")
+    for view in ("Parallel coordinates", "Scatter", "Difference"):
+        tab.get_by_role("button", name=view, exact=True).click()
+        found.check(f"workspace, {view}", ".mosaic-workspace-tab")
+    tab.get_by_role("button", name="Charts", exact=True).click()
+
+
 def test_no_serious_violation_in_both_themes(
     page: Page, jupyterlab: JupyterLab, folder: Path, npm_packages: Path
 ) -> None:
@@ -43,24 +121,28 @@ def test_no_serious_violation_in_both_themes(
     settings = jupyterlab.root.parent / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True, exist_ok=True)
     name = f"{folder.name}/work.ipynb"
-    jupyterlab.write_notebook(name, ["import mosaic_lab\nlab = mosaic_lab.Lab()", "lab.runs[0]"])
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    in_cells = {
+        "panel below a cell": ("lab.runs[0]", ".mosaic-panel"),
+        "table of runs in a cell": ("lab.runs", ".mosaic-run-table"),
+        "workspace in a cell": ("mosaic_lab.workspace(lab.runs)", ".mosaic-workspace-cell"),
+    }
+    cells = ["import mosaic_lab\nlab = mosaic_lab.Lab()", *(cell for cell, _ in in_cells.values())]
+    jupyterlab.write_notebook(name, cells)
+    found = Found(page, npm_packages / "axe-core" / "axe.min.js")
     for theme in THEMES:
         (settings / "themes.jupyterlab-settings").write_text(f'{{"theme": "{theme}"}}')
         notebook = Notebook(page, jupyterlab, name)
         expect(page.locator("body")).to_have_attribute("data-jp-theme-name", theme)
-        notebook.run(0)
-        notebook.run(1)
-        expect(page.locator(".mosaic-panel").first).to_be_visible()
+        found.use(theme)
+        for cell in range(len(cells)):
+            notebook.run(cell)
+        for part, (_, selector) in in_cells.items():
+            found.check(part, f".jp-Notebook {selector}")
         page.locator(".mosaic-RunsAlive").click()
-        expect(page.locator("#mosaic-lab-runs [role=row]").first).to_be_visible()
-        page.add_script_tag(path=npm_packages / "axe-core" / "axe.min.js")
-        for part in ("runs panel", "status bar", "panel below a cell"):
-            found[theme, part] = violations(page, OURS[part])
-        palette(page, "MOSAIC Lab New training")
-        expect(page.locator(OURS["form"]).locator("select").first).to_be_visible()
-        found[theme, "form"] = violations(page, OURS["form"])
-        palette(page, "MOSAIC Lab Charts of runs")
-        expect(page.locator(".mosaic-workspace-tab canvas").first).to_be_visible()
-        found[theme, "workspace"] = violations(page, OURS["workspace"])
-    assert {part: some for part, some in found.items() if some} == {}
+        check_runs_panel(page, found)
+        check_workspace(page, found)
+    assert found.serious == {}
+
+    # The Tab key goes through all that can be used, in the order in which it stands.
+    for part in ("#mosaic-lab-runs", ".mosaic-workspace-tab"):
+        assert walked(page, part) == list(range(page.evaluate(NUMBER, part)))
