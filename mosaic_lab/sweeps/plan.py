@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mosaic_contract.config import nearest
-from mosaic_contract.hyperparameters import outside_limits
-
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.hardware import cpu_cores
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.runs.training_arguments import seed_list, whole_number
 from mosaic_lab.runs.training_plan import TrainingPlan
+from mosaic_lab.sweeps.checks import check_space
 from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS, Decisions
 from mosaic_lab.sweeps.metric import AGGREGATES
 from mosaic_lab.sweeps.segments import (
@@ -25,7 +23,7 @@ from mosaic_lab.sweeps.segments import (
     population_stops,
     promotion_stops,
 )
-from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, TrialSearch, space_of
+from mosaic_lab.sweeps.space import Space, TrialSearch, space_of
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.validation import Problems
 
@@ -177,20 +175,20 @@ def plan_sweep(
         problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
     about = workers.describe(workers.ensure(worker, progress))
     rows = {row["name"]: row for row in about["hyperparameters"].get(training.get("algorithm"), ())}
+    examples: list[dict[str, Any]] = [{}]
     if space is not None:
-        _check_names(f"{worker} {training.get('algorithm')}", training, space, rows, problems)
+        examples = check_space(f"{worker} {training.get('algorithm')}", training, space, rows, problems)
         if sampler == "grid":
             _checked(problems, "search", space.grid)
     wanted = Wanted(worker, sampler, pruner, interval, count or 0, len(tried or ()), training)
     stops = checked_stops(wanted, space, about["capabilities"], problems)
+    common = {**training, "seed": (tried or [1])[0], "stop_at": stops[0] if stops else None}
+    plan = _plan_of(trainer, worker, common, examples, problems, progress)
     problems.check()
-    assert space is not None and tried is not None and at_once is not None  # else there was a problem
-    assert count is not None and first is not None
-    example = space.sample(Middle())
-    given = {**training, **example, "seed": tried[0], "stop_at": stops[0] if stops else None}
-    plan = trainer.plan(worker, progress=progress, **given)
+    assert plan is not None and space is not None and tried is not None  # else there was a problem
+    assert at_once is not None and count is not None and first is not None
     return SweepPlan(
-        training=_without(plan, example, rows),
+        training=_without(plan, examples[0], rows),
         space=space,
         trials=count,
         seeds=tuple(tried),
@@ -212,21 +210,33 @@ def default_pruner(sampler: str) -> str:
     return "none" if sampler == POPULATION else "asha"
 
 
-class Middle:
-    """Suggests the middle of each distribution: the worker checks one trial before anything starts."""
-
-    def suggest(self, name: str, distribution: Distribution) -> Any:
-        if isinstance(distribution, Choice):
-            return distribution.values[0]
-        low, high = distribution.low, distribution.high
-        middle = (low * high) ** 0.5 if distribution.log else (low + high) / 2
-        return round(middle) if distribution.whole else middle
+def _plan_of(
+    trainer: Trainer,
+    worker: str,
+    common: Mapping[str, Any],
+    examples: Iterable[Mapping[str, Any]],
+    problems: Problems,
+    progress: Callable[[str], None],
+) -> TrainingPlan | None:
+    """Return the plan of the first of the trials; add what the worker refuses of any, each problem once."""
+    steps = common.get("total_timesteps")
+    given = {**common, "films": "off", "total_timesteps": 1 if steps is None else steps}
+    plans: list[TrainingPlan] = []
+    refused: dict[str, None] = {}
+    for example in examples:
+        try:
+            plans.append(trainer.plan(worker, progress=progress, **{**given, **example}))
+        except ConfigurationError as error:
+            refused |= dict.fromkeys(str(error).splitlines())
+    for text in refused:
+        problems.add("search", text)
+    return None if refused else plans[0]
 
 
 def _without(
     plan: TrainingPlan, chosen: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]
 ) -> TrainingPlan:
-    """Return the plan without the values of the one trial that was checked: another may lack some of them,
+    """Return the plan without the values of the trial that it was made with: another may lack some of them,
     and has the worker's defaults."""
     given, known = plan.config["hyperparameters"], plan.hyperparameters or {}
     defaults = {name: rows[name].get("default") for name in chosen if name in rows}
@@ -235,41 +245,6 @@ def _without(
         config={**plan.config, "hyperparameters": {k: v for k, v in given.items() if k not in chosen}},
         hyperparameters={k: v for k, v in known.items() if k not in chosen} | defaults,
     )
-
-
-def _check_names(
-    what: str,
-    training: Mapping[str, Any],
-    space: Space,
-    rows: Mapping[str, Mapping[str, Any]],
-    problems: Problems,
-) -> None:
-    """Add what of a table of parameters does not fit the hyperparameters of ``what``."""
-    for name, distribution in space.parameters.items() if rows else ():
-        place = f"search.{name}"
-        if name in training:
-            problems.add(place, f"search[{name!r}] and {name}=: one value for all trials, or a search of it")
-        elif name not in rows:
-            problems.add(place, f"search[{name!r}]: {what} has no such hyperparameter{nearest(name, rows)}")
-        elif why := _misfit(distribution, rows[name]):
-            problems.add(place, f"search[{name!r}]: {why}")
-
-
-def _misfit(one: Distribution, row: Mapping[str, Any]) -> str:
-    """Return why values of a distribution do not fit a hyperparameter; empty where they do."""
-    kind, choices = row.get("type"), row.get("choices")
-    values: tuple[Any, ...] = (one.low, one.high) if isinstance(one, Range) else one.values
-    if isinstance(one, Range):
-        if choices:
-            return f"give a list of its values: {', '.join(map(repr, choices))}"
-        if kind == "int" and not one.whole:
-            return "it is a whole number: use mosaic.search.integer(low, high)"
-        if kind not in ("int", "float"):
-            return f"it is of type {kind}: give a list of values"
-    elif choices and (others := [value for value in values if value not in choices]):
-        return f"{others[0]!r} is not one of {', '.join(map(repr, choices))}"
-    outside = (outside_limits(value, row) for value in values if isinstance(value, int | float))
-    return "; ".join(filter(None, outside))
 
 
 def _count(name: str, given: Any, most: int) -> int:

@@ -77,7 +77,7 @@ def check_hyperparameters(
             found.append(_unknown(name, known))
             continue
         try:
-            resolved[name] = _convert(known[name], value)
+            resolved[name] = converted(known[name], value)
         except ValueError as error:
             found.append(f"hyperparameter {name!r}: {error}")
     if found:
@@ -156,7 +156,8 @@ def _unknown(name: str, known: Collection[str]) -> str:
     return f"unknown hyperparameter {name!r}{hint}"
 
 
-def _convert(parameter: Parameter, value: Any) -> Any:
+def converted(parameter: Parameter, value: Any) -> Any:
+    """Return a value as a parameter's type has it. Raises ValueError with the reason why it is not valid."""
     wanted = parameter.type
     if value is None and parameter.default is None:
         return None

@@ -1,0 +1,118 @@
+"""Checks of a search space by what its worker says of its hyperparameters, before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from mosaic_contract.config import nearest
+from mosaic_contract.hyperparameters import Parameter, converted
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space
+from mosaic_lab.validation import Problems
+
+MOST_EXAMPLES = 200
+"""Of a search function, which may choose among any number of values."""
+_TYPES = {one.__name__: one for one in (int, float, bool, str, list, dict)}
+_KNOWN = [one.name for one in fields(Parameter)]
+
+Rows = Mapping[str, Mapping[str, Any]]
+"""A worker's table of the hyperparameters of one algorithm, by their names; empty where it has none."""
+
+
+class Example:
+    """Suggests the values of one trial of many that together have the ends of all ranges and every choice.
+
+    Args:
+        number: even ones have the low ends of ranges, odd ones the high ends; every two a further choice.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self.most = 1
+        """The values of the longest list that it has chosen from."""
+
+    def suggest(self, name: str, distribution: Distribution) -> Any:
+        if isinstance(distribution, Range):
+            return distribution.high if self._number % 2 else distribution.low
+        self.most = max(self.most, len(distribution.values))
+        return distribution.values[self._number // 2 % len(distribution.values)]
+
+
+def examples(space: Space) -> list[dict[str, Any]]:
+    """Return the hyperparameters of such trials, each once. Raises ConfigurationError where a search function
+    fails."""
+    found: list[dict[str, Any]] = []
+    number, most = 0, 1
+    while number < min(2 * most, MOST_EXAMPLES):
+        example = Example(number)
+        if (sampled := space.sample(example)) not in found:
+            found.append(sampled)
+        number, most = number + 1, max(most, example.most)
+    return found
+
+
+def check_space(
+    what: str, training: Mapping[str, Any], space: Space, rows: Rows, problems: Problems
+) -> list[dict[str, Any]]:
+    """Add what of a search does not fit the hyperparameters of ``what``, and return the rest of two trials,
+    as different as they can be, for the worker to check."""
+    try:
+        sampled = examples(space)
+    except ConfigurationError as error:
+        problems.add("search", str(error))
+        return [{}]
+    wrong = set()
+    for name, distribution in _tried(space, sampled).items():
+        if name in training:
+            why = f"search[{name!r}] and {name}=: one value for all trials, or a search of it"
+        elif not rows:
+            why = ""
+        elif name not in rows:
+            why = f"search[{name!r}]: {what} has no such hyperparameter{nearest(name, rows)}"
+        elif why := _misfit(distribution, rows[name]):
+            why = f"search[{name!r}]: {why}"
+        if why:
+            problems.add(f"search.{name}", why)
+            wrong.add(name)
+    ends = sampled[:1] + sampled[1:][-1:]
+    return [{name: value for name, value in one.items() if name not in wrong} for one in ends]
+
+
+def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:
+    """Return what a search tries of each hyperparameter; of a function what the examples have of it."""
+    if space.code is None:
+        return space.parameters
+    values: dict[str, list[Any]] = {}
+    for one in sampled:
+        for name, value in one.items():
+            values.setdefault(name, []).append(value)
+    return {name: Choice(tuple(found)) for name, found in values.items()}
+
+
+def _misfit(one: Distribution, row: Mapping[str, Any]) -> str:
+    """Return why values of a distribution do not fit a hyperparameter; empty where they do."""
+    parameter = Parameter(
+        **{name: row[name] for name in _KNOWN if name in row} | {"type": _TYPES[row["type"]]}
+    )
+    if isinstance(one, Choice):
+        return _why(one.values, parameter)
+    if parameter.choices:
+        return f"give a list of its values: {', '.join(map(repr, parameter.choices))}"
+    if parameter.type is int and not one.whole:
+        return "it is a whole number: use mosaic.search.integer(low, high)"
+    if parameter.type not in (int, float):
+        return f"it is of type {row['type']}: give a list of values"
+    return _why((one.low, one.high), parameter)
+
+
+def _why(values: Iterable[Any], parameter: Parameter) -> str:
+    reasons = []
+    for value in values:
+        try:
+            converted(parameter, value)
+        except ValueError as error:
+            reasons.append(str(error))
+    return "; ".join(dict.fromkeys(reasons))
