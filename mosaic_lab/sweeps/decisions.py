@@ -134,12 +134,15 @@ class Decisions:
         they sum to 1. Empty with fewer than two completed trials, or where all were equal."""
         import optuna
 
+        completed = self._study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+        if len({one.value for one in completed}) < 2:
+            return {}  # Optuna gives each parameter the same share
         with _quietly():
             try:
                 found = optuna.importance.get_param_importances(
                     self._study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
                 )
-            except (ValueError, RuntimeError):  # too few trials, or no parameter that all have
+            except (ValueError, RuntimeError):  # no parameter that all have
                 return {}
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
