@@ -14,7 +14,7 @@ import numpy as np
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.population_plots import population_plots
-from mosaic_lab.sweeps.space import Choice, Distribution
+from mosaic_lab.sweeps.space import Choice
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
 MOST_SLICES = 4
@@ -103,8 +103,7 @@ def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | Non
     pruned = [one for one in with_it if one.state is TrialState.PRUNED]
     completed = [one for one in with_it if one.state is TrialState.COMPLETED]
     chosen = [one for one in completed if one is best]
-    distribution = plan.space.parameters.get(name)
-    place, label, rows = _axis(name, distribution, with_it)
+    place, label, rows = _axis(plan, name, with_it)
 
     def points(some: Sequence[Trial]) -> Points:
         x, y = _points(some, lambda one: place(one.parameters[name]))
@@ -123,7 +122,7 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
     columns = []
     for name in names:
         known = [one for one in completed if name in one.parameters]
-        place, _, _ = _axis(name, plan.space.parameters.get(name), known)
+        place, _, _ = _axis(plan, name, known)
         columns.append({one.number: place(one.parameters[name]) for one in known})
     columns.append({one.number: one.value or 0.0 for one in completed})
 
@@ -153,16 +152,17 @@ def _importance(importance: Mapping[str, float]) -> Facet:
 
 
 def _axis(
-    name: str, distribution: Distribution | None, trials: Sequence[Trial]
+    plan: SweepPlan, name: str, trials: Sequence[Trial]
 ) -> tuple[Callable[[Any], float], str, tuple[str, ...]]:
     """Return where a parameter's values lie, the label of its axis, and its rows where values are names."""
     values = [one.parameters[name] for one in trials]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    distribution = plan.space.parameters.get(name)
     if isinstance(distribution, Choice) or not numeric:
         known = distribution.values if isinstance(distribution, Choice) else dict.fromkeys(values)
         places = {repr(value): float(row) for row, value in enumerate(known)}
         return lambda value: places[repr(value)], name, tuple(str(value) for value in known)
-    if distribution is not None and distribution.log:
+    if trials and all(one.distributions.get(name, {}).get("log") for one in trials):
         return lambda value: math.log10(value), f"log10 {name}", ()
     return float, name, ()
 
@@ -181,7 +181,10 @@ def _one(x: float, y: float) -> Points:
 
 
 def _share(value: float, all_values: Any) -> float:
+    """Return where a value lies from the least to the greatest; NaN for none."""
     low, high = min(all_values, default=0.0), max(all_values, default=0.0)
+    if math.isnan(value):
+        return value
     return (value - low) / (high - low) if high > low else 0.5
 
 
