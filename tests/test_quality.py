@@ -23,6 +23,7 @@ FLOORS = {
     "mosaic_lab.chart_style": 1,
     "mosaic_lab.sanitize": 1,
     "mosaic_lab.number_format": 1,
+    "mosaic_lab.table_files": 1,
     "mosaic_lab.text_table": 1,
     "mosaic_lab.user_warnings": 1,
     "mosaic_lab.validation": 1,

@@ -7,6 +7,7 @@ finds it.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosaic_lab.cli.parsing import INTERRUPTED
@@ -58,6 +59,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--resume", metavar="ID", help="resume a sweep that has ended early")
     add("--trials", type=int, metavar="N", help="with --resume: how many more trials")
     add("--detach", action="store_true", help="start the sweep and leave")
+    add("--csv", type=Path, metavar="PATH", help="write the trials as a CSV file, at the end")
+    add("--parquet", type=Path, metavar="PATH", help="write them as a Parquet file")
     add_store(parser)
     parser.set_defaults(run=_sweep, parser=parser)
 
@@ -70,6 +73,8 @@ def _sweep(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give either a FILE or --resume ID")
     if arguments.trials is not None and arguments.resume is None:
         arguments.parser.error("--trials is a part of --resume; a file has its own")
+    if arguments.detach and (arguments.csv or arguments.parquet):
+        arguments.parser.error("--csv and --parquet write the trials at the end, which --detach does not see")
     supervisor = Supervisor(arguments.store)
     if arguments.resume is not None:
         sweep = find_sweep(supervisor, arguments.resume).resume(arguments.trials)
@@ -83,10 +88,10 @@ def _sweep(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nCtrl-C: stopping; what has been found stays.", flush=True)
         sweep.stop()
-        _report(sweep)
+        _report(sweep, arguments)
         print(f"mosaic-lab sweep --resume {sweep.id} goes on")
         return INTERRUPTED
-    return _report(sweep)
+    return _report(sweep, arguments)
 
 
 def _line(sweep: Sweep) -> str:
@@ -96,8 +101,8 @@ def _line(sweep: Sweep) -> str:
     return ", ".join(parts)
 
 
-def _report(sweep: Sweep) -> int:
-    """Print the end and the best trials; return the exit code."""
+def _report(sweep: Sweep, arguments: argparse.Namespace) -> int:
+    """Print the end and the best trials, write the files; return the exit code."""
     print(_line(sweep) if sweep.state is State.COMPLETED else f"{_line(sweep)}: {sweep.reason}")
     if best := sweep.ranked()[:BEST]:
         names = list(dict.fromkeys(name for one in best for name in one.parameters))
@@ -106,4 +111,7 @@ def _report(sweep: Sweep) -> int:
             for one in best
         ]
         print(text_table([["trial", sweep.plan.metric, *names], *rows]))
+    for write, path in ((sweep.to_csv, arguments.csv), (sweep.to_parquet, arguments.parquet)):
+        if path is not None:
+            print(write(path))
     return 0 if sweep.state is State.COMPLETED else 1

@@ -24,6 +24,7 @@ from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.reports.summary_table import Versus, check_operator, summary_table, versus
 from mosaic_lab.runs import Run
+from mosaic_lab.table_files import write_csv, write_parquet
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.workers.families import shown_as
 
@@ -226,19 +227,11 @@ class Results(Run):
 
     def to_csv(self, path: Path | str) -> Path:
         """Write `results` as a CSV file."""
-        self.results().to_csv(path, index=False)
-        return Path(path)
+        return write_csv(self.results(), path)
 
     def to_parquet(self, path: Path | str) -> Path:
         """Write `results` as a Parquet file. Raises MosaicError without pyarrow: the extra ``parquet``."""
-        try:
-            self.results().to_parquet(path, index=False)
-        except ImportError:
-            raise MosaicError(
-                "a Parquet file is written by pyarrow, which is not installed in this environment: "
-                "`pip install mosaic-lab[parquet]`, or use to_csv(...)"
-            ) from None
-        return Path(path)
+        return write_parquet(self.results(), path)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of what was evaluated (checkpoints by their contents), the versions that it was

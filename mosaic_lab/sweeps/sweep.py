@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
@@ -16,6 +17,7 @@ from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
 from mosaic_lab.sweeps.trial_log import TrialLog
 from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.table_files import write_csv, write_parquet
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -59,6 +61,19 @@ class Sweep(Run):
         from mosaic_lab.sweeps.table import trials_frame
 
         return trials_frame(self.records, self.plan.aggregate)
+
+    def to_csv(self, path: Path | str) -> Path:
+        """Write `trials` as a CSV file; ids of runs are separated by spaces."""
+        from mosaic_lab.sweeps.table import for_files
+
+        return write_csv(for_files(self.trials()), path)
+
+    def to_parquet(self, path: Path | str) -> Path:
+        """Write what `to_csv` does as a Parquet file; a parameter whose values have several types is text.
+        Raises MosaicError without pyarrow: the extra ``parquet``."""
+        from mosaic_lab.sweeps.table import for_files
+
+        return write_parquet(for_files(self.trials()), path)
 
     def schedule(self, trial: int | Trial) -> pd.DataFrame:
         """Return the segments that a trial's newest checkpoint comes from, of whichever ``member`` each was,

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ABOUT = ("state", "value", "low", "high", "seconds", "reason", "runs")
-
+PARAMETERS = "parameters."
+"""How the names of their columns begin."""
 
 AT_ONCE = 500
 """Trials whose intervals are computed together, which share the draws."""
@@ -60,10 +61,21 @@ def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
                 "seconds": np.nan if trial.seconds is None else trial.seconds,
                 "reason": trial.reason,
                 "runs": trial.run_ids,
-                **{f"parameters.{name}": value for name, value in trial.parameters.items()},
+                **{f"{PARAMETERS}{name}": value for name, value in trial.parameters.items()},
             }
         )
     return pd.DataFrame(rows, columns=None if rows else ["trial", *ABOUT]).set_index("trial")
+
+
+def for_files(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return a `trials_frame` as files can have it: numbers of trials in a column, ids of runs in one text,
+    and parameters whose values have several types as text."""
+    found = trials.reset_index()
+    found["runs"] = [" ".join(ids) for ids in found["runs"]]
+    for name in (name for name in found if name.startswith(PARAMETERS)):
+        if found[name].dropna().map(type).nunique() > 1:
+            found[name] = found[name].map(str, na_action="ignore")
+    return found
 
 
 def schedule_frame(trials: Sequence[Trial], trial: Trial) -> pd.DataFrame:
@@ -77,7 +89,7 @@ def schedule_frame(trials: Sequence[Trial], trial: Trial) -> pd.DataFrame:
             "stop": segment.stop,
             "value": np.nan if segment.value is None else segment.value,
             "runs": list(segment.runs.values()),
-            **{f"parameters.{name}": value for name, value in segment.parameters.items()},
+            **{f"{PARAMETERS}{name}": value for name, value in segment.parameters.items()},
         }
         for number, segment in lineage(trials, trial)
     ]

@@ -71,7 +71,7 @@ class _Drawn:
         return self._generator.uniform(distribution.low, distribution.high)
 
 
-def _record(log: TrialWriter, generator: random.Random) -> None:
+def record(log: TrialWriter, generator: random.Random) -> None:
     """Record a trial from its proposal to its end: most are pruned at a ninth or a third of the steps."""
     number = len(log.trials)
     values = SPACE.sample(_Drawn(generator))
@@ -98,7 +98,7 @@ def main() -> None:
     while len(log.trials) < config["trials"]:
         if len(log.trials) >= config["recorded"]:
             time.sleep(1.0)
-        _record(log, generator)
+        record(log, generator)
     time.sleep(3600)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support import wait_until
 from sweeps.interrupted import started_once
@@ -103,10 +104,11 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
     with pytest.raises(mosaic.ConfigurationError) as refused:
         lab.sweep(
             "toy", search={"learning_rat": [1]}, trials=0, seeds=[1, 1], sampler="best", mode="up",
-            films="last", total_timesteps=10, **WALK,
+            films="last", total_timesteps=10, gpus=99, **WALK,
         )  # fmt: skip
     for part in (
-        "6 problems",
+        "7 problems",
+        "gpus=99",
         "films: a sweep makes none",
         "trials=0: give 1 to 10,000",
         "seeds=[1, 1]: each seed once",
@@ -116,13 +118,17 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
     ):
         assert part in str(refused.value)
     for search, reason in (
-        ([0, 0.5, 20.0], "0 is not above 0; 20.0 is more than 10"),
+        ([0, 0.5, 20.0], "0.0 is not above 0; 20.0 is more than 10"),
         (mosaic.search.uniform(-1, 20), "-1.0 is not above 0; 20.0 is more than 10"),
     ):
         with pytest.raises(mosaic.ConfigurationError) as refused:
             lab.sweep("toy", search={"learning_rate": search}, trials=0, total_timesteps=10, **WALK)
         assert f"search['learning_rate']: {reason}" in str(refused.value)
         assert "trials=0: give 1 to 10,000" in str(refused.value)
+    with pytest.raises(mosaic.ConfigurationError) as refused:  # as its worker says, and as we do
+        lab.sweep("toy", search=RATES, mode="up", wings=2, **WALK)
+    for part in ("3 problems", "mode='up'", "total_timesteps: give", "unknown hyperparameter 'wings'"):
+        assert part in str(refused.value)
     with pytest.raises(mosaic.ConfigurationError, match="one value for all trials, or a search of it"):
         lab.sweep("toy", search=RATES, learning_rate=1.0, total_timesteps=10, **WALK)
     with pytest.raises(mosaic.MosaicError, match="no run 'nothing'"):
@@ -146,12 +152,21 @@ def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: A
         'worker = "toy"\nalgorithm = "walk"\nenv = "Hill-v0"\nmetric = "height"\ntotal_timesteps = 60\n'
         "trials = 3\n[search]\nlearning_rate = { low = 0.1, high = 1.0, log = true }\n"
     )
-    assert main(["sweep", str(file), "--store", str(lab.root)]) == 0
+    written = [tmp_path / "trials.csv", tmp_path / "trials.parquet"]
+    files = ["--csv", str(written[0]), "--parquet", str(written[1])]
+    with pytest.raises(SystemExit):
+        main(["sweep", str(file), "--store", str(lab.root), "--detach", *files])
+    assert "which --detach does not see" in capsys.readouterr().err
+    assert main(["sweep", str(file), "--store", str(lab.root), *files]) == 0
     said = capsys.readouterr().out
     assert "completed, 3 of 3 trials, best height" in said
     [sweep] = [run for run in lab.runs if run.worker == "sweep"]
     best = lab.sweep_of(sweep.id).best
     assert best is not None and str(best.parameters["learning_rate"]) in said
+    assert said.splitlines()[-2:] == list(map(str, written))
+    for read in (pd.read_csv(written[0]), pd.read_parquet(written[1])):
+        assert read["value"].max() == best.value and list(read["trial"]) == [0, 1, 2]
+        assert read["runs"][best.number] == best.runs[1]
     assert main(["sweep", "--resume", sweep.id, "--trials", "1", "--store", str(lab.root)]) == 0
     assert "completed, 4 of 4 trials" in capsys.readouterr().out
     file.write_text(file.read_text() + "height = { low = 2, hihg = 3 }\ndepth = { high = 3 }\n")

@@ -1,0 +1,172 @@
+"""What is drawn and tabled of a sweep's trials, and what goes into files, of trials that are recorded."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sweeps import stored
+
+from mosaic_lab import MosaicError
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark
+from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.plots import BEST, sweep_plots
+from mosaic_lab.sweeps.space import Space
+from mosaic_lab.sweeps.table import Intervals, for_files, trials_frame
+from mosaic_lab.sweeps.trial_log import TrialWriter
+from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.table_files import write_csv, write_parquet
+from mosaic_lab.widgets.sweeps.trials_table import trial_rows
+
+COUNT = 40
+PLAN = stored.plan(COUNT)
+IMPORTANCE = {"gamma": 0.6, "learning_rate": 0.3, "num_steps": 0.1}
+
+
+@pytest.fixture
+def trials(tmp_path: Path) -> list[Trial]:
+    log, generator = TrialWriter(tmp_path), random.Random(0)
+    for _ in range(COUNT):
+        stored.record(log, generator)
+    return log.trials
+
+
+def in_state(trials: list[Trial], state: TrialState) -> list[Trial]:
+    return [one for one in trials if one.state is state]
+
+
+def facets(
+    plan: SweepPlan, trials: list[Trial], shares: Mapping[str, float] = IMPORTANCE
+) -> dict[str, Facet]:
+    return {facet.title: facet for plot in sweep_plots(plan, trials, shares) for facet in plot.facets}
+
+
+def marks(facet: Facet) -> dict[str, Mark]:
+    return {mark.label: mark for mark in facet.marks}
+
+
+@pytest.mark.parametrize(("mode", "running"), [("max", np.maximum), ("min", np.minimum)])
+def test_the_best_so_far_is_a_running_extreme_of_what_completed(
+    trials: list[Trial], mode: str, running: np.ufunc
+) -> None:
+    drawn = marks(facets(replace(PLAN, mode=mode), trials)["episode_return"])
+    completed = in_state(trials, TrialState.COMPLETED)
+    line = drawn["best so far"].line
+    assert line is not None
+    places, values = line
+    expected = running.accumulate([one.value for one in completed])
+    assert [values[places == one.number][-1] for one in completed] == list(expected)
+    assert places[-1] == COUNT - 1, "it goes on to the newest trial"
+    points = drawn["pruned"].points
+    assert points is not None and drawn["pruned"].color == NEUTRAL
+    assert list(points[0]) == [one.number for one in in_state(trials, TrialState.PRUNED)]
+
+
+def test_curves_of_pruned_trials_are_faint_and_the_best_stands_out(trials: list[Trial]) -> None:
+    drawn = marks(facets(PLAN, trials)["Learning curves"])
+    best = max(in_state(trials, TrialState.COMPLETED), key=lambda one: one.value or 0)
+    pruned = drawn["pruned"]
+    assert pruned.color == NEUTRAL and len(pruned.thin) == len(in_state(trials, TrialState.PRUNED))
+    assert max(steps[-1] for steps, _ in pruned.thin) < stored.STEPS
+    assert len(drawn["completed or running"].thin) == len(in_state(trials, TrialState.COMPLETED)) - 1
+    line = drawn[f"trial {best.number}"].line
+    assert line is not None and drawn[f"trial {best.number}"].color == BEST
+    assert (line[0][-1], line[1][-1]) == (stored.STEPS, best.value)
+
+
+def test_slices_are_of_the_most_important_parameters_each_on_its_own_scale(trials: list[Trial]) -> None:
+    plots = sweep_plots(PLAN, trials, IMPORTANCE)
+    assert [plot.title for plot in plots] == ["Trials", "Parameters", "Combinations"]
+    assert [facet.title for facet in plots[1].facets][:3] == list(IMPORTANCE)
+    assert len(plots[1].facets) == 4 and plots[1].note.endswith("drawn are 4 of 5")
+    found = facets(PLAN, trials)
+    assert found["learning_rate"].x_label == "log10 learning_rate" and found["gamma"].x_label == "gamma"
+    points = marks(found["learning_rate"])["pruned"].points
+    pruned = in_state(trials, TrialState.PRUNED)
+    assert points is not None
+    assert points[0] == pytest.approx([math.log10(one.parameters["learning_rate"]) for one in pruned])
+    assert points[1] == pytest.approx([one.value for one in pruned])
+    assert found["num_steps"].rows == ("64", "128", "256") and found["num_steps"].x_label == "episode_return"
+    places = marks(found["num_steps"])["pruned"].points
+    assert places is not None
+    assert list(places[1]) == [(64, 128, 256).index(one.parameters["num_steps"]) for one in pruned]
+    assert found["Importance"].rows == tuple(IMPORTANCE)
+
+
+def without(trials: list[Trial], name: str) -> list[Trial]:
+    """The trials, every second of which does not have a parameter, as of a search function."""
+    for one in trials[::2]:
+        del one.parameters[name]
+    return trials
+
+
+def test_trials_are_drawn_without_what_they_do_not_have(trials: list[Trial]) -> None:
+    plan = replace(PLAN, space=Space({}, "def search(trial): ..."))
+    found = facets(plan, without(trials, "learning_rate"))
+    assert found["learning_rate"].x_label == "log10 learning_rate", "its trials have its distribution"
+    drawn = sum(len(mark.points[0]) for mark in found["learning_rate"].marks if mark.points is not None)
+    assert drawn == COUNT // 2
+    parallel = found["Parallel coordinates"]
+    row = parallel.rows.index("learning_rate")
+    lines = [line for mark in parallel.marks for line in (*mark.thin, *([mark.line] if mark.line else []))]
+    completed = in_state(trials, TrialState.COMPLETED)
+    lacking = sum("learning_rate" not in one.parameters for one in completed)
+    assert len(lines) == len(completed) and lacking > 0
+    assert sum(math.isnan(x[row]) for x, _ in lines) == lacking
+
+
+def test_what_one_trial_alone_has_is_no_point_of_the_others(trials: list[Trial]) -> None:
+    completed = in_state(trials, TrialState.COMPLETED)
+    for one in completed[1:]:
+        del one.parameters["gamma"]
+    parallel = facets(PLAN, completed)["Parallel coordinates"]
+    row = parallel.rows.index("gamma")
+    lines = [line for mark in parallel.marks for line in (*mark.thin, *([mark.line] if mark.line else []))]
+    assert sum(math.isnan(x[row]) for x, _ in lines) == len(completed) - 1
+
+
+def test_nothing_is_drawn_before_a_trial_has_a_value(trials: list[Trial]) -> None:
+    running = replace(trials[0], state=TrialState.RUNNING, value=None)
+    assert sweep_plots(PLAN, [running], {}) == []
+    assert next(plot.title for plot in sweep_plots(PLAN, [trials[0], running], {})) == "Trials"
+
+
+def test_a_value_of_three_seeds_has_its_interval(trials: list[Trial]) -> None:
+    table = trial_rows(PLAN, trials, Intervals(PLAN.aggregate))
+    assert [column["title"] for column in table["columns"]][:3] == ["Trial", "State", "episode_return"]
+    assert len(table["rows"]) == COUNT
+    for trial, row in zip(trials, table["rows"], strict=True):
+        value, low, high = map(float, re.fullmatch(r"(\S+) \[(\S+), (\S+)\]", row[2]["text"]).groups())  # type: ignore[union-attr]
+        assert low < high and min(trial.values.values()) <= high and low <= max(trial.values.values())
+        assert value == pytest.approx(trial.value, rel=1e-2) and row[2]["key"] == trial.value
+    one_seed = [replace(one, values={1: one.value or 0.0}) for one in trials]
+    assert "[" not in trial_rows(PLAN, one_seed, Intervals("mean"))["rows"][0][2]["text"]
+
+
+def test_trials_go_into_files_with_mixed_values_as_text(
+    trials: list[Trial], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mixed: list[Any] = ["auto", 64, 0.5, True]
+    for trial in trials:
+        trial.parameters["batch"] = mixed[trial.number % 4]
+    table = for_files(trials_frame(without(trials, "gamma"), "mean"))
+    assert list(table["trial"]) == list(range(COUNT))
+    assert table["runs"][0].split() == trials[0].run_ids
+    stored_table = pd.read_parquet(write_parquet(table, tmp_path / "trials.parquet"))
+    pd.testing.assert_frame_equal(stored_table.astype(table.dtypes.to_dict()), table)
+    read = pd.read_csv(write_csv(table, tmp_path / "trials.csv"))
+    assert list(read["parameters.batch"][:4]) == ["auto", "64", "0.5", "True"]
+    assert read["value"].to_list() == table["value"].to_list()
+    assert read["parameters.gamma"].isna().sum() == COUNT // 2
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MosaicError, match=r"pyarrow, which is not installed .*\[parquet\].* to_csv"):
+        write_parquet(table, tmp_path / "trials.parquet")
