@@ -20,14 +20,21 @@ sweep = lab.sweep(
 sweep"""
 
 
-def test_a_sweep_is_live_while_a_cell_runs_and_its_trials_are_sorted(
+def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials_are_sorted(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    notebook = opened(page, jupyterlab, folder, SWEEP, BUSY)
+    notebook = opened(page, jupyterlab, folder, SWEEP, "sweep.resume()", BUSY)
     notebook.start(0)
-    panel = page.locator(".mosaic-panel").first
-    expect(panel).to_be_visible(timeout=INSTALL_MS)
+    stopped = page.locator(".mosaic-panel").first
+    expect(stopped).to_be_visible(timeout=INSTALL_MS)
+    expect(stopped.locator(".mosaic-episodes caption")).to_have_text("2 running", timeout=SOON_MS)
+    stopped.get_by_role("button", name="Stop", exact=True).click()
+    expect(stopped.locator(".mosaic-chips")).to_have_text("cancelled", timeout=SOON_MS)
+    expect(stopped.locator(".mosaic-episodes caption")).to_have_text("2 cancelled", timeout=SOON_MS)
     notebook.start(1)
+    panel = page.locator(".mosaic-panel").nth(1)
+    expect(panel).to_be_visible(timeout=SOON_MS)
+    notebook.start(2)
     wait_until(lambda: (folder / "busy").exists())
     expect(panel.locator(".mosaic-title")).to_have_text("Sweep · ppo CartPole-v1")
     expect(panel.locator(".mosaic-numbers")).to_contain_text("6 of 6 trials", timeout=120_000)

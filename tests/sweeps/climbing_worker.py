@@ -20,6 +20,7 @@ def get_worker_metadata():
 
 _CLI = """
 import json
+import os
 import sys
 import time
 from mosaic_contract import ConfigError
@@ -31,6 +32,7 @@ from climber_worker import get_worker_metadata
 KNOWN = {
     "rate": Parameter("rate", float, 0.5, "height of a step"),
     "start": Parameter("start", float, 0.0, "height of the first"),
+    "spread": Parameter("spread", float, 0.0, "by what seeds begin higher, times their cube"),
     "boots": Parameter("boots", str, "worn", "what is worn", ("worn", "good", "new")),
 }
 BOOTS = {"worn": 0.0, "good": 0.1, "new": 0.2}
@@ -40,7 +42,8 @@ def resolve(config):
 
 def train(config, telemetry):
     values, source = config.hyperparameters, config.checkpoint.resume_from
-    step, height = 0, values["start"]
+    step, height = 0, values["start"] + values["spread"] * config.seed**3
+    slow = os.environ.get("SLOW_ARE") == ("low" if values["rate"] < 0.55 else "high")
     if source is not None:
         with open(source) as file:
             step, height = json.load(file)
@@ -51,9 +54,9 @@ def train(config, telemetry):
         while step < config.end_step:
             step, height = step + 1, height + values["rate"] + BOOTS[values["boots"]]
             telemetry.metrics(step, {"height": height})
-            time.sleep(0.001)
+            time.sleep(0.02 if slow else 0.001)
     finally:  # when it is stopped, too
-        path = config.checkpoints_dir / f"step-{step}.json"
+        path = config.checkpoints_dir / f"step-{step}.hill"
         path.parent.mkdir(exist_ok=True)
         write_whole(path, json.dumps([step, height]).encode())
         telemetry.checkpoint_saved(path, step=step, format="json")

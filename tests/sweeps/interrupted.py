@@ -15,8 +15,9 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.sweeps import Sweep
 
 
-def killed(sweep: Sweep, generator: random.Random, seconds: float = 1.2) -> None:
-    """SIGKILL to the sweep's process, or to its keeper and so to both, within ``seconds``."""
+def killed(sweep: Sweep, generator: random.Random, seconds: float = 1.2) -> bool:
+    """SIGKILL to the sweep's process, or to its keeper and so to both, within ``seconds``; whether that ended
+    it, and it had not completed before."""
     wait_until(lambda: sweep.finished or sweep.status.worker_pid)
     with suppress(AssertionError):
         wait_until(lambda: sweep.finished, timeout=generator.uniform(0.0, seconds))
@@ -26,6 +27,7 @@ def killed(sweep: Sweep, generator: random.Random, seconds: float = 1.2) -> None
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     wait_until(lambda: sweep.finished)
+    return sweep.state is not State.COMPLETED
 
 
 def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:

@@ -113,9 +113,9 @@ def test_decisions_that_are_made_of_the_trials_again_are_the_same(pruner: str) -
 def test_each_sampler_proposes_values_of_the_space_and_the_same_after_a_restart(sampler: str) -> None:
     space = LISTS if sampler == "grid" else SPACE
 
-    def made(trials: list[Trial]) -> Decisions:
+    def made(trials: list[Trial], seed: int = 3) -> Decisions:
         return Decisions(
-            space, seed=3, sampler=sampler, pruner="none", maximize=True, total=TOTAL,
+            space, seed=seed, sampler=sampler, pruner="none", maximize=True, total=TOTAL,
             trials=copy.deepcopy(trials),
         )  # fmt: skip
 
@@ -129,6 +129,7 @@ def test_each_sampler_proposes_values_of_the_space_and_the_same_after_a_restart(
         trial.value = -abs(float(trial.parameters["rate"]) - 1e-3)
         end(used, trial)
     assert len(trials) == (6 if sampler == "grid" else 24)
+    assert (made([], seed=4).propose() == trials[0].proposal) is (sampler == "grid")
     for name, one in space.parameters.items():
         values = [trial.parameters[name] for trial in trials]
         if isinstance(one, Choice):

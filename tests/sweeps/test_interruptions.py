@@ -37,30 +37,30 @@ def check_trials(lab: mosaic.Lab, sweep: Sweep, steps: int) -> None:
             *_, last = former
             resumed = lab.run(trial.runs[seed]).config["checkpoint"]["resume_from"]
             assert resumed == (str(lab.root / trial.resumed[seed]) if last.kept else None)
-            assert not last.kept or Path(resumed).name == f"step-{last.kept}.json"
+            assert not last.kept or Path(resumed).name == f"step-{last.kept}.hill"
         if trial.state is TrialState.COMPLETED:  # the mean of the last 20 heights
             assert trial.value == pytest.approx(trial.parameters["rate"] * (steps - 9.5))
 
 
 @pytest.mark.parametrize(
-    ("interruptions", "trials"), [(5, 8), pytest.param(20, 30, marks=pytest.mark.extended)]
+    ("rounds", "kills", "trials"), [(2, 1, 8), pytest.param(5, 4, 40, marks=pytest.mark.extended)]
 )
 def test_interruptions_lose_no_trial_and_start_none_twice(
-    lab: mosaic.Lab, interruptions: int, trials: int
+    lab: mosaic.Lab, rounds: int, kills: int, trials: int
 ) -> None:
+    """20 kills at random moments in the extended one; after every few the sweep is stopped, too."""
     generator = random.Random(7)
     sweep = lab.sweep(
         "climber", algorithm="climb", search=SEARCH, trials=trials, seeds=2, parallel=3, total_timesteps=400,
         **CLIMB,
     )  # fmt: skip
-    for number in range(interruptions):
-        if number % 2:
-            wait_until(lambda: sweep.finished or sweep.status.worker_pid)
-            sweep.stop()
-        else:
-            killed(sweep, generator)
-        if sweep.state is State.COMPLETED:
-            break
+    for _ in range(rounds):
+        for _ in range(kills):
+            assert killed(sweep, generator, seconds=2.0), "it is still searching"
+            sweep.resume()
+        wait_until(lambda: sweep.status.worker_pid is not None)
+        sweep.stop()
+        assert sweep.state is State.CANCELLED
         sweep.resume()
     sweep.wait(240)
     assert [trial.number for trial in sweep.records] == list(range(trials))

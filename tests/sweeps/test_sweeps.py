@@ -69,37 +69,6 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     assert list(lab.runs) == []
 
 
-def test_what_falls_behind_is_stopped_as_runs_are_and_the_rest_goes_on(lab: mosaic.Lab) -> None:
-    rates = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.1]
-    sweep = lab.sweep(
-        "toy", search={"learning_rate": rates}, trials=99, sampler="grid", pruner="median", parallel=2,
-        total_timesteps=1500, **WALK,
-    )  # fmt: skip
-    sweep.wait(180)
-    assert [trial.parameters["learning_rate"] for trial in sweep.records] == rates  # the grid has no more
-    states = [trial.state for trial in sweep.records]
-    assert states[:5] == [TrialState.COMPLETED] * 5  # the median rule waits for five
-    assert states[6] is TrialState.PRUNED and sweep.records[6].reason.startswith("pruned at step ")
-    [stopped] = sweep.runs(6)
-    assert stopped.state is State.CANCELLED and stopped.reason.startswith("stopped on request")
-
-
-@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc", "cma-es"])
-def test_in_rounds_the_same_seed_searches_the_same_whatever_ends_first(lab: mosaic.Lab, sampler: str) -> None:
-    def chosen(seed: int) -> list[tuple[float, str]]:
-        sweep = lab.sweep(
-            "toy", search=RATES, trials=6, parallel=3, rounds=True, seed=seed, sampler=sampler,
-            total_timesteps=90, **WALK,
-        )  # fmt: skip
-        sweep.wait(120)
-        return [(trial.parameters["learning_rate"], trial.state) for trial in sweep.records]
-
-    first = chosen(0)
-    assert len({rate for rate, _ in first}) == 6
-    assert chosen(0) == first
-    assert chosen(1) != first
-
-
 def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic.Lab) -> None:
     with pytest.raises(mosaic.ConfigurationError) as refused:
         lab.sweep(

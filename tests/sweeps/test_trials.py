@@ -1,0 +1,140 @@
+"""What becomes of the trials of a sweep: their values over seeds, what only some of them have, which are
+stopped, and in which order they may end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweeps.climbing_worker import climber  # noqa: F401
+from sweeps.interrupted import started_once
+
+import mosaic_lab as mosaic
+from mosaic_lab.evaluation import launch
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run
+from mosaic_lab.sweeps import Sweep
+from mosaic_lab.sweeps.plots import sweep_plots
+from mosaic_lab.sweeps.space import TrialSearch
+from mosaic_lab.sweeps.trials import TrialState
+
+CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "height"}
+
+
+@pytest.fixture
+def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
+    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
+    yield lab
+    lab.stop_all(grace=0)
+
+
+def run_of(sweep: Sweep, number: int, seed: int) -> Run:
+    return next(run for run in sweep.runs(number) if run.seed == seed)
+
+
+def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
+    lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = lab.sweep(
+        "climber", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3, seeds=4,
+        mode="min", aggregate="iqm", spread=1.0, parallel=4, total_timesteps=40, **CLIMB,
+    ).wait(120)  # fmt: skip
+    frame = sweep.trials()
+    climbed = frame["parameters.rate"] * (40 - 9.5)
+    assert frame["value"].tolist() == pytest.approx((climbed + (8 + 27) / 2).tolist()), "of seeds 2 and 3"
+    assert (frame["low"] < frame["value"]).all() and (frame["value"] < frame["high"]).all()
+    assert (frame["low"] > climbed).all() and (frame["high"] < climbed + 65).all()
+    assert [trial.number for trial in sweep.ranked()] == [1, 0, 2]
+    assert sweep.best is not None and sweep.best.number == 1
+    assert sweep.metrics("best")["value"].min() == sweep.best.value
+    played: dict[str, Any] = {}
+    monkeypatch.setattr(launch, "evaluate", lambda supervisor, **given: played.update(given))
+    sweep.evaluate(top=2, seeds=[7])
+    assert (played["env"], played["seeds"]) == ("Hill-v0", [7])
+    assert [*played["operators"]] == ["trial 1", "trial 0"]
+    for number, player in zip((1, 0), played["operators"].values(), strict=True):
+        [*_, newest] = run_of(sweep, number, seed=1).checkpoints
+        assert player.settings["checkpoint"] == str(newest.path) and newest.step == 40
+
+
+def by_boots(trial: TrialSearch) -> dict[str, Any]:
+    boots = trial.choice("boots", ["worn", "new"])
+    if boots == "new":
+        return {"boots": boots, "rate": trial.log("rate of new boots", 0.1, 10.0)}
+    return {"boots": boots, "rate": trial.choice("half steps", [1, 2]) / 2}
+
+
+def test_what_only_some_trials_have_is_tabled_drawn_and_goes_on(lab: mosaic.Lab) -> None:
+    sweep = lab.sweep(
+        "climber", search=by_boots, trials=6, parallel=3, sampler="random", pruner="none", seed=2,
+        total_timesteps=30, **CLIMB,
+    ).wait(120)  # fmt: skip
+    sweep.resume(trials=2).wait(60)
+    assert sweep.state is State.COMPLETED and len(sweep.records) == 8 and started_once(lab, sweep)
+    frame = sweep.trials()
+    new = frame["parameters.boots"] == "new"
+    assert 2 <= new.sum() <= 6
+    assert (frame["parameters.rate of new boots"].notna() == new).all()
+    assert (frame["parameters.half steps"].notna() == ~new).all()
+    for trial in sweep.records:
+        used = {name: sweep.runs(trial)[0].hyperparameters[name] for name in ("boots", "rate")}
+        assert used == trial.hyperparameters
+    importance = sweep.importance()
+    assert set(importance) == {"boots", "rate of new boots", "half steps"}
+    assert sum(importance.values()) == pytest.approx(1)
+    plots = sweep_plots(sweep.plan, sweep.records, importance)
+    facets = {facet.title: facet for plot in plots for facet in plot.facets}
+    assert facets["rate of new boots"].x_label == "log10 rate of new boots"
+    points = [len(mark.points[0]) for mark in facets["rate of new boots"].marks if mark.points is not None]
+    assert sum(points) == new.sum()
+
+
+def too_fast(trial: TrialSearch) -> dict[str, Any]:
+    return {"rate": trial.uniform("rate", 1, 2), "boots": trial.choice("boots", ["new", "red"]), "speed": 9}
+
+
+def test_a_search_function_is_checked_before_anything_starts(lab: mosaic.Lab) -> None:
+    with pytest.raises(mosaic.ConfigurationError) as refused:
+        lab.sweep("climber", search=too_fast, mode="up", total_timesteps=30, **CLIMB)
+    for part in ("3 problems", "mode='up'", "'red' is none of 'worn', 'good', 'new'", "search['speed']"):
+        assert part in str(refused.value)
+    assert list(lab.runs) == []
+
+
+def test_what_falls_behind_is_stopped_with_its_checkpoint_and_the_rest_goes_on(lab: mosaic.Lab) -> None:
+    rates = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.1]
+    sweep = lab.sweep(
+        "climber", search={"rate": rates}, trials=99, sampler="grid", pruner="median", parallel=2,
+        total_timesteps=1500, **CLIMB,
+    ).wait(180)  # fmt: skip
+    assert [trial.parameters["rate"] for trial in sweep.records] == rates, "the grid has no more"
+    states = [trial.state for trial in sweep.records]
+    assert states[:5] == [TrialState.COMPLETED] * 5, "the median rule waits for five"
+    last = sweep.records[6]
+    step = max(last.reports)
+    assert states[6] is TrialState.PRUNED and last.reason == f"pruned at step {step:,}"
+    [stopped] = sweep.runs(6)
+    assert stopped.state is State.CANCELLED and stopped.reason.startswith("stopped on request")
+    [checkpoint] = stopped.checkpoints
+    assert step <= checkpoint.step < 1500 and checkpoint.path.is_file()
+
+
+def test_in_rounds_the_same_seed_searches_the_same_whatever_ends_first(lab: mosaic.Lab) -> None:
+    def sweep(slow: str) -> Sweep:
+        return lab.sweep(
+            "climber", search={"rate": mosaic.search.uniform(0.1, 1.0)}, trials=6, parallel=3, rounds=True,
+            environ={"SLOW_ARE": slow}, total_timesteps=90, **CLIMB,
+        ).wait(120)  # fmt: skip
+
+    def first_to_end(sweep: Sweep) -> float:
+        """The rate of the trial that ended first of the first round."""
+        runs = [sweep.runs(number)[0] for number in range(3)]
+        ended = min(runs, key=lambda run: run.status.history[-1].timestamp)
+        return float(ended.hyperparameters["rate"])
+
+    found = {slow: sweep(slow) for slow in ("low", "high")}
+    assert first_to_end(found["high"]) < 0.55 < first_to_end(found["low"])
+    trials = {slow: [(one.parameters, one.state) for one in sweep.records] for slow, sweep in found.items()}
+    assert trials["low"] == trials["high"] and len(trials["low"]) == 6
