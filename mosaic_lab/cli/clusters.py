@@ -9,7 +9,9 @@ from typing import Any
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import check
 from mosaic_lab.engines.clusters import FOLDER, Cluster
+from mosaic_lab.engines.engine import Node
 from mosaic_lab.engines.job import amounts
+from mosaic_lab.engines.room import Needs, refusal, waits_for
 from mosaic_lab.text_table import text_table
 
 _DESCRIPTION = """\
@@ -95,24 +97,21 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
     """Return what a cluster has, in sentences."""
-    found = answer["resources"]
-    nodes = found["nodes"]
-    total = amounts(sum(node[1] for node in nodes), sum(node[2] for node in nodes))
+    nodes = [Node(**node) for node in answer["nodes"]]
+    total = amounts(sum(node.cpus for node in nodes), sum(node.gpus for node in nodes))
+    free = amounts(sum(node.free_cpus for node in nodes), sum(node.free_gpus for node in nodes))
     lines = [
         f"{cluster.name} ({cluster.address}) answers: Ray {answer['ray']}, Python {answer['python']}.",
-        f"It has {len(nodes)} node{'' if len(nodes) == 1 else 's'} with {total} in total; "
-        f"{amounts(found['free_cpus'], found['free_gpus'])} free.",
+        f"It has {len(nodes)} node{'' if len(nodes) == 1 else 's'} with {total} in total; {free} free.",
     ]
-    lines += [f"  {name}: {amounts(cpus, gpus)}{_labels(labels)}" for name, cpus, gpus, labels in nodes]
-    cpus, gpus = cluster.cpus if cluster.cpus is not None else 1, cluster.gpus
-    fitting = [node for node in nodes if cluster.labels.items() <= node[3].items()]
-    needs = f"A run that needs {amounts(cpus, gpus)}"
-    if not any(node[1] >= cpus and node[2] >= gpus for node in fitting):
-        lines.append(f"{needs} can never start: no node {_with(cluster.labels)}has as much.")
-    elif found["free_cpus"] >= cpus and found["free_gpus"] >= gpus:
-        lines.append(f"{needs} would start at once.")
+    lines += [f"  {node.name}: {amounts(node.cpus, node.gpus)}{_labels(node.labels)}" for node in nodes]
+    needs = Needs(1 if cluster.cpus is None else cluster.cpus, cluster.gpus, cluster.labels)
+    if why := refusal(needs, nodes, cluster.name):
+        lines.append(f"A run that needs {needs} can never start: {why}.")
+    elif wait := waits_for(needs, nodes, cluster.name):
+        lines.append(f"A run that needs {needs} would be queued: {wait}.")
     else:
-        lines.append(f"{needs} would wait for others to end.")
+        lines.append(f"A run that needs {needs} would start at once.")
     if cluster.has_token:
         lines.append("It is sent a token. Nothing between here and there is encrypted.")
     else:
@@ -126,10 +125,6 @@ def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
 def _labels(labels: Mapping[str, str]) -> str:
     own = {name: value for name, value in labels.items() if not name.startswith("ray.io/")}
     return f" ({', '.join(f'{name}={value}' for name, value in own.items())})" if own else ""
-
-
-def _with(labels: Mapping[str, str]) -> str:
-    return f"with {', '.join(f'{name}={value}' for name, value in labels.items())} " if labels else ""
 
 
 def _remove(arguments: argparse.Namespace) -> int:

@@ -73,12 +73,15 @@ class NodeFrame:
 
 
 @dataclass(frozen=True)
-class Resources:
-    """What a cluster has: nodes as ``(name, CPUs, GPUs, labels)``, and how much of all is free."""
+class Node:
+    """A machine of a cluster: what it has in total, and how much of that is free."""
 
-    nodes: tuple[tuple[str, float, float, Mapping[str, str]], ...]
+    name: str
+    cpus: float
+    gpus: float
     free_cpus: float
     free_gpus: float
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class Engine(Protocol):
@@ -108,5 +111,5 @@ class Engine(Protocol):
     async def forget(self, run_id: str) -> None:
         """Delete what a job has left on its node, which has ended and was read."""
 
-    def resources(self) -> Resources:
-        """Return what the cluster has."""
+    def nodes(self) -> list[Node]:
+        """Return the cluster's nodes, at least one."""

@@ -48,10 +48,6 @@ class Job:
     def from_json(cls, content: Mapping[str, Any]) -> Job:
         return cls(**content)
 
-    def needs(self) -> str:
-        """Return what is reserved for it, such as ``2 CPUs and 1 GPU``."""
-        return amounts(self.cpus, self.gpus)
-
 
 def amounts(cpus: float, gpus: float) -> str:
     """Return ``2 CPUs and 1 GPU``, without what is zero."""

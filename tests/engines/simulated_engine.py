@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mosaic_lab.engines.engine import Increment, Known, Piece, Resources
+from mosaic_lab.engines.engine import Increment, Known, Node, Piece
 from mosaic_lab.engines.job import Job
 
 _LINE = 200  # bytes of each line
@@ -84,9 +84,8 @@ class SimulatedEngine:
     async def forget(self, run_id: str) -> None:
         del self._runs[run_id]
 
-    def resources(self) -> Resources:
-        nodes = tuple((f"node{number}", float(self._slots), 0.0, {}) for number in range(self._nodes))
-        return Resources(nodes, 0.0, 0.0)
+    def nodes(self) -> list[Node]:
+        return [Node(f"node{number}", self._slots, 0, 0, 0) for number in range(self._nodes)]
 
 
 def _line(at: float, step: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mosaic_lab.cli import main
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.engines.engine import Node
 from mosaic_lab.errors import ConfigurationError
 
 
@@ -79,3 +81,20 @@ def test_a_damaged_file_is_named(own_home: Path) -> None:
     (own_home / "clusters.json").write_text("{")
     with pytest.raises(ConfigurationError, match=r"clusters\.json cannot be read .*: correct or delete it"):
         clusters.clusters()
+
+
+def test_the_check_says_what_a_run_would_wait_for(
+    own_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clusters.add(Cluster("gpu-lab", "10.0.0.5:6379", cpus=2, labels={"zone": "a"}))
+    zone = {"zone": "a"}
+    free_elsewhere = [Node("n1", 2, 0, 1, 0, zone), Node("n2", 2, 0, 1, 0, zone), Node("n3", 8, 0, 8, 0)]
+    answer = {"nodes": [asdict(node) for node in free_elsewhere], "ray": "2.60.0", "python": "3.11.7"}
+    monkeypatch.setattr("mosaic_lab.cli.clusters.check", lambda cluster, progress: answer)
+    main(["clusters", "check", "gpu-lab"])
+    said = capsys.readouterr().out
+    assert "3 nodes with 12 CPUs in total; 10 CPUs free" in said
+    assert (
+        "A run that needs 2 CPUs would be queued: waits for 2 CPUs on one node; 2 of 4 are busy on gpu-lab "
+        "(nodes with zone=a)."
+    ) in said

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mosaic_lab.engines.engine import Increment, Known, NodeLost, Piece, Resources
+from mosaic_lab.engines.engine import Increment, Known, Node, NodeLost, Piece
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.mirror import Mirror
 from mosaic_lab.engines.restart import LOST
@@ -47,8 +47,8 @@ class Scripted:
 
     async def forget(self, run_id: str) -> None: ...
 
-    def resources(self) -> Resources:
-        return Resources((), 0, 0)
+    def nodes(self) -> list[Node]:
+        return []
 
 
 def event(kind: str, **payload: object) -> bytes:

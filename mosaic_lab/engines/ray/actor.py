@@ -1,6 +1,6 @@
 """The process on a node that a run lives with.
 
-Ray sends the class by value: it imports nothing of ours before it has unpacked our code. Arguments and
+Ray sends what is here by value: it imports nothing of ours before it has unpacked our code. Arguments and
 answers are builtin types, and bytes where ours are pickled: Ray's server for clients unpickles what passes.
 """
 
@@ -19,6 +19,13 @@ from pathlib import Path
 from typing import Any
 
 _UNREAD = 15.0  # seconds after which an ended run that is not being read gives its place back
+
+
+def free_on_nodes() -> dict[str, dict[str, float]]:
+    """Return what is free on each node, by its id."""
+    from ray._private.state import available_resources_per_node
+
+    return {node: dict(free) for node, free in available_resources_per_node().items()}
 
 
 class RunActor:

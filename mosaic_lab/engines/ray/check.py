@@ -14,12 +14,12 @@ from mosaic_lab.engines.ray.engine import RayEngine
 
 
 def answer(cluster: str, address: str) -> dict[str, Any]:
-    """Return the cluster's ``resources`` or the ``problem``, and its versions, ``ray`` and ``python``, where
+    """Return the cluster's ``nodes`` or the ``problem``, and its versions, ``ray`` and ``python``, where
     they are known."""
     try:
-        resources = asdict(RayEngine(cluster, address, b"").resources())
+        nodes = [asdict(node) for node in RayEngine(cluster, address, b"").nodes()]
     except WrongVersions as error:
         return {"problem": str(error), "ray": error.ray_version, "python": error.python}
     except Unreachable as error:
         return {"problem": str(error)}
-    return {"resources": resources, "ray": ray.__version__, "python": platform.python_version()}
+    return {"nodes": nodes, "ray": ray.__version__, "python": platform.python_version()}

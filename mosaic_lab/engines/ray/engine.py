@@ -16,12 +16,13 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from mosaic_lab.engines.engine import Increment, Known, NodeFrame, NodeLost, Refused, Resources, Unreachable
-from mosaic_lab.engines.job import Job, amounts
+from mosaic_lab.engines.engine import Increment, Known, Node, NodeFrame, NodeLost, Refused, Unreachable
+from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.pieces import PIECE
 from mosaic_lab.engines.ray import actor as actor_module
-from mosaic_lab.engines.ray.actor import RunActor
+from mosaic_lab.engines.ray.actor import RunActor, free_on_nodes
 from mosaic_lab.engines.ray.connection import NAMESPACE, connect
+from mosaic_lab.engines.room import Needs, refusal, waits_for
 
 _AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
 _ANSWER = 30.0  # seconds for an actor that lives to answer
@@ -59,8 +60,10 @@ class RayEngine:
         self._places: dict[str, _Place] = {}
         self._lock = threading.Lock()
         self._code: Any = None
+        self._free: Any = None
         self._heard = time.monotonic()
-        self._looked, self._found = -_LOOK, Resources((), 0.0, 0.0)
+        self._looked = -_LOOK
+        self._found: list[Node] = []
 
     # -------------------------------------------------------------- the interface
 
@@ -130,20 +133,24 @@ class RayEngine:
             ray.kill(place.actor)
         del self._places[run_id]
 
-    def resources(self) -> Resources:
+    def nodes(self) -> list[Node]:
         self._connect()
-        nodes = tuple(
-            (
+        free = self._answered(self._free_on_nodes)
+        nodes = [
+            Node(
                 node["NodeManagerAddress"],
                 node["Resources"].get("CPU", 0.0),
                 node["Resources"].get("GPU", 0.0),
+                free.get(node["NodeID"], {}).get("CPU", 0.0),
+                free.get(node["NodeID"], {}).get("GPU", 0.0),
                 node.get("Labels", {}),
             )
             for node in self._answered(ray.nodes)
             if node["Alive"]
-        )
-        free = self._answered(ray.available_resources)
-        return Resources(nodes, free.get("CPU", 0.0), free.get("GPU", 0.0))
+        ]
+        if not nodes:
+            raise Unreachable("it has no nodes yet")
+        return nodes
 
     # ------------------------------------------------------------------- actors
 
@@ -155,6 +162,7 @@ class RayEngine:
             if self._code is None:
                 ray.cloudpickle.register_pickle_by_value(actor_module)
                 self._code = ray.put(self._archive)
+                self._free = ray.remote(num_cpus=0)(free_on_nodes)
 
     def _named(self, job: Job) -> Any | None:
         try:
@@ -231,38 +239,28 @@ class RayEngine:
 
     # ---------------------------------------------------------------- resources
 
-    def _fitting(self, job: Job, resources: Resources) -> list[tuple[str, float, float, Mapping[str, str]]]:
-        wanted = job.labels.items()
-        return [node for node in resources.nodes if all(node[3].get(name) == one for name, one in wanted)]
+    def _free_on_nodes(self) -> dict[str, dict[str, float]]:
+        """Return what is free on each node. A client of Ray has that only from a task on a node."""
+        if not ray.util.client.ray.is_connected():
+            return free_on_nodes()
+        found: dict[str, dict[str, float]] = ray.get(self._free.remote(), timeout=_ANSWER)
+        return found
 
     def _check(self, job: Job) -> None:
         """Raise Refused where no node can ever give what the job needs."""
-        nodes = self._fitting(job, self.resources())
-        if not nodes:
-            labels = ", ".join(f"{name}={value}" for name, value in job.labels.items())
-            raise Refused(f"no node of {self._cluster} has the labels {labels}")
-        if not any(cpus >= job.cpus and gpus >= job.gpus for _, cpus, gpus, _ in nodes):
-            largest = max(nodes, key=lambda node: (node[2], node[1]) if job.gpus else (node[1], node[2]))
-            has = amounts(*largest[1:3])
-            raise Refused(f"no node of {self._cluster} can ever give {job.needs()}: the largest has {has}")
+        if why := refusal(_needs(job), self.nodes(), self._cluster):
+            raise Refused(why)
 
     def _waits_for(self, job: Job) -> str:
         now = time.monotonic()
         if now - self._looked > _LOOK:  # many runs that wait ask for the same
-            self._looked, self._found = now, self.resources()
-        found = self._found
-        total_cpus, total_gpus = (
-            sum(amount) for amount in zip(*((node[1], node[2]) for node in found.nodes), strict=True)
-        )
-        lacks_gpu = job.gpus and found.free_gpus < job.gpus
-        lacks_cpu = found.free_cpus < job.cpus
-        if lacks_gpu:
-            wanted, busy = amounts(0, job.gpus), _busy(found.free_gpus, total_gpus)
-        elif lacks_cpu:
-            wanted, busy = amounts(job.cpus, 0), _busy(found.free_cpus, total_cpus)
-        else:
-            return f"{self._cluster} is starting a process for it"
-        return f"waits for {wanted}; {busy} are busy on {self._cluster}"
+            self._looked, self._found = now, self.nodes()
+        starting = f"{self._cluster} is starting a process for it"
+        return waits_for(_needs(job), self._found, self._cluster) or starting
+
+
+def _needs(job: Job) -> Needs:
+    return Needs(job.cpus, job.gpus, job.labels)
 
 
 def _asked(method: Any, *arguments: Any) -> asyncio.Future[Any]:
@@ -273,7 +271,3 @@ def _asked(method: Any, *arguments: Any) -> asyncio.Future[Any]:
         os._exit(1)
     answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may not be awaited
     return answer
-
-
-def _busy(free: float, total: float) -> str:
-    return f"{total - free:g} of {total:g}"
