@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mosaic_lab.engines import clusters
-from mosaic_lab.engines.bridge_environment import check
+from mosaic_lab.engines.bridge_environment import OPEN, check
 from mosaic_lab.engines.clusters import FOLDER, Cluster
 from mosaic_lab.engines.engine import Node
 from mosaic_lab.engines.job import amounts
@@ -43,6 +43,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     wheels = "a folder of wheels on the nodes, where these reach no package index"
     add.add_argument("--wheels", metavar="FOLDER", help=wheels)
+    versions = "of the nodes, where they are not found out (ray://): as {} prints it there"
+    add.add_argument("--ray-version", metavar="VERSION", help=versions.format("`ray --version`"))
+    add.add_argument("--python", metavar="VERSION", help=versions.format("`python --version`"))
     add.set_defaults(run=_add, parser=add)
 
     commands.add_parser("list", help="list the profiles").set_defaults(run=_list)
@@ -69,6 +72,8 @@ def _add(arguments: argparse.Namespace) -> int:
         labels=labels,
         folder=arguments.folder,
         wheels=arguments.wheels,
+        ray_version=arguments.ray_version,
+        python=arguments.python,
     )
     clusters.add(profile)
     print(f"added; `mosaic-lab clusters check {profile.name}` connects to it")
@@ -76,13 +81,13 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    rows = [("NAME", "ADDRESS", "A RUN RESERVES", "TOKEN FROM", "LABELS")]
+    rows = [("NAME", "ADDRESS", "A RUN RESERVES", "TOKEN FROM", "LABELS", "FOLDER", "WHEELS")]
     for name, one in clusters.clusters().items():
         cpus = "its threads" if one.cpus is None else amounts(one.cpus, 0)
         reserved = f"{cpus}, {amounts(0, one.gpus)}" if one.gpus else cpus
         labels = ", ".join(f"{key}={value}" for key, value in one.labels.items())
         token = one.token_env or one.token_file or "Ray's own places"
-        rows.append((name, one.address, reserved, token, labels or "-"))
+        rows.append((name, one.address, reserved, token, labels or "-", one.folder, one.wheels or "-"))
     print(text_table(rows) if rows[1:] else "no clusters: `mosaic-lab clusters add NAME --ray HOST:PORT`")
     return 0
 
@@ -115,10 +120,7 @@ def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
     if cluster.has_token:
         lines.append("It is sent a token. Nothing between here and there is encrypted.")
     else:
-        lines.append(
-            "It asks for no token: whoever reaches its ports can run programs on it. "
-            "RAY_AUTH_MODE=token, set for all of its nodes, changes that."
-        )
+        lines.append(OPEN)
     return lines
 
 

@@ -28,7 +28,12 @@ from mosaic_lab.workers.shims import bundled_folder
 from mosaic_lab.workers.uv import Uv
 
 RAY_VERSION = "2.60.0"
-"""What is tried first."""
+"""What is tried first where the profile names no version."""
+OPEN = (
+    "It asks for no token: whoever reaches its ports can run programs on it. RAY_AUTH_MODE=token, set for "
+    "all of its nodes, changes that."
+)
+"""What is said of a cluster that was reached without a token."""
 _BUILD_SECONDS = 900.0
 _CHECK_SECONDS = 120.0
 _OLDEST_PYTHON = (3, 11)
@@ -57,11 +62,12 @@ def bridge_variables(cluster: Cluster) -> dict[str, str]:
 
 
 def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
-    """Return what the cluster says of itself: ``resources``, ``ray`` and ``python``.
+    """Return what the cluster says of itself: ``nodes``, ``ray`` and ``python``.
 
     The environment is built that this needs. Raises MosaicError, with the reason, when it cannot be reached.
     """
-    versions = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
+    known = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
+    versions = [cluster.ray_version or known[0], cluster.python or known[1]]
     answer = _answer_of(cluster, _ensure(versions, progress))
     if "problem" in answer and "ray" in answer:  # it has other versions
         versions = [answer["ray"], answer["python"]]
@@ -76,10 +82,12 @@ def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
 def bridge_python(cluster: Cluster, progress: Progress) -> Path:
     """Return the interpreter of the environment for a cluster, which is checked first if it never was.
 
-    Raises MosaicError.
+    ``progress`` is then called with a warning, too, if the cluster asks for no token. Raises MosaicError.
     """
     if cluster.address not in _recorded():
         check(cluster, progress)
+        if not cluster.has_token:
+            progress(f"{cluster.name} ({cluster.address}): {OPEN}")
     return _ensure(_recorded()[cluster.address], progress)
 
 

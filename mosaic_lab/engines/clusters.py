@@ -21,6 +21,7 @@ from mosaic_lab.workers.home import home
 
 _ADDRESS = re.compile(r"(ray://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_VERSION = re.compile(r"\d+\.\d+\.\d+\w*")
 _OF_RAY = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 FOLDER = "~/.mosaic-lab"
 
@@ -33,7 +34,8 @@ class Cluster:
     of Ray's client server. The token is read from the variable ``token_env`` or the file ``token_file``;
     without either from Ray's own places. Runs reserve ``cpus`` (default: their threads) and ``gpus`` unless
     they name others, on nodes with all ``labels``. ``folder`` is ours on the nodes, ``wheels`` one there of
-    wheels, for nodes without a network.
+    wheels, for nodes without a network. ``ray_version`` and ``python`` are the versions there, which are
+    found out where Ray says them.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Cluster:
     labels: Mapping[str, str] = field(default_factory=dict)
     folder: str = FOLDER
     wheels: str | None = None
+    ray_version: str | None = None
+    python: str | None = None
 
     def __post_init__(self) -> None:
         found = _ADDRESS.fullmatch(self.address)
@@ -55,6 +59,12 @@ class Cluster:
             )
         if self.token_env is not None and self.token_file is not None:
             raise ConfigurationError(f"cluster {self.name}: give either token_env or token_file")
+        for name, version in (("ray_version", self.ray_version), ("python", self.python)):
+            if version is not None and not _VERSION.fullmatch(version):
+                raise ConfigurationError(
+                    f"cluster {self.name}: {name}={version!r} is not a whole version, such as "
+                    f"{'2.60.0' if name == 'ray_version' else '3.11.7'}"
+                )
 
     def token_variables(self) -> dict[str, str]:
         """Return the variables by which Ray is given the token. Raises ConfigurationError without one."""

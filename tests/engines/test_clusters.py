@@ -18,7 +18,24 @@ def test_a_profile_from_the_command_line(own_home: Path, capsys: pytest.CaptureF
     assert main(["clusters", "list"]) == 0
     assert "no clusters" in capsys.readouterr().out
     add = ["clusters", "add", "gpu-lab", "--ray", "10.0.0.5:6379", "--gpus", "1"]
-    assert main([*add, "--label", "accelerator=h200", "--token-env", "LAB_TOKEN", "--wheels", "/wheels"]) == 0
+    assert (
+        main(
+            [
+                *add,
+                "--label",
+                "accelerator=h200",
+                "--token-env",
+                "LAB_TOKEN",
+                "--wheels",
+                "/wheels",
+                "--ray-version",
+                "2.55.1",
+                "--python",
+                "3.12.4",
+            ]
+        )
+        == 0
+    )
     assert "mosaic-lab clusters check gpu-lab" in capsys.readouterr().out
     assert clusters.find("gpu-lab") == Cluster(
         "gpu-lab",
@@ -27,11 +44,21 @@ def test_a_profile_from_the_command_line(own_home: Path, capsys: pytest.CaptureF
         gpus=1,
         labels={"accelerator": "h200"},
         wheels="/wheels",
+        ray_version="2.55.1",
+        python="3.12.4",
     )
     main(["clusters", "list"])
     row = capsys.readouterr().out.splitlines()[1]
     assert all(
-        part in row for part in ("10.0.0.5:6379", "its threads, 1 GPU", "LAB_TOKEN", "accelerator=h200")
+        part in row
+        for part in (
+            "10.0.0.5:6379",
+            "its threads, 1 GPU",
+            "LAB_TOKEN",
+            "accelerator=h200",
+            "~/.mosaic-lab",
+            "/wheels",
+        )
     )
     assert main(["clusters", "remove", "gpu-lab"]) == 0
     assert clusters.clusters() == {}

@@ -9,8 +9,8 @@ from typing import Any
 import ray
 
 from mosaic_lab.engines.engine import Unreachable
-from mosaic_lab.engines.ray.connection import WrongVersions
 from mosaic_lab.engines.ray.engine import RayEngine
+from mosaic_lab.engines.ray.refused_connection import WrongVersions
 
 
 def answer(cluster: str, address: str) -> dict[str, Any]:

@@ -1,0 +1,51 @@
+"""Why a connection to a Ray cluster was refused, from what Ray says of it."""
+
+from __future__ import annotations
+
+import re
+
+from mosaic_lab.engines.engine import Refused, Unreachable
+
+_VERSIONS = re.compile(r"cluster was started with:\s*Ray: (\S+)\s*Python: (\S+)", re.DOTALL)
+
+
+class WrongVersions(Refused):
+    """The cluster has another Ray or another Python than this environment."""
+
+    def __init__(self, cluster: str, ray_version: str, python: str) -> None:
+        super().__init__(
+            f"{cluster} has Ray {ray_version} and Python {python}, the bridge has others: "
+            f"`mosaic-lab clusters check {cluster}` makes an environment that matches"
+        )
+        self.ray_version = ray_version
+        self.python = python
+
+
+def explained(cluster: str, error: Exception) -> WrongVersions | Unreachable:
+    """Return what an error of ``ray.init`` means."""
+    text = str(error)
+    if found := _VERSIONS.search(text):
+        return WrongVersions(cluster, found[1], found[2])
+    return Unreachable(f"{_last_line(text)}; {_hint(error)}")
+
+
+def _hint(error: Exception) -> str:
+    text = str(error)
+    if "oken" in text or "nauthenticated" in text:
+        return "the token is missing or wrong"
+    if isinstance(error, ConnectionAbortedError):  # all that a client of Ray learns of other versions
+        return (
+            "its Ray or its Python may be another version than the bridge's: `mosaic-lab clusters add` takes "
+            "them as --ray-version and --python; `ray --version` and `python --version` show them on a node"
+        )
+    if "timeout" in text.lower() or "timed out" in text:
+        return "its network or its head is down, or busy"
+    if "node" in text and "ip" in text.lower():
+        return "a machine that is none of the cluster's nodes connects by ray://HOST:10001"
+    return "the address, the token or the versions are wrong"
+
+
+def _last_line(text: str) -> str:
+    """Return the line that has the reason: the text may be a traceback of the server's."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "no reason given"
