@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.engines.bridge_environment import bridge_code, bridge_command, bridge_python, bridge_variables
-from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.engines.clusters import Cluster, find
 from mosaic_lab.engines.inputs import with_inputs
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.node_environment import OUR_MODULES
@@ -47,7 +47,7 @@ def bridge_of(
         grace_seconds=launched["grace_seconds"],
         threads=threads,
         cpus=threads if cluster.cpus is None else cluster.cpus,
-        gpus=launched["gpus"] or cluster.gpus,
+        gpus=launched["gpus"],
         labels=dict(cluster.labels),
         inputs=inputs,
         wheels=cluster.wheels,
@@ -69,6 +69,13 @@ def bridge_of(
 
 def _tools(worker: str) -> tuple[str, ...]:
     return (*_TOOLS, *_OF_MODULES) if worker in OUR_MODULES else _TOOLS
+
+
+def given_gpus(gpus: int | Sequence[int] | None, on: str | None) -> int | Sequence[int]:
+    """Return what ``gpus=`` of a run says; None stands for those of its cluster's profile, here for none."""
+    if gpus is not None:
+        return gpus
+    return 0 if on is None else find(on).gpus
 
 
 def gpu_count(gpus: Any) -> int:

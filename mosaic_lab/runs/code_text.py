@@ -47,7 +47,7 @@ def arguments_of(worker: str, config: Mapping[str, Any], launched: Mapping[str, 
         "env": config.get("env_id"),
         "total_timesteps": config.get("total_timesteps"),
         "seed": config.get("seed"),
-        "gpus": launched.get("gpus") or _DEFAULTS["gpus"],
+        "gpus": launched.get("gpus") or (None if launched.get("on") is None else 0),  # not the profile's
         "threads": launched.get("threads"),
         "checkpoint_every": checkpoint.get("every_timesteps"),
         "resume_from": checkpoint.get("resume_from"),

@@ -21,7 +21,7 @@ from mosaic_contract.stdio import reserve_standard_streams
 
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.mirror import PLACEMENT
-from mosaic_lab.engines.placement import bridge_of, gpu_count
+from mosaic_lab.engines.placement import bridge_of, given_gpus, gpu_count
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper import locks, orphans
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -108,7 +108,7 @@ class Supervisor:
         worker: str,
         label: str | None = None,
         group: str | None = None,
-        gpus: int | Sequence[int] = 0,
+        gpus: int | Sequence[int] | None = None,
         threads: int = 1,
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
@@ -127,7 +127,7 @@ class Supervisor:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
         ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which;
-        none by default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
+        by default none, or what the cluster's profile says. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
         worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
         values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``worker_environment`` is its
         description for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
@@ -143,6 +143,7 @@ class Supervisor:
         keeper, a run of this id).
         """
         cluster = None if on is None else clusters.find(on)
+        gpus = given_gpus(gpus, on)
         candidates, count = choose_gpus(gpus) if cluster is None else ([], gpu_count(gpus))
         pass_env = list(pass_env)
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)

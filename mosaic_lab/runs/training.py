@@ -16,7 +16,7 @@ from typing import Any, Literal
 from mosaic_lab import workers
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
-from mosaic_lab.engines.placement import check_restarts, gpu_count
+from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
@@ -64,7 +64,7 @@ class Trainer:
         env: str | None = None,
         total_timesteps: int | None = None,
         seed: int | Iterable[int] = 1,
-        gpus: int | Sequence[int] = 0,
+        gpus: int | Sequence[int] | None = None,
         threads: int = 1,
         checkpoint_every: int | None = None,
         resume_from: Run | Checkpoint | Path | str | None = None,
@@ -90,7 +90,7 @@ class Trainer:
             env: an environment id.
             total_timesteps: environment steps to train for.
             seed: a number, or several for one run each.
-            gpus: how many free GPUs, or which (shared with other runs that name them); default none.
+            gpus: how many free GPUs, or which (shared with other runs that name them); default none, or the profile's.
             threads: CPU threads for the worker's numerical libraries.
             checkpoint_every: steps between checkpoints; default: a tenth of the training.
             resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.
@@ -168,7 +168,7 @@ class Trainer:
         env: str | None = None,
         total_timesteps: int | None = None,
         seed: int = 1,
-        gpus: int | Sequence[int] = 0,
+        gpus: int | Sequence[int] | None = None,
         threads: int = 1,
         checkpoint_every: int | None = None,
         resume_from: Run | Checkpoint | Path | str | None = None,
@@ -205,6 +205,7 @@ class Trainer:
             },
         }
         check_restarts(restarts, on)
+        gpus = given_gpus(gpus, on)
         if on is None:
             choose_gpus(gpus)  # what is not there is refused before anything is installed
         else:

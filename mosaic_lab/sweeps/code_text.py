@@ -47,6 +47,7 @@ def _training(plan: SweepPlan) -> dict[str, Any]:
         "films": training.films,
         "environment_names": list(training.pass_env),
         "grace_seconds": training.grace_seconds,
+        "on": training.on,
     }
     return arguments_of(training.worker, training.config, launched)
 

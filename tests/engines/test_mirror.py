@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from mosaic_lab.engines.mirror import Mirror
 from mosaic_lab.engines.restart import LOST
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs.checkpoints import read_checkpoints
+from mosaic_lab.telemetry import RunFeed
 
 Answer = Increment | BaseException
 
@@ -51,12 +53,12 @@ class Scripted:
         return []
 
 
-def event(kind: str, **payload: object) -> bytes:
-    return json.dumps({"event": kind, "run_id": "run", "timestamp": 1.0, "payload": payload}).encode() + b"\n"
+def event(kind: str, at: float = 1.0, **payload: object) -> bytes:
+    return json.dumps({"event": kind, "run_id": "run", "timestamp": at, "payload": payload}).encode() + b"\n"
 
 
-def metrics(step: int) -> bytes:
-    return event("metrics", step=step, values={"loss": 1.0})
+def metrics(step: int, at: float = 1.0) -> bytes:
+    return event("metrics", at, step=step, values={"loss": 1.0})
 
 
 SAVED = event("checkpoint_saved", checkpoint_path="/on/the/node/run/checkpoints/2.pt", step=2)
@@ -71,8 +73,8 @@ def telemetry(offset: int, data: bytes) -> Piece:
     return Piece("telemetry.jsonl", offset, data, offset + len(data), 1)
 
 
-def weights(data: bytes, changed: int) -> Piece:
-    return Piece("checkpoints/2.pt", 0, data, len(data), changed)
+def weights(data: bytes, changed: int, size: int | None = None, offset: int = 0) -> Piece:
+    return Piece("checkpoints/2.pt", offset, data, size or len(data), changed)
 
 
 def mirrored(folder: Path, engine: Scripted, restarts: int) -> list[dict[str, Any]]:
@@ -148,3 +150,30 @@ def test_a_mirror_that_was_killed_after_a_restart_finds_that_attempt(tmp_path: P
     assert (job.attempt, node) == (2, "node2")
     assert engine.known[0].grown["telemetry.jsonl"] == size
     assert (folder / "telemetry.jsonl").read_bytes() == metrics(1) + SAVED + metrics(3) + ENDED
+
+
+@pytest.mark.parametrize("off", [-3600, 3600])
+def test_the_clock_of_a_node_may_be_an_hour_off(tmp_path: Path, off: int) -> None:
+    """Files are whole, and time on the charts never goes back, though the next node's clock is right."""
+    folder = tmp_path / "run"
+    began = time.time()
+    saved = int((began + off) * 1e9)
+    lines = metrics(1, began + off) + SAVED.replace(b"1.0", str(began + off + 1).encode())
+    rest = metrics(3, began + 2) + metrics(4, began + 3)
+    engine = Scripted(
+        said("running", weights(b"tw", saved, size=3)),
+        said("running", weights(b"o", saved, size=3, offset=2)),
+        said("running", telemetry(0, lines)),
+        LOSS,
+        said("running", telemetry(0, rest)),
+        said("completed", complete=True),
+    )
+    mirrored(folder, engine, restarts=1)
+    assert (folder / "telemetry.jsonl").read_bytes() == lines + rest
+    assert (folder / "checkpoints" / "2.pt").read_bytes() == b"two"
+    feed = RunFeed(folder)
+    feed.poll()
+    seconds, _ = feed.series["loss"].view("time")
+    assert len(seconds) == 3
+    assert seconds.min() == 0
+    assert feed.seconds == seconds.max()
