@@ -19,6 +19,10 @@ class Unreachable(Exception):
     """The cluster does not answer; what runs there goes on. The text says why, as far as it is known."""
 
 
+class NoHead(Unreachable):
+    """The head's machine answers, but nothing listens there."""
+
+
 class Refused(Exception):
     """The cluster can never run the job. The text is a sentence with the reason."""
 

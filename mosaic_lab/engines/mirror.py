@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from mosaic_lab.engines.frames import mirror_frames
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.pieces import GROWING, growing, is_growing
 from mosaic_lab.engines.restart import go_back, newest_checkpoint, next_attempt
+from mosaic_lab.engines.silence import Silence
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
 from mosaic_lab.keeper.states import State
@@ -52,7 +52,7 @@ class Mirror:
         report: Report,
     ) -> None:
         self._engine = engine
-        self._cluster = cluster
+        self._silence = Silence(cluster)
         self._job = job
         self._variables = variables
         self._folder = folder
@@ -99,7 +99,7 @@ class Mirror:
                     (self._folder / PLACEMENT).unlink(missing_ok=True)
                     return
             except Unreachable as error:
-                self._report_unreachable(str(error))
+                self._report_unreachable(error)
                 await self._pause()
             except NodeLost as error:
                 if not self._may_restart():
@@ -136,6 +136,7 @@ class Mirror:
         else:
             self._take(increment)
         self._heard = increment.status
+        self._silence.end()
         status = {**increment.status, "reason": f"{increment.status['reason']}{self._restarted}"}
         deleted = not self._folder.is_dir()
         if State(status["state"]).finished:
@@ -212,12 +213,9 @@ class Mirror:
 
     # ------------------------------------------------------------------- faults
 
-    def _report_unreachable(self, why: str) -> None:
-        since = time.strftime("%H:%M:%S")
+    def _report_unreachable(self, error: Unreachable) -> None:
         state = (self._status or {}).get("state", str(State.QUEUED))
-        reason = f"{self._cluster} has not answered since {since} ({why}); what runs there goes on"
-        if self._status is None or "has not answered since" not in self._status["reason"]:
-            self._say({"state": state, "reason": reason, "outcome": None})
+        self._say({"state": state, "reason": self._silence.reason(error), "outcome": None})
 
     def _end(self, why: str) -> None:
         reason = f"{why}{self._reached()}{self._restarted}"

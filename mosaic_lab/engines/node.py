@@ -34,6 +34,7 @@ from mosaic_lab.keeper.states import RunStatus, State, queued
 
 _TICK = 0.03  # seconds between looks at the files that grow
 _SCAN = 1.0  # the same at the others
+_FORGOTTEN = 30 * 86_400.0  # seconds after which an ended run that no bridge has read is deleted
 
 
 class NodeRun:
@@ -78,6 +79,7 @@ class NodeRun:
         threading.Thread(target=self._start, args=(variables,), daemon=True).start()
 
     def _start(self, variables: Mapping[str, str]) -> None:
+        _delete_forgotten(self.home / "runs")
         try:
             prepared = node_environment.prepare(self.home, self.job, self._progress, self._started_builder)
             with self._lock:
@@ -206,6 +208,16 @@ class NodeRun:
         shown = {"state": str(status.state), "reason": status.reason, "outcome": status.to_dict()["outcome"]}
         complete = status.state.finished and not pieces and not self.folder.alive()
         return Increment(shown, pieces, complete)
+
+
+def _delete_forgotten(runs: Path) -> None:
+    """Delete runs that ended long ago and that no bridge comes to read: they went on elsewhere when this node
+    was lost for a while, or their user has left."""
+    with suppress(OSError):
+        for folder in map(RunFolder, runs.glob("*/*")):
+            changed = max(one.stat().st_mtime for one in (folder.path, *folder.path.iterdir()))
+            if time.time() - changed > _FORGOTTEN and not folder.alive():
+                shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _about(path: Path) -> tuple[int, int] | None:

@@ -127,9 +127,10 @@ class Supervisor:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
         ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which;
-        by default none, or what the cluster's profile says. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
-        worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
-        values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``worker_environment`` is its
+        none by default, or what the cluster's profile says. ``threads`` sets OMP_NUM_THREADS and its like.
+        ``environ`` adds variables to the worker's environment and ``pass_env`` names some of this process's
+        to pass on; names are recorded, values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL.
+        ``worker_environment`` is its
         description for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
         ``hyperparameters`` are all values that it trains with, defaults included. ``films`` is recorded: of
         which checkpoints there are to be films. ``parent`` is the id of the run that this one works for, in

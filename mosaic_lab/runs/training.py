@@ -90,7 +90,8 @@ class Trainer:
             env: an environment id.
             total_timesteps: environment steps to train for.
             seed: a number, or several for one run each.
-            gpus: how many free GPUs, or which (shared with other runs that name them); default none, or the profile's.
+            gpus: how many free GPUs, or which (shared with others that name them); default: none, or
+                the profile's.
             threads: CPU threads for the worker's numerical libraries.
             checkpoint_every: steps between checkpoints; default: a tenth of the training.
             resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.

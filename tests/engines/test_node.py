@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 from mosaic_lab.engines import node, pieces
 from mosaic_lab.engines.engine import Known, Piece
 from mosaic_lab.engines.job import Job
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.run_store import RunFolder
 
 STEPS = "arenas/0-random.1/telemetry.jsonl"
 
@@ -34,6 +38,41 @@ def test_the_steps_of_an_episode_come_before_its_line(
             with steps.open("ab") as file:
                 file.write(b"step\n")
     assert received == [(STEPS, 8), (STEPS, 16), (STEPS, 20), ("telemetry.jsonl", 8)]
+
+
+def test_runs_that_were_left_behind_long_ago_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_environment(*_: object) -> None:
+        raise RuntimeError("no environment here")
+
+    monkeypatch.setattr(node.node_environment, "prepare", no_environment)
+    month = 31 * 86_400
+    left, ended, alive = (
+        old_run(tmp_path, name, age) for name, age in (("1/a", month), ("2/b", 60), ("1/c", month))
+    )
+    lock = locks.take(alive.lock_path)
+    assert lock is not None
+    run = node.NodeRun(Job("d", "toy", {}, str(tmp_path), 1.0), "node")
+    run.start({})
+    deadline = time.monotonic() + 30
+    while not run.status.state.finished:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not left.path.exists()
+    assert ended.path.is_dir() and alive.path.is_dir() and run.folder.path.is_dir()
+    os.close(lock)
+
+
+def old_run(home: Path, name: str, age: float) -> RunFolder:
+    """A run that has ended on this node so many seconds ago."""
+    folder = RunFolder(home / "runs" / name)
+    folder.path.mkdir(parents=True)
+    for file in (folder.log_path, folder.lock_path, folder.path):
+        if file != folder.path:
+            file.touch()
+        os.utime(file, (0, time.time() - age))
+    return folder
 
 
 def read(run: node.NodeRun, sizes: dict[str, int]) -> tuple[Piece, ...]:

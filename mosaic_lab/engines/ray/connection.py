@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import ray
 
-from mosaic_lab.engines.engine import Unreachable
+from mosaic_lab.engines.engine import NoHead, Unreachable
 from mosaic_lab.engines.ray.refused_connection import explained
 
 NAMESPACE = "mosaic-lab"
@@ -20,6 +20,8 @@ def connect(cluster: str, address: str) -> None:
     split = urlsplit(address if "://" in address else f"gcs://{address}")
     try:
         socket.create_connection((split.hostname, split.port), _CONNECT).close()
+    except ConnectionRefusedError:
+        raise NoHead(f"nothing answers at {split.hostname}:{split.port}: no head listens there") from None
     except OSError as error:
         raise Unreachable(f"nothing answers at {split.hostname}:{split.port}: {error}") from None
     try:
