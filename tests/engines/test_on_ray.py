@@ -12,7 +12,8 @@ from mosaic_lab.cli import main
 from mosaic_lab.workers import WorkerEnvironment
 
 _TESTS = Path(__file__).with_name("on_ray")
-_SECONDS = 900.0
+_SECONDS, _EXTENDED_SECONDS = 1200.0, 3000.0
+_BUILDING = 900.0  # seconds for the environments that the tests inside use
 
 
 @pytest.fixture(scope="session")
@@ -26,14 +27,29 @@ def test_a_cluster_that_does_not_answer(mosaic_home: Path, capfd: pytest.Capture
     assert "(127.0.0.1:1): nothing answers at 127.0.0.1:1" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("which", ["not extended", pytest.param("extended", marks=pytest.mark.extended)])
+@pytest.mark.parametrize(
+    ("which", "seconds"),
+    [
+        pytest.param("not extended", _SECONDS, marks=pytest.mark.timeout(_SECONDS + _BUILDING)),
+        pytest.param(
+            "extended",
+            _EXTENDED_SECONDS,
+            marks=[pytest.mark.extended, pytest.mark.timeout(_EXTENDED_SECONDS + _BUILDING)],
+        ),
+    ],
+)
 def test_on_a_cluster(
-    which: str, mosaic_home: Path, wheels: Path, tmp_path: Path, cleanrl_environment: WorkerEnvironment
+    which: str,
+    seconds: float,
+    mosaic_home: Path,
+    wheels: Path,
+    tmp_path: Path,
+    cleanrl_environment: WorkerEnvironment,
 ) -> None:
     for worker in ("script", "gymnasium", "random"):
         main(["workers", "install", worker])
     main(["clusters", "check", "ray:127.0.0.1:1"])
     tests = [sys.executable, "-m", "pytest", str(_TESTS), "--quiet", "-p", "no:cacheprovider", "-rA"]
-    done = run_inside([*tests, "-m", which, f"--basetemp={tmp_path}/tests"], wheels, _SECONDS)
+    done = run_inside([*tests, "-m", which, f"--basetemp={tmp_path}/tests"], wheels, seconds)
     print(done.stdout)
     assert done.returncode == 0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engines.on_ray.conftest import CLIENT, until
+from engines.on_ray.conftest import CLIENT, TOKEN, until
 
 import mosaic_lab as mosaic
 from mosaic_lab.cli import main
@@ -23,8 +23,11 @@ Start = Callable[..., Run]
 _PAGE_SECONDS = 240
 
 
-def test_a_script_with_its_folder_its_gpu_and_its_outcome(script: Start, cluster: Cluster) -> None:
-    run = script(gpus=1)
+def test_a_script_with_its_folder_its_gpu_and_its_outcome(
+    script: Start, cluster: Cluster, mosaic_home: Path
+) -> None:
+    secret = "a-key-of-the-user"
+    run = script(gpus=1, WANDB_API_KEY=secret)
     reasons = set()
     until(lambda: reasons.add(run.reason) or run.finished)
     assert run.state == "completed", run.log()
@@ -37,6 +40,9 @@ def test_a_script_with_its_folder_its_gpu_and_its_outcome(script: Start, cluster
     assert run.log().splitlines()[-1] == "said to the end with its data"
     assert (run.path / "checkpoints" / "step-20.pt").read_bytes() == b"weights" * 1_000_000
     assert not list(Path(cluster.folder).glob("runs/1/[0-9]*"))  # nothing is left on the node
+    ours = (run.path, Path(cluster.folder), mosaic_home / "bridges", mosaic_home / "clusters.json")
+    assert list((mosaic_home / "bridges").glob("*.log")), "the bridge's own is among them"
+    assert not files_with([TOKEN, secret], ours)
     assert run.provenance["node"] == "127.0.0.1"
     folder = run.provenance["environment"]["python_executable"]
     assert folder.startswith(cluster.folder)  # of the environment there, not of the one here
@@ -74,7 +80,7 @@ def test_what_is_busy_is_waited_for_and_what_is_impossible_is_refused(script: St
 def test_from_a_machine_that_is_no_node(script: Start, cluster: Cluster) -> None:
     clusters.add(replace(cluster, name="from-outside", address=CLIENT))
     run = script(on="from-outside")
-    run.wait(90)
+    run.wait(240)  # a client's own server starts on the head first, and its actor's class comes through it
     assert run.log().splitlines()[-1] == "said to the end with its data"
 
 
@@ -154,6 +160,16 @@ def test_a_wrong_token(
     monkeypatch.setenv("LAB_TOKEN", "f" * 48)
     assert main(["clusters", "check", "gpu-lab"]) == 1
     assert "token" in capfd.readouterr().err
+
+
+def files_with(words: list[str], places: Iterable[Path]) -> str:
+    """The names of all files in these places that have one of these words."""
+    patterns = [part for word in words for part in ("-e", word)]
+    found = subprocess.run(
+        ["grep", "-rlF", *patterns, *places], capture_output=True, text=True, timeout=_PAGE_SECONDS
+    )
+    assert found.returncode in (0, 1), found.stderr
+    return found.stdout
 
 
 def main_output(arguments: list[str]) -> str:
