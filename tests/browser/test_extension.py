@@ -52,6 +52,11 @@ def open_run_store(page: Page) -> None:
     page.locator(".lm-CommandPalette-item", has_text="Open run store").click()
 
 
+def choose_from_menu(page: Page, command: str) -> None:
+    page.locator(".lm-MenuBar-item", has_text="MOSAIC").click()
+    page.locator(".lm-Menu-item", has_text=command).click()
+
+
 def test_status_bar_says_nothing_until_a_notebook_has_a_lab(notebook: Notebook) -> None:
     expect(runs_alive(notebook.page)).to_be_hidden()
     notebook.run(0)
@@ -231,17 +236,30 @@ def test_an_opened_telemetry_file_shows_its_runs_charts_and_never_comes_into_the
     expect(page.locator(".jp-Document", has_text="not in the folder of a run")).to_be_visible()
 
 
-def test_the_runs_are_shown_in_notebook_7_too(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+def test_runs_charts_and_forms_are_shown_in_notebook_7_too(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
     pytest.importorskip("notebook")
     jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB])
     run = write_runs(folder / "mosaic_runs", 1)[0]
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     page.goto(jupyterlab.address(f"notebooks/{folder.name}/work.ipynb"))
-    page.locator(".lm-MenuBar-item", has_text="MOSAIC").click()
-    page.locator(".lm-Menu-item", has_text="Show runs").click()
+    choose_from_menu(page, "Show runs")
     runs = page.locator("#mosaic-lab-runs")
-    expect(runs.locator("[role=row]", has_text=run.name.split("-")[2]).first).to_be_visible()
+    line = runs.locator(".mosaic-runs-line", has_text=run.name.split("-")[2]).first
+    expect(line).to_be_visible()
+    # The page has one document only: tabs are below it.
+    line.click()
+    runs.get_by_role("button", name="Open in the workspace").click()
+    charts = page.locator(".mosaic-workspace-tab .u-wrap canvas").first
+    expect(charts).to_be_in_viewport()
+    choose_from_menu(page, "New training")
+    form = page.locator(".mosaic-form")
+    expect(form.get_by_label("Worker")).to_be_in_viewport()
+    expect(charts).to_be_hidden()
+    runs.get_by_role("button", name="Open in the workspace").click()
+    expect(charts).to_be_in_viewport()
     assert complaints == []
     # Widgets look for these two, to say where a notebook's page has no extension of ours.
     assert page.evaluate("document.body.dataset.mosaicLab") == __version__

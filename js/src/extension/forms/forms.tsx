@@ -11,6 +11,7 @@ import { addIcon, ReactWidget } from '@jupyterlab/ui-components';
 import type { JSX } from 'react';
 
 import type { FormKind } from '../../shared/run-api.ts';
+import { showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
 import { type FormSource, FormView } from './form-view.tsx';
 import './forms.css';
@@ -55,11 +56,8 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
             tab.title.icon = addIcon;
             tab.title.closable = true;
           }
-          if (!tab.isAttached) {
-            const mode = tracker.currentWidget ? 'split-right' : undefined;
-            app.shell.add(tab, 'main', { ref: tracker.currentWidget?.id ?? null, mode });
-          }
-          app.shell.activateById(tab.id);
+          const notebook = tracker.currentWidget;
+          showTab(app, tab, notebook ? { ref: notebook.id, mode: 'split-right' } : {});
         }
       });
     }

@@ -1,4 +1,4 @@
-/** Tabs of the main area: a kernel's live panel of runs, a comparison, a log. Panels and logs are restored after a reload. */
+/** The tabs about runs: a kernel's live panel of runs, a comparison, a log. Panels and logs are restored after a reload. */
 
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
@@ -7,6 +7,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
 import { runsIcon } from '../icons.ts';
+import { showTab } from '../show-tab.ts';
 import { CommandIDs } from '../tokens.ts';
 import { LogTab } from './log-tab.ts';
 import { KernelWidget, PanelTab } from './panel-tab.ts';
@@ -73,8 +74,9 @@ export class RunTabs {
       return;
     }
     const id = `mosaic-lab-${kind}:${source.store}:${runs.join(' ')}`;
-    if (!tracker.find(tab => tab.id === id)) {
-      const tab = new MainAreaWidget({ content: make(source, runs) });
+    const known = tracker.find(tab => tab.id === id);
+    const tab: Tab = known ?? new MainAreaWidget({ content: make(source, runs) });
+    if (!known) {
       tab.toolbar.hide();
       tab.id = id;
       tab.title.icon = runsIcon;
@@ -89,9 +91,8 @@ export class RunTabs {
       });
       tab.disposed.connect(end);
       void tracker.add(tab);
-      this._app.shell.add(tab, 'main');
     }
-    this._app.shell.activateById(id);
+    showTab(this._app, tab);
   }
 
   private readonly _app: JupyterFrontEnd;

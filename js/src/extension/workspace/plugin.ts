@@ -6,6 +6,7 @@ import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
+import { showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
 import { openedTab, type WorkspaceTab } from './tab.tsx';
 
@@ -78,8 +79,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
         const promise = opening.get(key) ?? open(store, name, runs).finally(() => opening.delete(key));
         opening.set(key, promise);
         const widget = await promise;
-        if (!widget.isAttached) app.shell.add(widget, 'main');
-        app.shell.activateById(widget.id);
+        showTab(app, widget);
       }
     });
     sources.changed.connect(() => app.commands.notifyCommandChanged(CommandIDs.openWorkspace));
