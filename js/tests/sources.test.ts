@@ -201,7 +201,13 @@ describe('a run store', () => {
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] });
     served = new Served();
-    source = new StoreSource(STORE, served.reader.store(STORE), 'start a kernel', () => {}, english);
+    source = new StoreSource(
+      STORE,
+      served.reader.store(STORE),
+      () => 'start a kernel',
+      () => {},
+      english
+    );
     known = new Set();
     ended = undefined;
   });
@@ -332,7 +338,13 @@ describe('a run store', () => {
   });
 
   test('is followed by the one request of the page, and by none while the page is out of sight', async () => {
-    const other = new StoreSource('/other', served.reader.store('/other'), '', () => {}, english);
+    const other = new StoreSource(
+      '/other',
+      served.reader.store('/other'),
+      () => '',
+      () => {},
+      english
+    );
     listen();
     const rows: RunRow[] = [];
     const end = other.subscribe(changes => rows.push(...changes.rows));
@@ -415,5 +427,17 @@ describe('the run stores that a page knows', () => {
     served.version = '0.0.9';
     await sources.search();
     assert.match(sources.notices[0] ?? '', /server still runs 0\.0\.9\. Restart the server/);
+  });
+
+  test('come with why runs are read-only while a kernel runs a cell, and only then', () => {
+    const sources = new RunSources(new Served().reader, english);
+    const before = sources.source(STORE).whyNot;
+    assert.match(before, /Run mosaic_lab\.Lab/);
+    sources.setKernels([], ['work.ipynb']);
+    assert.match(sources.source(STORE).whyNot, /The kernel of work\.ipynb is running a cell/);
+    assert.deepEqual(sources.notices, [sources.source(STORE).whyNot]);
+    sources.setKernels([]);
+    assert.equal(sources.source(STORE).whyNot, before);
+    assert.deepEqual(sources.notices, []);
   });
 });

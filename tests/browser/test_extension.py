@@ -98,6 +98,13 @@ def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook,
     notebook.status("Busy")
     notebook.page.reload()
     expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+    # The panel says why it only reads them, until the cell has ended.
+    runs_alive(notebook.page).click()
+    reason = notebook.page.locator("#mosaic-lab-runs").get_by_role("note")
+    expect(reason).to_contain_text("Read-only. The kernel of work.ipynb is running a cell")
+    expect(reason).to_have_count(1)
+    (folder / "go").touch()
+    expect(reason).to_have_count(0, timeout=SOON_MS)
 
 
 def test_status_bar_counts_the_runs_of_all_stores_whatever_notebook_is_in_front(

@@ -36,6 +36,10 @@ class RunFollower implements IRunFollower {
     );
   }
 
+  get awaited(): readonly string[] {
+    return [...this._kernels.values()].flatMap(kernel => (kernel.isAwaited ? [kernel.name] : []));
+  }
+
   get kernelsChanged(): ISignal<IRunFollower, void> {
     return this._kernelsChanged;
   }

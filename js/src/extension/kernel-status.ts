@@ -4,7 +4,8 @@
  * The kernel speaks on the comm, whose target and id are `mosaic_lab.status`, when a `Lab` is made, and sends an
  * `IRunStatus` when it changes. It never opens the comm, for the sake of front ends without this extension: what
  * it says first makes the page listen. A page that comes later, after a reload or a lost connection, finds the comm
- * by `comm_info` and requests the status once. A restarted kernel has no comm, until its `Lab` is made again.
+ * by `comm_info` and requests the status once; a kernel that runs a cell answers when the cell has ended. A restarted
+ * kernel has no comm, until its `Lab` is made again.
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
@@ -17,9 +18,12 @@ import type { IRunStatus } from './tokens.ts';
 
 const TARGET = 'mosaic_lab.status';
 const SUBSHELL_MS = 10_000;
+/** A connected kernel that has not answered for so long is running a cell. */
+const PATIENCE_MS = 1500;
 
 export class KernelStatus {
   constructor(context: ISessionContext) {
+    this._context = context;
     context.kernelChanged.connect((_, change) => this._follow(change.newValue));
     context.statusChanged.connect((_, status) => {
       if (status === 'restarting' || status === 'autorestarting' || status === 'dead') {
@@ -43,6 +47,17 @@ export class KernelStatus {
     return this._kernel;
   }
 
+  /** The name of the kernel's notebook. */
+  get name(): string {
+    return this._context.name;
+  }
+
+  /** Whether the kernel runs a cell, and so has not said yet whether it has a `Lab`. */
+  get isAwaited(): boolean {
+    return this._awaited !== null;
+  }
+
+  /** Emitted when `status` or `isAwaited` has changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -85,8 +100,7 @@ export class KernelStatus {
     }
     try {
       if (!this._comm || this._comm.isDisposed) {
-        const { content } = await kernel.requestCommInfo({ target_name: TARGET });
-        const known = content.status === 'ok' && TARGET in content.comms;
+        const known = await this._hasComm(kernel);
         if (!known || kernel !== this._kernel || this._comm) {
           return;
         }
@@ -98,6 +112,28 @@ export class KernelStatus {
       // The kernel ended, restarted or was disconnected meanwhile: each is followed by an event of its own.
       console.debug(`MOSAIC: no status from kernel ${kernel.id}:`, reason);
     }
+  }
+
+  private async _hasComm(kernel: Kernel.IKernelConnection): Promise<boolean> {
+    const timer = setTimeout(() => {
+      if (kernel === this._kernel && kernel.connectionStatus === 'connected') {
+        this._await(kernel);
+      }
+    }, PATIENCE_MS);
+    try {
+      const { content } = await kernel.requestCommInfo({ target_name: TARGET });
+      return content.status === 'ok' && TARGET in content.comms;
+    } finally {
+      clearTimeout(timer);
+      if (this._awaited === kernel) {
+        this._await(null);
+      }
+    }
+  }
+
+  private _await(kernel: Kernel.IKernelConnection | null): void {
+    this._awaited = kernel;
+    this._changed.emit();
   }
 
   /** Send something, on which the kernel sends its status once more: from a subshell where it can, so that no cell delays it. */
@@ -130,6 +166,7 @@ export class KernelStatus {
 
   private _forget(): void {
     this._comm = null;
+    this._awaited = null;
     this._set(null);
   }
 
@@ -138,7 +175,9 @@ export class KernelStatus {
     this._changed.emit();
   }
 
+  private readonly _context: ISessionContext;
   private _kernel: Kernel.IKernelConnection | null = null;
+  private _awaited: Kernel.IKernelConnection | null = null;
   private _comm: Kernel.IComm | null = null;
   private _status: IRunStatus | null = null;
   private _changed = new Signal<this, void>(this);

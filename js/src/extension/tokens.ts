@@ -91,7 +91,10 @@ export interface IRunFollower {
   /** The kernels of all open notebooks that have a `Lab`. */
   readonly kernels: readonly IKernelWithLab[];
 
-  /** Emitted when `kernels`, or the state of their connections, has changed. */
+  /** The notebooks whose kernels run a cell and have not said yet whether they have a `Lab`: the page came meanwhile. */
+  readonly awaited: readonly string[];
+
+  /** Emitted when `kernels`, the state of their connections, or `awaited` has changed. */
   readonly kernelsChanged: ISignal<IRunFollower, void>;
 }
 

@@ -30,7 +30,7 @@ export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
       trans
     );
     const sources = new RunSources(server, trans);
-    const update = () => sources.setKernels(follower.kernels);
+    const update = () => sources.setKernels(follower.kernels, follower.awaited);
     follower.kernelsChanged.connect(update);
     update();
     void app.restored.then(() => sources.search());

@@ -13,9 +13,6 @@ export class RunSources implements IRunSources {
   constructor(server: ServerReader, trans: Translation) {
     this._server = server;
     this._trans = trans;
-    this._whyNot = trans.__(
-      'Run mosaic_lab.Lab(…) on this store in a notebook to stop, rename or compare runs.'
-    );
     this._any = this._newSource('', null);
   }
 
@@ -34,7 +31,9 @@ export class RunSources implements IRunSources {
 
   get notices(): readonly string[] {
     const kernels = this._kernels.map(({ version }) => aboutKernel(VERSION, version, this._trans));
-    return [...new Set([...kernels, this._aboutServer(), this._cutShort])].filter(text => text !== '');
+    return [...new Set([...kernels, this._aboutAwaited(), this._aboutServer(), this._cutShort])].filter(
+      text => text !== ''
+    );
   }
 
   get searched(): boolean {
@@ -78,9 +77,11 @@ export class RunSources implements IRunSources {
     this._changed.emit();
   }
 
-  setKernels(kernels: readonly IKernelWithLab[]): void {
+  /** `awaited`: the notebooks of kernels that may have a `Lab` and cannot answer yet. */
+  setKernels(kernels: readonly IKernelWithLab[], awaited: readonly string[] = []): void {
     const before = this.stores;
     this._kernels = kernels;
+    this._awaited = awaited;
     if (before.some(({ path }) => !this.stores.some(store => store.path === path))) {
       void this.search(); // a kernel has gone, whose store the server may find
     }
@@ -107,10 +108,29 @@ export class RunSources implements IRunSources {
     return new StoreSource(
       name,
       this._server.store(store),
-      this._whyNot,
+      () => this._whyNot(),
       progress => this._progressed.emit(progress),
       this._trans
     );
+  }
+
+  private _whyNot(): string {
+    return (
+      this._aboutAwaited() ||
+      this._trans.__('Run mosaic_lab.Lab(…) on this store in a notebook to stop, rename or compare runs.')
+    );
+  }
+
+  private _aboutAwaited(): string {
+    const { length } = this._awaited;
+    return length === 0
+      ? ''
+      : this._trans._n(
+          'The kernel of %2 is running a cell and does not answer. If it has a lab, runs can be stopped, renamed or compared when the cell has ended.',
+          'The kernels of %2 are running cells and do not answer. If they have a lab, runs can be stopped, renamed or compared when the cells have ended.',
+          length,
+          this._awaited.join(', ')
+        );
   }
 
   private _aboutServer(): string {
@@ -133,12 +153,12 @@ export class RunSources implements IRunSources {
 
   private readonly _server: ServerReader;
   private readonly _trans: Translation;
-  private readonly _whyNot: string;
   private readonly _any: StoreSource;
   private readonly _sources = new Map<string, StoreSource>();
   private readonly _changed = new Signal<this, void>(this);
   private readonly _progressed = new Signal<this, Progress>(this);
   private _kernels: readonly IKernelWithLab[] = [];
+  private _awaited: readonly string[] = [];
   private _found: readonly string[] = [];
   private _cutShort = '';
   private _searched = false;

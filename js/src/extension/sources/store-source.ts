@@ -11,22 +11,24 @@ import type { Translation } from '../../views/translation.ts';
 export class StoreSource implements RunSource {
   readonly store: string;
 
-  /** `whyNot` is shown where a kernel is needed and none is there. */
+  /** What `whyNot` returns is shown where a kernel is needed and none is there. */
   constructor(
     store: string,
     server: Transport,
-    whyNot: string,
+    whyNot: () => string,
     onProgress: ChannelEvents['onProgress'],
     trans: Translation
   ) {
     this.store = store;
-    this.whyNot = whyNot;
+    this._whyNot = whyNot;
     this._trans = trans;
     this._server = server;
     this._events = { onStatus: () => this._choose(), onProgress };
   }
 
-  readonly whyNot: string;
+  get whyNot(): string {
+    return this._whyNot();
+  }
 
   get canAct(): boolean {
     return this._actor !== undefined;
@@ -137,6 +139,7 @@ export class StoreSource implements RunSource {
     }
   }
 
+  private readonly _whyNot: () => string;
   private readonly _server: Transport;
   private readonly _events: ChannelEvents;
   private readonly _listeners = new Set<(changes: Changes) => void>();

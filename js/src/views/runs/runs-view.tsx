@@ -78,7 +78,7 @@ export function RunsView(props: RunsViewProps) {
           </div>
         </>
       )}
-      {[...notices, ...(only ? [only] : [])].map(notice => (
+      {[...new Set([...notices, ...(only ? [only] : [])])].map(notice => (
         <p key={notice} className="mosaic-runs-notice" role="note">
           {notice === only && <Icon name="lock" />}
           <span>{notice === only ? `${trans.__('Read-only.')} ${notice}` : notice}</span>
