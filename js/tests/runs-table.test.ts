@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 
-import { Reasons } from '../src/extension/runs-panel/reasons.ts';
-import { type Target, targetsOf } from '../src/extension/runs-panel/targets.ts';
+import { targetsOf } from '../src/extension/runs-panel/targets.ts';
 import type { IRunSources } from '../src/extension/tokens.ts';
 import type { Answer, Changes, Method, RunRow, RunSource } from '../src/shared/run-api.ts';
 import { facetCounts, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
+import { Reasons } from '../src/views/runs/reasons.ts';
 import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 import { ageText, durationText } from '../src/views/runs/run-text.ts';
 import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
 import { runSummary, storeSummary } from '../src/views/runs/summary.ts';
+import type { Target } from '../src/views/runs/targets.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
 import { english } from '../src/views/translation.ts';
 

@@ -1,26 +1,22 @@
 /** The commands about runs. Each takes `{store, runs: ids}`; without these it is about what is selected in the panel. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
-import { Clipboard, showErrorMessage } from '@jupyterlab/apputils';
+import { showErrorMessage } from '@jupyterlab/apputils';
 import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import type { IconName } from '../../views/runs/icons.tsx';
+import { Reasons } from '../../views/runs/reasons.ts';
+import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
+import { bySource, type Target } from '../../views/runs/targets.ts';
 import { pathInServer } from '../server-path.ts';
 import { CommandIDs, type IRunSources } from '../tokens.ts';
-import { confirmRemoval, newName, newNotes, newTags } from './dialogs.ts';
-import { type Reason, Reasons } from './reasons.ts';
+import { labDialogs } from './dialogs.ts';
 import type { RunTabs } from './tabs.ts';
-import { bySource, type Target, type TargetArgs, targetsOf, trialsOf } from './targets.ts';
+import { type TargetArgs, targetsOf } from './targets.ts';
 
-export interface RunCommand {
+export interface RunCommand extends Action {
   readonly id: string;
-  readonly label: string;
-  /** In the tool bar of the panel. */
-  readonly icon?: IconName;
-  readonly whyNot: Reason;
-  readonly run: (targets: readonly Target[]) => Promise<void> | void;
 }
 
 export interface CommandContext {
@@ -34,6 +30,7 @@ export interface CommandContext {
 
 export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandContext): RunCommand[] {
   const reasons = new Reasons(trans);
+  const actions = runActions(table, labDialogs, trans);
   const first = (targets: readonly Target[]) => targets[0] as Target;
   return [
     {
@@ -66,82 +63,20 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
     {
       id: CommandIDs.showLog,
       label: trans.__('Show log'),
+      icon: 'log',
       whyNot: reasons.readOne,
       run: targets => tabs.openLog(first(targets))
     },
-    {
-      id: CommandIDs.stopRuns,
-      label: trans.__('Stop'),
-      icon: 'stop',
-      whyNot: reasons.stop,
-      run: async targets => {
-        for (const [source, runs] of bySource(targets.filter(({ row }) => row?.alive !== false))) {
-          await source.call('stop', { runs });
-        }
-      }
-    },
-    {
-      id: CommandIDs.resumeRun,
-      label: trans.__('Resume'),
-      whyNot: reasons.resume,
-      run: async targets => {
-        const { source, id } = first(targets);
-        await source.call('resume', { run: id });
-      }
-    },
-    {
-      id: CommandIDs.renameRun,
-      label: trans.__('Rename …'),
-      icon: 'rename',
-      whyNot: reasons.annotateOne,
-      run: async targets => {
-        const { source, id } = first(targets);
-        const name = await newName(first(targets), trans);
-        if (name !== null) {
-          await source.call('annotate', { run: id, name });
-        }
-      }
-    },
-    {
-      id: CommandIDs.tagRuns,
-      label: trans.__('Tag …'),
-      icon: 'tag',
-      whyNot: reasons.annotate,
-      run: async targets => {
-        const tags = await newTags(targets, trans);
-        for (const { source, id, row } of tags ? targets : []) {
-          const others = targets.length > 1 ? (row?.tags ?? []) : [];
-          await source.call('annotate', { run: id, tags: [...new Set([...others, ...(tags ?? [])])] });
-        }
-      }
-    },
-    {
-      id: CommandIDs.noteRun,
-      label: trans.__('Notes …'),
-      whyNot: reasons.annotateOne,
-      run: async targets => {
-        const { source, id } = first(targets);
-        const notes = await newNotes(first(targets), trans);
-        if (notes !== null) {
-          await source.call('annotate', { run: id, notes });
-        }
-      }
-    },
-    {
-      id: CommandIDs.removeRuns,
-      label: trans.__('Remove …'),
-      icon: 'remove',
-      whyNot: reasons.remove,
-      run: async targets => {
-        const confirmed = await confirmRemoval(targets, trialsOf(targets, table), trans);
-        for (const [source, runs] of confirmed.accepted ? bySource(targets) : []) {
-          await source.call('remove', { runs, trials: confirmed.trials });
-        }
-      }
-    },
+    { id: CommandIDs.stopRuns, ...actions.stop },
+    { id: CommandIDs.resumeRun, ...actions.resume },
+    { id: CommandIDs.renameRun, ...actions.rename },
+    { id: CommandIDs.tagRuns, ...actions.tag },
+    { id: CommandIDs.noteRun, ...actions.note },
+    { id: CommandIDs.removeRuns, ...actions.remove },
     {
       id: CommandIDs.openRunFolder,
       label: trans.__('Open folder'),
+      icon: 'folder',
       whyNot: targets => {
         const [target] = targets;
         const folder = target && pathInServer(`${target.source.store}/${target.id}`);
@@ -161,25 +96,8 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
         app.shell.activateById(fileBrowser?.id ?? '');
       }
     },
-    {
-      id: CommandIDs.copyRunId,
-      label: trans.__('Copy id'),
-      whyNot: reasons.some,
-      run: targets => Clipboard.copyToSystem(targets.map(({ id }) => id).join('\n'))
-    },
-    {
-      id: CommandIDs.copyRunCode,
-      label: trans.__('Copy the code to run it again'),
-      whyNot: reasons.read,
-      run: async targets => {
-        const codes: string[] = [];
-        for (const [source, runs] of bySource(targets)) {
-          const { result } = await source.call('details', { runs });
-          codes.push(...runs.flatMap(id => result.runs[id]?.code ?? []));
-        }
-        Clipboard.copyToSystem(codes.join('\n\n'));
-      }
-    }
+    { id: CommandIDs.copyRunId, ...actions.copyId },
+    { id: CommandIDs.copyRunCode, ...actions.copyCode }
   ];
 }
 

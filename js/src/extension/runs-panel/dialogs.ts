@@ -1,90 +1,52 @@
-/** What the panel asks its user. Names of runs enter the page as text only. */
+/** JupyterLab's dialogs for what is requested of the user before runs are changed. */
 
 import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
-import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { nameOf, type Target } from './targets.ts';
+import type { Confirmation, RunDialogs, TextQuestion } from '../../views/runs/run-questions.ts';
 
-const MOST_NAMED = 8;
+export const labDialogs: RunDialogs = {
+  async text(question: TextQuestion): Promise<string | null> {
+    const { title, label, text, accept } = question;
+    const { button, value } = question.long
+      ? await showDialog({
+          title,
+          body: new LongText(label, text),
+          buttons: [Dialog.cancelButton(), Dialog.okButton({ label: accept })],
+          focusNodeSelector: 'textarea'
+        })
+      : await InputDialog.getText({ title, label, text, okLabel: accept });
+    return button.accept ? (value ?? '') : null;
+  },
 
-/** A new name, or null; an empty one is the default name again. */
-export async function newName(target: Target, trans: TranslationBundle): Promise<string | null> {
-  const { button, value } = await InputDialog.getText({
-    title: trans.__('Rename run'),
-    label: trans.__('Name (empty: the default one)'),
-    text: nameOf(target),
-    okLabel: trans.__('Rename')
-  });
-  return button.accept ? (value ?? '').trim() : null;
-}
-
-/** Tags, or null: of one run all that it is to have, of several those to add. */
-export async function newTags(
-  targets: readonly Target[],
-  trans: TranslationBundle
-): Promise<string[] | null> {
-  const [only] = targets.length === 1 ? targets : [];
-  const { button, value } = await InputDialog.getText({
-    title: only ? trans.__('Tags') : trans.__('Add tags to %1 runs', targets.length),
-    label: trans.__('Separated by commas'),
-    text: only?.row?.tags.join(', ') ?? '',
-    okLabel: trans.__('Save')
-  });
-  if (!button.accept) {
-    return null;
+  async confirm({ title, about, names, accept, choice }: Confirmation) {
+    const { button, isChecked } = await showDialog({
+      title,
+      body: new NameList(about, names),
+      buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: accept })],
+      checkbox: choice ? { label: choice, checked: true } : null,
+      defaultButton: 0
+    });
+    return { accepted: button.accept, checked: isChecked === true };
   }
-  const tags = (value ?? '').split(',').map(tag => tag.trim());
-  return [...new Set(tags.filter(Boolean))];
-}
+};
 
-/** Notes of any number of lines, or null. */
-export async function newNotes(target: Target, trans: TranslationBundle): Promise<string | null> {
-  const body = new NotesBody(trans.__('Notes on %1', nameOf(target)), target.row?.notes ?? '');
-  const { button } = await showDialog({
-    title: trans.__('Notes'),
-    body,
-    buttons: [Dialog.cancelButton(), Dialog.okButton({ label: trans.__('Save') })],
-    focusNodeSelector: 'textarea'
-  });
-  return button.accept ? body.getValue() : null;
-}
-
-/** Whether to remove runs, and with them the `trials` that the sweeps among them have. */
-export async function confirmRemoval(
-  targets: readonly Target[],
-  trials: number,
-  trans: TranslationBundle
-): Promise<{ readonly accepted: boolean; readonly trials: boolean }> {
-  const node = document.createElement('div');
-  const about = document.createElement('p');
-  about.textContent = trans._n(
-    'This deletes the folder of a run with its metrics, checkpoints and films:',
-    'This deletes the folders of %1 runs with their metrics, checkpoints and films:',
-    targets.length
-  );
-  const list = document.createElement('ul');
-  const names = targets.slice(0, MOST_NAMED).map(nameOf);
-  const more = targets.length - names.length;
-  for (const name of more ? [...names, trans.__('and %1 more', more)] : names) {
-    const item = document.createElement('li');
-    item.textContent = name;
-    list.append(item);
+class NameList extends Widget {
+  constructor(about: string, names: readonly string[]) {
+    super();
+    const text = document.createElement('p');
+    text.textContent = about;
+    const list = document.createElement('ul');
+    for (const name of names) {
+      const item = document.createElement('li');
+      item.textContent = name;
+      list.append(item);
+    }
+    this.node.append(text, list);
   }
-  node.append(about, list);
-  const { button, isChecked } = await showDialog({
-    title: trans._n('Remove a run?', 'Remove %1 runs?', targets.length),
-    body: new Widget({ node }),
-    buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: trans.__('Remove') })],
-    checkbox: trials
-      ? { label: trans._n('and its %1 trial', 'and its %1 trials', trials), checked: true }
-      : null,
-    defaultButton: 0
-  });
-  return { accepted: button.accept, trials: isChecked === true };
 }
 
-class NotesBody extends Widget {
+class LongText extends Widget {
   constructor(label: string, text: string) {
     super({ node: document.createElement('label') });
     const caption = document.createElement('span');

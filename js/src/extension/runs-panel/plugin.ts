@@ -8,6 +8,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { SidePanel } from '@jupyterlab/ui-components';
 import type { AccordionPanel } from '@lumino/widgets';
 
+import { onOpenRuns } from '../../shared/open-runs.ts';
 import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { runsIcon } from '../icons.ts';
@@ -21,6 +22,16 @@ const PANEL = 'mosaic-lab-runs';
 const STATE = 'mosaic-lab:runs-table';
 const SAVE_MS = 500;
 const GRID = '.mosaic-runs-section .mosaic-runs-grid';
+
+const TOOL_BAR: readonly string[] = [
+  CommandIDs.openRunPanel,
+  CommandIDs.openInWorkspace,
+  CommandIDs.compareRuns,
+  CommandIDs.stopRuns,
+  CommandIDs.renameRun,
+  CommandIDs.tagRuns,
+  CommandIDs.removeRuns
+];
 
 /** The context menu of a run, in groups. */
 const MENU: readonly (readonly string[])[] = [
@@ -59,8 +70,8 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
     panel.title.caption = trans.__('Runs');
     panel.node.setAttribute('role', 'region');
     panel.node.setAttribute('aria-label', trans.__('Runs'));
-    const options = { table, sources, commands: app.commands, runCommands: commands, menu: MENU, trans };
-    panel.addWidget(new RunsSection(options));
+    const section = { table, sources, commands: app.commands, runCommands: commands, trans };
+    panel.addWidget(new RunsSection({ ...section, toolBar: TOOL_BAR, menu: MENU }));
     panel.addWidget(new WorkersSection(sources, trans));
     (panel.content as AccordionPanel).collapse(1);
     app.shell.add(panel, 'left', { rank: 250, type: 'MOSAIC' });
@@ -75,6 +86,7 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(PANEL)
     });
+    onOpenRuns(document, runs => void app.commands.execute(CommandIDs.openRunPanel, { ...runs }));
     MENU.forEach((group, place) => {
       for (const command of group) {
         app.contextMenu.addItem({ command, selector: `${GRID} .mosaic-runs-line`, rank: 10 * place });

@@ -10,6 +10,7 @@ import type { JSX } from 'react';
 import type { RunSource } from '../../shared/run-api.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
+import { selectedTargets } from '../../views/runs/targets.ts';
 import { storeTitles } from '../../views/runs/tree.ts';
 import { CommandIDs, type IRunSources } from '../tokens.ts';
 import type { RunCommand } from './commands.ts';
@@ -25,6 +26,8 @@ export interface RunsSectionOptions {
   readonly sources: IRunSources;
   readonly commands: CommandRegistry;
   readonly runCommands: readonly RunCommand[];
+  /** The commands of the tool bar. */
+  readonly toolBar: readonly string[];
   /** The commands of the context menu, in groups. */
   readonly menu: readonly (readonly string[])[];
   readonly trans: TranslationBundle;
@@ -148,15 +151,17 @@ export class RunsSection extends ReactWidget {
   }
 
   private _actions(): RunAction[] {
-    const { runCommands, commands, table, sources, trans } = this._options;
-    const targets = table.selected.map(({ store, row }) => ({
-      source: sources.source(store),
-      id: row.id,
-      row
-    }));
-    const actions = runCommands.flatMap(({ id, label, icon, whyNot }) =>
-      icon ? [{ id, label, icon, whyNot: whyNot(targets), run: () => void commands.execute(id) }] : []
-    );
+    const { runCommands, commands, table, toolBar, trans } = this._options;
+    const targets = selectedTargets(table);
+    const actions = runCommands
+      .filter(({ id }) => toolBar.includes(id))
+      .map(({ id, label, icon, whyNot }) => ({
+        id,
+        label,
+        icon,
+        whyNot: whyNot(targets),
+        run: () => void commands.execute(id)
+      }));
     const more: RunAction = {
       id: 'more',
       label: trans.__('More actions'),

@@ -6,12 +6,12 @@ import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Widget } from '@lumino/widgets';
 
+import { bySource, nameOf, type Target } from '../../views/runs/targets.ts';
 import { runsIcon } from '../icons.ts';
 import { showTab } from '../show-tab.ts';
 import { CommandIDs } from '../tokens.ts';
 import { LogTab } from './log-tab.ts';
 import { KernelWidget, PanelTab } from './panel-tab.ts';
-import { bySource, nameOf, type Target } from './targets.ts';
 
 type Content = Widget & Pick<KernelWidget, 'source' | 'runs'>;
 type Tab = MainAreaWidget<Content>;

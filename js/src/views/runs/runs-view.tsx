@@ -99,7 +99,7 @@ function countsText({ table, trans }: RunsViewProps): string {
     return trans.__('%1 of %2 runs', wholeText(snapshot.matching), wholeText(snapshot.total));
   }
   const runs = trans._n('%2 run', '%2 runs', snapshot.total, wholeText(snapshot.total));
-  return snapshot.alive ? `${runs}, ${trans.__('%1 alive', snapshot.alive)}` : runs;
+  return snapshot.alive ? `${runs}, ${trans.__('%1 alive', wholeText(snapshot.alive))}` : runs;
 }
 
 function Body(props: RunsViewProps & { compact: boolean }) {
@@ -111,7 +111,14 @@ function Body(props: RunsViewProps & { compact: boolean }) {
   if (snapshot.matching === 0) {
     return (
       <div className="mosaic-runs-empty">
-        <p>{trans._n('The only run does not match.', 'None of %1 runs matches.', snapshot.total)}</p>
+        <p>
+          {trans._n(
+            'The only run does not match.',
+            'None of %2 runs matches.',
+            snapshot.total,
+            wholeText(snapshot.total)
+          )}
+        </p>
         <button
           type="button"
           className="mosaic-runs-button mosaic-mod-text"
@@ -120,7 +127,9 @@ function Body(props: RunsViewProps & { compact: boolean }) {
           {trans.__('Clear the filter')}
         </button>
         <p className="mosaic-runs-dim">
-          {trans.__('Words are searched for in names, ids, tags and notes. Also possible:')}{' '}
+          {trans.__(
+            'Words are searched for in names, ids, states, workers, algorithms, environments, tags and notes. Also possible:'
+          )}{' '}
           <code>learning_rate&lt;0.001</code>, <code>seed=3</code>, <code>-dqn</code>.
         </p>
       </div>

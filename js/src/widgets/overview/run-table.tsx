@@ -1,60 +1,83 @@
 /** The table of a store's runs inside a cell: what `lab.runs` shows. */
 
 import './run-table.css';
-import { useEffect, useState } from 'react';
+import { useState, useSyncExternalStore } from 'react';
 import { createRoot } from 'react-dom/client';
-import type { RunEntry } from '../../views/runs/run-rows.ts';
+import { openRuns } from '../../shared/open-runs.ts';
+import { markOf } from '../../shared/version.ts';
+import { Reasons } from '../../views/runs/reasons.ts';
+import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
-import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
+import { RunsView } from '../../views/runs/runs-view.tsx';
+import { selectedTargets } from '../../views/runs/targets.ts';
 import { english } from '../../views/translation.ts';
 import { element } from '../common/elements.ts';
 import { showPageNotice } from '../common/page-notice.ts';
 import type { RenderContext } from '../host/anywidget.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import type { RunTableTraits } from '../messages.ts';
+import { cellDialogs } from './cell-dialogs.ts';
 import { CellSource } from './cell-source.ts';
 
 const LINE_PX = 26;
 const HEAD_PX = 110;
 const MOST_PX = 560;
+const NO_TABS =
+  'This page has no mosaic-lab extension, which shows runs in tabs. In a cell, lab.run("…") shows a run by its id.';
 
-function Cell({ source, table }: { source: CellSource; table: RunTable }) {
+/** The extension's tab of the live panel: a widget cannot open one. */
+function openAction(): Action {
+  const reasons = new Reasons(english);
+  return {
+    label: 'Open live panel',
+    icon: 'open',
+    whyNot: targets => reasons.panel(targets) || (markOf(document.body) === undefined ? NO_TABS : ''),
+    run: targets => {
+      const store = targets[0]?.source.store ?? '';
+      if (!openRuns(document, { store, runs: targets.map(({ id }) => id) })) {
+        throw new Error(NO_TABS);
+      }
+    }
+  };
+}
+
+interface CellProps {
+  readonly table: RunTable;
+  readonly open: Action;
+  readonly actions: readonly Action[];
+}
+
+function Cell({ table, open, actions }: CellProps) {
   const [error, setError] = useState('');
-  const [selected, setSelected] = useState<readonly RunEntry[]>([]);
-  const [lines, setLines] = useState(0);
-  useEffect(
-    () =>
-      table.subscribe(() => {
-        setSelected(table.selected);
-        setLines(table.snapshot.lines.length);
-      }),
-    [table]
-  );
-  const alive = selected.filter(({ row }) => row.alive).map(({ row }) => row.id);
-  const whyNot = selected.length ? 'None of the selected runs is alive.' : 'Select a run first.';
-  const stop: RunAction = {
-    id: 'stop',
-    label: 'Stop',
-    icon: 'stop',
-    whyNot: alive.length ? '' : whyNot,
-    run: () => {
-      setError('');
-      source.call('stop', { runs: alive }).catch((reason: Error) => setError(reason.message));
+  const { lines } = useSyncExternalStore(table.subscribe, () => table.snapshot);
+  const targets = selectedTargets(table);
+  const act = async ({ whyNot, run }: Action) => {
+    setError(whyNot(targets));
+    try {
+      if (!whyNot(targets)) await run(targets);
+    } catch (reason) {
+      setError(reason instanceof Error ? reason.message : String(reason));
     }
   };
   return (
     <div
       className="mosaic-run-table"
-      style={{ height: Math.min(MOST_PX, HEAD_PX + LINE_PX * Math.max(3, lines)) }}
+      style={{ height: Math.min(MOST_PX, HEAD_PX + LINE_PX * Math.max(3, lines.length)) }}
     >
       <RunsView
         table={table}
         trans={english}
-        actions={[stop]}
+        actions={[open, ...actions].map(action => ({
+          id: action.label,
+          label: action.label,
+          icon: action.icon,
+          whyNot: action.whyNot(targets),
+          run: () => void act(action)
+        }))}
         readOnly={new Map()}
         notices={error ? [error] : []}
-        onOpen={() => {}}
+        onOpen={() => void act(open)}
         empty={<p className="mosaic-runs-empty">No runs yet.</p>}
       />
     </div>
@@ -71,7 +94,8 @@ function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   rows.setSources([source]);
   const root = createRoot(element('div', '', el));
   showPageNotice(el);
-  root.render(<Cell source={source} table={table} />);
+  const actions = Object.values(runActions(table, cellDialogs, english));
+  root.render(<Cell table={table} open={openAction()} actions={actions} />);
   return () => {
     root.unmount();
     table.close();

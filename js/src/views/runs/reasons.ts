@@ -1,7 +1,7 @@
 /** Why something cannot be done with runs now: sentences for the user, "" where it can be done. */
 
 import type { RunRow } from '../../shared/run-api.ts';
-import type { Translation } from '../../views/translation.ts';
+import type { Translation } from '../translation.ts';
 import type { Target } from './targets.ts';
 
 export type Reason = (targets: readonly Target[]) => string;

@@ -1,0 +1,146 @@
+/** What is done with runs by their store's kernel, in JupyterLab's panel and in a notebook's cell alike. */
+
+import { copyText } from '../../shared/copy-text.ts';
+import type { Translation } from '../translation.ts';
+import type { IconName } from './icons.tsx';
+import { type Reason, Reasons } from './reasons.ts';
+import {
+  nameQuestion,
+  notesQuestion,
+  type RunDialogs,
+  removalQuestion,
+  tagsOf,
+  tagsQuestion
+} from './run-questions.ts';
+import type { RunTable } from './run-table.ts';
+import { bySource, type Target, trialsOf } from './targets.ts';
+
+export interface Action {
+  readonly label: string;
+  readonly icon: IconName;
+  readonly whyNot: Reason;
+  /** Throws what the user is to read. */
+  readonly run: (targets: readonly Target[]) => Promise<void> | void;
+}
+
+export interface RunActions {
+  readonly stop: Action;
+  readonly resume: Action;
+  readonly rename: Action;
+  readonly tag: Action;
+  readonly note: Action;
+  readonly remove: Action;
+  readonly copyId: Action;
+  readonly copyCode: Action;
+}
+
+export function runActions(table: RunTable, dialogs: RunDialogs, trans: Translation): RunActions {
+  const reasons = new Reasons(trans);
+  return {
+    ...processActions(reasons, trans),
+    ...annotations(reasons, dialogs, trans),
+    ...copying(reasons, trans),
+    remove: {
+      label: trans.__('Remove …'),
+      icon: 'remove',
+      whyNot: reasons.remove,
+      run: async targets => {
+        const question = removalQuestion(targets, trialsOf(targets, table), trans);
+        const { accepted, checked } = await dialogs.confirm(question);
+        for (const [source, runs] of accepted ? bySource(targets) : []) {
+          await source.call('remove', { runs, trials: checked });
+        }
+      }
+    }
+  };
+}
+
+function processActions(reasons: Reasons, trans: Translation): Pick<RunActions, 'stop' | 'resume'> {
+  return {
+    stop: {
+      label: trans.__('Stop'),
+      icon: 'stop',
+      whyNot: reasons.stop,
+      run: async targets => {
+        for (const [source, runs] of bySource(targets.filter(({ row }) => row?.alive !== false))) {
+          await source.call('stop', { runs });
+        }
+      }
+    },
+    resume: {
+      label: trans.__('Resume'),
+      icon: 'resume',
+      whyNot: reasons.resume,
+      run: async ([target]) => {
+        await target?.source.call('resume', { run: target.id });
+      }
+    }
+  };
+}
+
+function annotations(
+  reasons: Reasons,
+  dialogs: RunDialogs,
+  trans: Translation
+): Pick<RunActions, 'rename' | 'tag' | 'note'> {
+  return {
+    rename: {
+      label: trans.__('Rename …'),
+      icon: 'rename',
+      whyNot: reasons.annotateOne,
+      run: async ([target]) => {
+        const name = target ? await dialogs.text(nameQuestion(target, trans)) : null;
+        if (name !== null) {
+          await target?.source.call('annotate', { run: target.id, name: name.trim() });
+        }
+      }
+    },
+    tag: {
+      label: trans.__('Tag …'),
+      icon: 'tag',
+      whyNot: reasons.annotate,
+      run: async targets => {
+        const text = await dialogs.text(tagsQuestion(targets, trans));
+        for (const { source, id, row } of text === null ? [] : targets) {
+          const others = targets.length > 1 ? (row?.tags ?? []) : [];
+          await source.call('annotate', { run: id, tags: [...new Set([...others, ...tagsOf(text ?? '')])] });
+        }
+      }
+    },
+    note: {
+      label: trans.__('Notes …'),
+      icon: 'notes',
+      whyNot: reasons.annotateOne,
+      run: async ([target]) => {
+        const notes = target ? await dialogs.text(notesQuestion(target, trans)) : null;
+        if (notes !== null) {
+          await target?.source.call('annotate', { run: target.id, notes });
+        }
+      }
+    }
+  };
+}
+
+function copying(reasons: Reasons, trans: Translation): Pick<RunActions, 'copyId' | 'copyCode'> {
+  return {
+    copyId: {
+      label: trans.__('Copy id'),
+      icon: 'copy',
+      whyNot: reasons.some,
+      run: targets => copyText(targets.map(({ id }) => id).join('\n'))
+    },
+    copyCode: {
+      label: trans.__('Copy the code to run it again'),
+      icon: 'code',
+      whyNot: reasons.read,
+      run: async targets => {
+        const codes: string[] = [];
+        for (const [source, runs] of bySource(targets)) {
+          const { result } = await source.call('details', { runs });
+          codes.push(...runs.flatMap(id => result.runs[id]?.code ?? []));
+        }
+        copyText(codes.join('\n\n'));
+      }
+    }
+  };
+}

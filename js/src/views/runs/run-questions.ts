@@ -1,0 +1,89 @@
+/** What is requested of the user before runs are changed, in words. Who shows it is a `RunDialogs`. */
+
+import type { Translation } from '../translation.ts';
+import { nameOf, type Target } from './targets.ts';
+
+const MOST_NAMED = 8;
+
+export interface TextQuestion {
+  readonly title: string;
+  readonly label: string;
+  /** What stands there at first. */
+  readonly text: string;
+  readonly accept: string;
+  /** Whether the text may have several lines. */
+  readonly long?: boolean;
+}
+
+export interface Confirmation {
+  readonly title: string;
+  readonly about: string;
+  /** What it is about, line by line. */
+  readonly names: readonly string[];
+  readonly accept: string;
+  /** A choice beside it, made at first; "" for none. */
+  readonly choice: string;
+}
+
+/** Names of runs enter the page as text only. */
+export interface RunDialogs {
+  /** The text that was entered; null where the dialog was cancelled. */
+  text(question: TextQuestion): Promise<string | null>;
+  confirm(question: Confirmation): Promise<{ readonly accepted: boolean; readonly checked: boolean }>;
+}
+
+export function nameQuestion(target: Target, trans: Translation): TextQuestion {
+  return {
+    title: trans.__('Rename run'),
+    label: trans.__('Name (empty: the default one)'),
+    text: nameOf(target),
+    accept: trans.__('Rename')
+  };
+}
+
+/** Of one run all tags that it is to have, of several those to add. */
+export function tagsQuestion(targets: readonly Target[], trans: Translation): TextQuestion {
+  const [only] = targets.length === 1 ? targets : [];
+  return {
+    title: only ? trans.__('Tags') : trans.__('Add tags to %1 runs', targets.length),
+    label: trans.__('Separated by commas'),
+    text: only?.row?.tags.join(', ') ?? '',
+    accept: trans.__('Save')
+  };
+}
+
+export function tagsOf(text: string): string[] {
+  const tags = text.split(',').map(tag => tag.trim());
+  return [...new Set(tags.filter(Boolean))];
+}
+
+export function notesQuestion(target: Target, trans: Translation): TextQuestion {
+  return {
+    title: trans.__('Notes'),
+    label: trans.__('Notes on %1', nameOf(target)),
+    text: target.row?.notes ?? '',
+    accept: trans.__('Save'),
+    long: true
+  };
+}
+
+/** Whether to remove runs, and with them the `trials` that the sweeps among them have. */
+export function removalQuestion(
+  targets: readonly Target[],
+  trials: number,
+  trans: Translation
+): Confirmation {
+  const names = targets.slice(0, MOST_NAMED).map(nameOf);
+  const more = targets.length - names.length;
+  return {
+    title: trans._n('Remove a run?', 'Remove %1 runs?', targets.length),
+    about: trans._n(
+      'This deletes the folder of a run with its metrics, checkpoints and films:',
+      'This deletes the folders of %1 runs with their metrics, checkpoints and films:',
+      targets.length
+    ),
+    names: more ? [...names, trans.__('and %1 more', more)] : names,
+    accept: trans.__('Remove'),
+    choice: trials ? trans._n('and its %1 trial', 'and its %1 trials', trials) : ''
+  };
+}

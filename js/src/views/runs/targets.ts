@@ -1,0 +1,43 @@
+/** The runs that an action is about. */
+
+import type { RunRow, RunSource } from '../../shared/run-api.ts';
+import { runKey } from './run-rows.ts';
+import type { RunTable } from './run-table.ts';
+
+export interface Target {
+  readonly source: RunSource;
+  readonly id: string;
+  /** Null where the table does not follow the run's store. */
+  readonly row: RunRow | null;
+}
+
+/** What is selected in a table. */
+export function selectedTargets(table: RunTable): Target[] {
+  const sources = new Map(table.rows.sources.map(source => [source.store, source]));
+  return table.selected.flatMap(({ store, row }) => {
+    const source = sources.get(store);
+    return source ? [{ source, id: row.id, row }] : [];
+  });
+}
+
+/** The targets store by store. */
+export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
+  const found = new Map<RunSource, string[]>();
+  for (const { source, id } of targets) {
+    found.set(source, [...(found.get(source) ?? []), id]);
+  }
+  return found;
+}
+
+/** How many runs belong to the sweeps among the targets, and are not targets themselves. */
+export function trialsOf(targets: readonly Target[], table: RunTable): number {
+  const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
+  return table.rows.entries.filter(
+    ({ key, store, row }) =>
+      row.kind === 'training' && row.parent !== null && keys.has(runKey(store, row.parent)) && !keys.has(key)
+  ).length;
+}
+
+export function nameOf({ row, id }: Target): string {
+  return row?.name || id;
+}
