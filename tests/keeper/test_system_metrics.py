@@ -101,8 +101,9 @@ def test_a_driver_that_hangs_delays_nothing(
 ) -> None:
     nvidia_smi(tmp_path, monkeypatch, "exec sleep 600")
     run = start_peer(runs, "hang", gpus=1, grace_seconds=0)
-    wait_until((tmp_path / "queries").exists)
-    query = int((tmp_path / "queries").read_text().split()[0])
+    queries = tmp_path / "queries"
+    wait_until(lambda: queries.exists() and queries.read_text().endswith("\n"))
+    query = int(queries.read_text().split()[0])
     wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements go on
     run.stop()
     wait_until(lambda: processes.start_time(query) is None)  # and it is not left behind
