@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+import re
 from typing import Any
 
 import pytest
 
-from mosaic_lab import search
+from mosaic_lab import ConfigurationError, search
 from mosaic_lab.sweeps.population import copies, drawn, explored, perturbed
-from mosaic_lab.sweeps.segments import population_stops, promotion_stops
+from mosaic_lab.sweeps.segments import Wanted, checked_stops, population_stops, promotion_stops
 from mosaic_lab.sweeps.space import Choice, Distribution, Space
+from mosaic_lab.validation import Problems
+from mosaic_lab.workers.shims import bundled_shims
 
 
 class Low(random.Random):
@@ -78,3 +82,37 @@ def test_segments_end_at_the_last_step() -> None:
     assert population_stops(7000, 2000) == (2000, 4000, 7000), "none is shorter than the interval"
     assert promotion_stops(9000) == (1000, 3000, 9000)
     assert promotion_stops(2) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("worker", "refused"),
+    [
+        (
+            "rllib",
+            "search['lr']: a resumed rllib ppo cannot change it: RLlib's own checkpoint brings settings",
+        ),
+        ("cleanrl", ""),
+    ],
+)
+def test_a_population_needs_a_worker_that_changes_hyperparameters_at_a_resume(
+    worker: str, refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the workers themselves say, which imports nothing of their libraries."""
+    shim = bundled_shims()[worker].folder
+    monkeypatch.syspath_prepend(str(shim))
+    _, capabilities = importlib.import_module(shim.name).get_worker_metadata()
+    training = {"algorithm": "ppo", "total_timesteps": 100}
+    space = Space({"lr" if worker == "rllib" else "learning_rate": search.log(1e-5, 1e-2)})
+    problems = Problems()
+    stops = checked_stops(
+        Wanted(worker, "pbt", "none", 50, 4, 1, training), space, capabilities.to_dict(), problems
+    )
+    assert stops == (50, 100) and problems.found is bool(refused)
+    if refused:
+        with pytest.raises(ConfigurationError, match=re.escape(refused)):
+            problems.check()
+    promoted = Problems()
+    checked_stops(
+        Wanted(worker, "tpe", "asha-promotion", None, 4, 1, training), space, capabilities.to_dict(), promoted
+    )
+    assert not promoted.found, "a trial that is promoted changes nothing"
