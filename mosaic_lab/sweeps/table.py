@@ -72,7 +72,7 @@ def for_files(trials: pd.DataFrame) -> pd.DataFrame:
     and parameters whose values have several types as text."""
     found = trials.reset_index()
     found["runs"] = [" ".join(ids) for ids in found["runs"]]
-    for name in (name for name in found if name.startswith(PARAMETERS)):
+    for name in (name for name in map(str, found) if name.startswith(PARAMETERS)):
         if found[name].dropna().map(type).nunique() > 1:
             found[name] = found[name].map(str, na_action="ignore")
     return found
