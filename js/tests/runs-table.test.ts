@@ -324,9 +324,14 @@ describe('selection', () => {
 test('what is remembered is taken up, and what it cannot be is not', () => {
   table.showColumn('seed', true);
   table.sortBy('seed');
+  source.change(seeds());
+  table.toggle(table.snapshot.lines[0]?.key ?? '');
   const other = new RunTable(new RunRows(), english);
   other.restore(JSON.parse(JSON.stringify(table.saved)));
   assert.deepEqual(other.saved, table.saved);
+  other.rows.setSources([source]);
+  source.change(seeds());
+  assert.equal(other.snapshot.lines.length, 4); // the group is open
   other.restore({ columns: 5, sort: 'up', filter: { facets: { state: 'x' } } });
   assert.deepEqual(other.saved, new RunTable(new RunRows(), english).saved);
 });

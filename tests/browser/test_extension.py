@@ -45,11 +45,10 @@ def runs_alive(page: Page) -> Locator:
     return page.locator("#jp-main-statusbar .mosaic-RunsAlive")
 
 
-def open_run_store(page: Page) -> None:
-    """Choose the command in the command palette."""
+def choose_in_palette(page: Page, command: str) -> None:
     page.keyboard.press("Control+Shift+C")
-    page.locator(".lm-CommandPalette-input").fill("MOSAIC Lab Open run store")
-    page.locator(".lm-CommandPalette-item", has_text="Open run store").click()
+    page.locator(".lm-CommandPalette-input").fill(f"MOSAIC Lab {command}")
+    page.locator(".lm-CommandPalette-item", has_text=command).click()
 
 
 def choose_from_menu(page: Page, command: str) -> None:
@@ -136,7 +135,7 @@ def test_status_bar_goes_on_after_a_kernel_restart(notebook: Notebook, folder: P
     expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
 
 
-def test_a_run_that_ends_out_of_sight_is_notified_of_once(
+def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_say(
     notebook: Notebook, folder: Path, jupyterlab: JupyterLab
 ) -> None:
     page = notebook.page
@@ -163,21 +162,25 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once(
 
     settings = jupyterlab.root.parent / "settings" / "mosaic-lab" / "settings.jupyterlab-settings"
     settings.parent.mkdir(parents=True)
-    settings.write_text('{"notifications": false}')
+    settings.write_text('{"notifications": "failures", "smoothing": 0.6, "x": "time"}')
     notebook.reload()
     run = start_run(folder)
     expect(runs_alive(page)).to_have_text("1 run alive", timeout=SOON_MS)
     run.stop(grace=0)
     expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
-    settings.unlink()
     expect(notice).to_have_count(0)
+    choose_from_menu(page, "Charts of runs")
+    workspace = page.locator(".mosaic-workspace-tab")
+    expect(workspace.get_by_label("Smooth")).to_have_value("0.6")
+    expect(workspace.locator("select").first).to_have_value("time")
+    settings.unlink()
 
 
 def test_command_opens_the_run_store_in_the_file_browser(notebook: Notebook, folder: Path) -> None:
     run = start_run(folder)
     notebook.run(0)
     expect(runs_alive(notebook.page)).to_be_visible()
-    open_run_store(notebook.page)
+    choose_in_palette(notebook.page, "Open run store")
     expect(notebook.page.locator(".jp-DirListing-item", has_text=run.id)).to_be_visible()
 
 
@@ -195,12 +198,12 @@ def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
     notebook = Notebook(page, jupyterlab, "outside.ipynb")
     notebook.run(0)
     expect(runs_alive(page)).to_be_visible()
-    open_run_store(page)
+    choose_in_palette(page, "Open run store")
     expect(page.locator(".jp-Dialog")).to_contain_text(str(store))
 
 
 def test_command_without_a_lab_says_what_to_do(notebook: Notebook) -> None:
-    open_run_store(notebook.page)
+    choose_in_palette(notebook.page, "Open run store")
     expect(notebook.page.locator(".jp-Dialog")).to_contain_text("run mosaic_lab.Lab()")
 
 
@@ -217,8 +220,17 @@ def test_what_the_extension_offers_stands_where_jupyterlab_has_it(
     expect(cards.filter(has_text="New training")).to_be_visible()
     assert "" not in [text.strip() for text in cards.all_inner_texts()]
     schema = page.evaluate("fetch('/lab/api/settings/mosaic-lab:settings').then(answer => answer.json())")
-    assert schema["schema"]["properties"]["notifications"]["default"] is True
+    assert schema["schema"]["properties"]["notifications"]["default"] == "all"
     assert schema["version"] == __version__
+
+    # A command about selected runs says why it cannot be used.
+    choose_in_palette(page, "Stop the selected runs")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Select a run first.")
+    dialog.get_by_role("button").click()
+    expect(page.locator("#mosaic-lab-runs")).to_be_hidden()
+    page.keyboard.press("Control+Alt+R")
+    expect(page.locator("#mosaic-lab-runs")).to_be_visible()
 
 
 def test_an_opened_telemetry_file_shows_its_runs_charts_and_never_comes_into_the_page(

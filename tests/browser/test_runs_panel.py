@@ -50,6 +50,10 @@ class RunsPanel:
         self.page.locator(".lm-Menu").get_by_text(command, exact=True).click()
 
 
+def clipboard(page: Page) -> str:
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
 def train(supervisor: Supervisor) -> Run:
     return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
 
@@ -58,10 +62,12 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
 ) -> None:
     run = train(supervisor)
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, BUSY])
+    write_runs(folder / "elsewhere" / "mosaic_runs", 5)
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, f"lab.run({run.id!r})", BUSY])
     notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
     notebook.run(0)
-    notebook.start(1)
+    notebook.run(1)
+    notebook.start(2)
     notebook.status("Busy")
     panel = RunsPanel(page, folder)
     line = panel.line(run.label)
@@ -78,13 +84,26 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     assert run.name == HTML
     assert panel.grid.locator("img, b").count() == 0
 
-    # Its log follows it in a tab; its live panel is one too.
-    panel.choose(line, "Show log")
-    expect(page.get_by_role("log")).to_be_visible()
-    line.dblclick()
+    panel.choose(line, "Notes …")
+    dialog.get_by_role("textbox").press_sequentially("two\nlines")
+    dialog.get_by_role("button", name="Save").click()
+    wait_until(lambda: run.notes == "two\nlines")
+    page.context.grant_permissions(["clipboard-read"])
+    panel.choose(line, "Copy id")
+    wait_until(lambda: clipboard(page) == run.id)
+    panel.choose(line, "Copy the code to run it again")
+    wait_until(lambda: "Peer-v0" in clipboard(page) and run.id not in clipboard(page))
+
+    # Its live panel is a tab, also by the menu of the cell that shows it; its log is one too.
+    notebook.cell(1).locator(".mosaic-header").first.click(button="right")
+    page.locator(".lm-Menu").get_by_text("Open this run’s panel in a tab").click()
     tab = page.locator(".mosaic-run-tab")
     expect(tab.locator(".mosaic-panel")).to_be_visible()
     assert tab.get_attribute("data-mosaic-runs") == run.id
+    panel.choose(line, "Show log")
+    expect(page.get_by_role("log")).to_be_visible()
+    line.dblclick()
+    expect(tab.locator(".mosaic-panel")).to_be_visible()
 
     # What is alive is stopped, but not removed.
     expect(panel.action("Remove")).to_have_attribute("aria-disabled", "true")
@@ -98,12 +117,27 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     dialog.get_by_role("button", name="Cancel").click()
     assert run.folder.path.is_dir()
 
-    # The tabs come back with the page, under the run's name.
+    # The tabs come back with the page, under the run's name; the panel shows what it did.
+    page.locator(".lm-MenuBar-item", has_text="MOSAIC").click()
+    page.locator(".lm-Menu-item", has_text="New training").click()
+    form = page.locator(".mosaic-form")
+    expect(form).to_be_visible()
+    stores = panel.node.get_by_label("Run store")
+    stores.select_option(str(folder / "elsewhere" / "mosaic_runs"))
+    panel.grid.focus()
+    page.keyboard.press("ArrowRight")
+    expect(panel.grid.locator("[aria-level='2']")).to_have_count(5)
+    saved = jupyterlab.root.parent / "workspaces"
+    # Both the chosen store and the opened group name it.
+    wait_until(lambda: sum(file.read_text().count("elsewhere/mosaic_runs") for file in saved.iterdir()) > 1)
     (folder / "go").touch()
     page.reload()
+    expect(panel.grid.locator("[aria-level='2']")).to_have_count(5, timeout=60_000)
+    expect(form).to_be_attached()
+    stores.select_option(str(folder / "mosaic_runs"))
     expect(tab.locator(".mosaic-panel")).to_be_visible(timeout=60_000)
     expect(page.locator("#jp-main-dock-panel .lm-TabBar-tabLabel", has_text=HTML)).to_have_text(
-        [f"Log of {HTML}", HTML]
+        [HTML, f"Log of {HTML}"]
     )
     line.click()
     page.keyboard.press("Delete")

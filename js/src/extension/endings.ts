@@ -100,7 +100,8 @@ export class Endings {
   private readonly _groups = new Map<string, Ending>();
 }
 
-function isBad(state: RunState): boolean {
+/** Whether a run in this state did not end as it should. */
+export function isBad(state: RunState): boolean {
   return state === 'failed' || state === 'lost';
 }
 

@@ -7,7 +7,7 @@ import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/applica
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { ILauncher } from '@jupyterlab/launcher';
 
-import { CATEGORY, CommandIDs } from './tokens.ts';
+import { CATEGORY, CommandIDs, IN_PALETTE } from './tokens.ts';
 
 const CARDS: readonly string[] = [
   CommandIDs.showRuns,
@@ -16,7 +16,13 @@ const CARDS: readonly string[] = [
   CommandIDs.newEvaluation,
   CommandIDs.newComparison
 ];
-const IN_PALETTE: readonly string[] = [...CARDS, CommandIDs.openRunStore];
+const LISTED: readonly string[] = [
+  ...CARDS,
+  CommandIDs.openRunStore,
+  CommandIDs.openRunPanel,
+  CommandIDs.openInWorkspace,
+  CommandIDs.stopRuns
+];
 
 export const entriesPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:entries',
@@ -25,15 +31,15 @@ export const entriesPlugin: JupyterFrontEndPlugin<void> = {
   optional: [ICommandPalette, ILauncher],
   activate: ({ commands }: JupyterFrontEnd, palette: ICommandPalette | null, launcher: ILauncher | null) => {
     const place = (command: string) => {
-      const rank = IN_PALETTE.indexOf(command);
+      const rank = LISTED.indexOf(command);
       if (rank >= 0) {
-        palette?.addItem({ command, category: CATEGORY, rank });
+        palette?.addItem({ command, category: CATEGORY, rank, args: { [IN_PALETTE]: true } });
       }
       if (CARDS.includes(command)) {
         launcher?.add({ command, category: CATEGORY, rank });
       }
     };
-    for (const command of IN_PALETTE.filter(command => commands.hasCommand(command))) {
+    for (const command of LISTED.filter(command => commands.hasCommand(command))) {
       place(command);
     }
     commands.commandChanged.connect((_, { id, type }) => {

@@ -5,7 +5,7 @@ import { Notification } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 
-import { Endings, type Notice } from './endings.ts';
+import { Endings, isBad, type Notice } from './endings.ts';
 import { isInSight } from './sight.ts';
 import { CommandIDs, type IEndedRun, IRunWatch, ISettings } from './tokens.ts';
 
@@ -27,7 +27,11 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const endings = new Endings(trans);
     watch.ended.connect(async (_, run: IEndedRun) => {
-      if (!settings.get('notifications') || (await isInSight(run.row.id, notebooks))) {
+      const wanted = settings.get('notifications');
+      if (wanted === 'none' || (wanted === 'failures' && !isBad(run.row.state))) {
+        return;
+      }
+      if (await isInSight(run.row.id, notebooks)) {
         return;
       }
       const ending = endings.take(run);

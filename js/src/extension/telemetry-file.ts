@@ -20,7 +20,7 @@ import { StackedPanel, Widget } from '@lumino/widgets';
 
 import { runsIcon } from './icons.ts';
 import { pathOnServer } from './server-path.ts';
-import { IRunSources } from './tokens.ts';
+import { IRunSources, ISettings } from './tokens.ts';
 import { openedTab } from './workspace/tab.tsx';
 
 const FILE_TYPE = 'mosaic-lab-telemetry';
@@ -63,12 +63,13 @@ export const telemetryFilePlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:telemetry-file',
   description: 'Shows the charts of a run whose telemetry.jsonl is opened.',
   autoStart: true,
-  requires: [IRunSources, IStateDB],
+  requires: [IRunSources, IStateDB, ISettings],
   optional: [ITranslator, ILayoutRestorer],
   activate: (
     app: JupyterFrontEnd,
     sources: IRunSources,
     states: IStateDB,
+    settings: ISettings,
     translator: ITranslator | null,
     restorer: ILayoutRestorer | null
   ) => {
@@ -79,7 +80,7 @@ export const telemetryFilePlugin: JupyterFrontEndPlugin<void> = {
         const { contents } = app.serviceManager;
         await contents.get(PathExt.join(PathExt.dirname(path), STATE), { content: false });
         const source = sources.source(store ?? '');
-        content.addWidget(await openedTab(source, `file of ${run}`, [run ?? ''], states, trans));
+        content.addWidget(await openedTab(source, `file of ${run}`, [run ?? ''], states, settings, trans));
       } catch (reason) {
         console.debug('MOSAIC: no charts of', path, reason);
         content.addWidget(text(trans.__('This file is not in the folder of a run, so it has no charts.')));

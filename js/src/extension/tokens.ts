@@ -5,7 +5,7 @@
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 import type { ChannelKernel } from '../shared/kernel-channel.ts';
-import type { Answer, Method, Methods, RunRow, RunSource } from '../shared/run-api.ts';
+import type { Answer, Axis, Method, Methods, RunRow, RunSource } from '../shared/run-api.ts';
 
 export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store',
@@ -34,12 +34,19 @@ export const CommandIDs = {
   newComparison: 'mosaic-lab:new-comparison'
 } as const;
 
+/** The argument that JupyterLab's commands have in the command palette. */
+export const IN_PALETTE = 'isPalette';
+
 /** The category of our commands in the command palette, and of our cards in the launcher. */
 export const CATEGORY = 'MOSAIC Lab';
 
 /** The user's settings of the extension; `js/schema/settings.json` declares them. */
 export interface IMosaicSettings {
-  readonly notifications: boolean;
+  /** Of which runs that end to notify. */
+  readonly notifications: 'all' | 'failures' | 'none';
+  /** What new workspaces begin with. */
+  readonly smoothing: number;
+  readonly x: Axis;
 }
 
 /** Provides the settings. */

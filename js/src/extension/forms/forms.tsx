@@ -3,8 +3,8 @@
  * inserted as a cell into the current notebook; nothing is started behind its back.
  */
 
-import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { MainAreaWidget } from '@jupyterlab/apputils';
+import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { addIcon, ReactWidget } from '@jupyterlab/ui-components';
@@ -22,11 +22,12 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Forms for new trainings, evaluations and comparisons, which insert a code cell.',
   autoStart: true,
   requires: [INotebookTracker, IRunSources],
-  optional: [ITranslator],
+  optional: [ILayoutRestorer, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     tracker: INotebookTracker,
     sources: IRunSources,
+    restorer: ILayoutRestorer | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
@@ -41,28 +42,36 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
       [CommandIDs.newComparison, 'comparison', trans.__('New comparison'), trans.__('A form for lab.compare')]
     ];
     for (const [command, kind, label, caption] of forms) {
-      let tab: MainAreaWidget | null = null;
+      const tabs = new WidgetTracker<MainAreaWidget<Form>>({ namespace: `mosaic-lab-${kind}-form` });
       app.commands.addCommand(command, {
         label,
         caption,
         icon: addIcon,
         describedBy: { args: { type: 'object', properties: {} } },
         execute: () => {
-          if (tab === null || tab.isDisposed) {
-            tab = new MainAreaWidget({ content: new Form(app, tracker, sources, kind, trans) });
-            tab.toolbar.hide();
-            tab.id = `mosaic-lab-${kind}-form`;
-            tab.title.label = label;
-            tab.title.icon = addIcon;
-            tab.title.closable = true;
+          let tab = tabs.find(() => true);
+          if (!tab) {
+            tab = newTab(new Form(app, tracker, sources, kind, trans), label);
+            void tabs.add(tab);
           }
           const notebook = tracker.currentWidget;
           showTab(app, tab, notebook ? { ref: notebook.id, mode: 'split-right' } : {});
         }
       });
+      void restorer?.restore(tabs, { command, name: () => kind });
     }
   }
 };
+
+function newTab(content: Form, label: string): MainAreaWidget<Form> {
+  const tab = new MainAreaWidget({ content });
+  tab.toolbar.hide();
+  tab.id = `mosaic-lab-${content.kind}-form`;
+  tab.title.label = label;
+  tab.title.icon = addIcon;
+  tab.title.closable = true;
+  return tab;
+}
 
 class Form extends ReactWidget {
   constructor(
@@ -75,7 +84,7 @@ class Form extends ReactWidget {
     super();
     this._app = app;
     this._tracker = tracker;
-    this._kind = kind;
+    this.kind = kind;
     this._trans = trans;
     this._source = {
       workers: async () => (await sources.call('workers', {})).result.rows,
@@ -98,7 +107,7 @@ class Form extends ReactWidget {
   protected render(): JSX.Element {
     return (
       <FormView
-        kind={this._kind}
+        kind={this.kind}
         source={this._source}
         trans={this._trans}
         target={this._target?.title.label ?? null}
@@ -124,9 +133,9 @@ class Form extends ReactWidget {
     }
   }
 
+  readonly kind: FormKind;
   private readonly _app: JupyterFrontEnd;
   private readonly _tracker: INotebookTracker;
-  private readonly _kind: FormKind;
   private readonly _trans: TranslationBundle;
   private readonly _source: FormSource;
 }

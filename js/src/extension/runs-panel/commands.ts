@@ -10,13 +10,15 @@ import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, type Target } from '../../views/runs/targets.ts';
 import { pathInServer } from '../server-path.ts';
-import { CommandIDs, type IRunSources } from '../tokens.ts';
+import { CommandIDs, IN_PALETTE, type IRunSources } from '../tokens.ts';
 import { labDialogs } from './dialogs.ts';
 import type { RunTabs } from './tabs.ts';
 import { type TargetArgs, targetsOf } from './targets.ts';
 
 export interface RunCommand extends Action {
   readonly id: string;
+  /** In the command palette, where nothing else says what it is about. */
+  readonly paletteLabel?: string;
 }
 
 export interface CommandContext {
@@ -36,6 +38,7 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
     {
       id: CommandIDs.openRunPanel,
       label: trans.__('Open live panel'),
+      paletteLabel: trans.__('Open the live panel of the selected runs'),
       icon: 'open',
       whyNot: reasons.panel,
       run: targets => tabs.openPanel(targets)
@@ -43,6 +46,7 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
     {
       id: CommandIDs.openInWorkspace,
       label: trans.__('Open in the workspace'),
+      paletteLabel: trans.__('Open charts of the selected runs'),
       icon: 'workspace',
       whyNot: reasons.workspace,
       run: async targets => {
@@ -67,7 +71,11 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
       whyNot: reasons.readOne,
       run: targets => tabs.openLog(first(targets))
     },
-    { id: CommandIDs.stopRuns, ...actions.stop },
+    {
+      id: CommandIDs.stopRuns,
+      ...actions.stop,
+      paletteLabel: trans.__('Stop the selected runs')
+    },
     { id: CommandIDs.resumeRun, ...actions.resume },
     { id: CommandIDs.renameRun, ...actions.rename },
     { id: CommandIDs.tagRuns, ...actions.tag },
@@ -105,11 +113,12 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
 export function addRunCommands(commands: readonly RunCommand[], context: CommandContext): void {
   const { app, table, sources, trans } = context;
   const targets = (args: object) => targetsOf(args as TargetArgs, table, sources);
-  for (const { id, label, whyNot, run } of commands) {
+  for (const { id, label, paletteLabel = label, whyNot, run } of commands) {
     app.commands.addCommand(id, {
-      label,
+      label: args => (args[IN_PALETTE] ? paletteLabel : label),
       caption: args => whyNot(targets(args)),
-      isEnabled: args => whyNot(targets(args)) === '',
+      // JupyterLab's palette hides what is not enabled: there, a command says why when it is chosen.
+      isEnabled: args => Boolean(args[IN_PALETTE]) || whyNot(targets(args)) === '',
       describedBy: {
         args: {
           type: 'object',
@@ -120,8 +129,11 @@ export function addRunCommands(commands: readonly RunCommand[], context: Command
         }
       },
       execute: async args => {
+        const found = targets(args);
+        const hindrance = args[IN_PALETTE] ? whyNot(found) : '';
         try {
-          await run(targets(args));
+          if (hindrance) throw new Error(hindrance);
+          await run(found);
         } catch (reason) {
           await showErrorMessage(
             label.replace(' …', ''),

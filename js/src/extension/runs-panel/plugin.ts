@@ -15,12 +15,11 @@ import { runsIcon } from '../icons.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
 import { WorkersSection } from '../workers/workers.tsx';
 import { addRunCommands, type CommandContext, runCommands } from './commands.ts';
+import { remember } from './memory.ts';
 import { RunsSection } from './runs-section.tsx';
 import { RunTabs } from './tabs.ts';
 
 const PANEL = 'mosaic-lab-runs';
-const STATE = 'mosaic-lab:runs-table';
-const SAVE_MS = 500;
 const GRID = '.mosaic-runs-section .mosaic-runs-grid';
 
 const TOOL_BAR: readonly string[] = [
@@ -71,7 +70,8 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
     panel.node.setAttribute('role', 'region');
     panel.node.setAttribute('aria-label', trans.__('Runs'));
     const section = { table, sources, commands: app.commands, runCommands: commands, trans };
-    panel.addWidget(new RunsSection({ ...section, toolBar: TOOL_BAR, menu: MENU }));
+    const runs = new RunsSection({ ...section, toolBar: TOOL_BAR, menu: MENU });
+    panel.addWidget(runs);
     panel.addWidget(new WorkersSection(sources, trans));
     (panel.content as AccordionPanel).collapse(1);
     app.shell.add(panel, 'left', { rank: 250, type: 'MOSAIC' });
@@ -86,7 +86,7 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(PANEL)
     });
-    onOpenRuns(document, runs => void app.commands.execute(CommandIDs.openRunPanel, { ...runs }));
+    onOpenRuns(document, named => void app.commands.execute(CommandIDs.openRunPanel, { ...named }));
     MENU.forEach((group, place) => {
       for (const command of group) {
         app.contextMenu.addItem({ command, selector: `${GRID} .mosaic-runs-line`, rank: 10 * place });
@@ -99,27 +99,8 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
         });
       }
     });
-    app.commands.addKeyBinding({ command: CommandIDs.renameRun, keys: ['F2'], selector: GRID });
-    app.commands.addKeyBinding({ command: CommandIDs.removeRuns, keys: ['Delete'], selector: GRID });
     if (state) {
-      void remember(table, state);
+      void remember(table, runs, state);
     }
   }
 };
-
-/** Take up what was shown when the page was last here, and keep it. */
-async function remember(table: RunTable, state: IStateDB): Promise<void> {
-  table.restore(await state.fetch(STATE));
-  let saved = JSON.stringify(table.saved);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  table.subscribe(() => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      const now = JSON.stringify(table.saved);
-      if (now !== saved) {
-        saved = now;
-        void state.save(STATE, JSON.parse(now));
-      }
-    }, SAVE_MS);
-  });
-}

@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
-import { Signal } from '@lumino/signaling';
+import { type ISignal, Signal } from '@lumino/signaling';
 import { Menu } from '@lumino/widgets';
 import type { JSX } from 'react';
 
@@ -61,6 +61,21 @@ export class RunsSection extends ReactWidget {
     }
   }
 
+  /** The store that the user has chosen: "" for all, null before. */
+  get chosen(): string | null {
+    return this._chosen;
+  }
+
+  choose(store: string): void {
+    this._chosen = store;
+    this._follow();
+  }
+
+  /** Emitted when something that is shown above the table may have changed. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
   protected render(): JSX.Element {
     return <UseSignal signal={this._changed}>{() => this._view()}</UseSignal>;
   }
@@ -107,10 +122,7 @@ export class RunsSection extends ReactWidget {
         <select
           aria-label={trans.__('Run store')}
           value={this._chosenStore}
-          onChange={event => {
-            this._chosen = event.target.value;
-            this._follow();
-          }}
+          onChange={event => this.choose(event.target.value)}
         >
           <option value={ALL}>{trans.__('All %1 run stores', titles.size)}</option>
           {sources.stores.map(({ path, hasKernel }) => (

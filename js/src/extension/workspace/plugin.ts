@@ -7,7 +7,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { LabIcon } from '@jupyterlab/ui-components';
 
 import { showTab } from '../show-tab.ts';
-import { CommandIDs, IRunSources } from '../tokens.ts';
+import { CommandIDs, IRunSources, ISettings } from '../tokens.ts';
 import { openedTab, type WorkspaceTab } from './tab.tsx';
 
 const NAME = 'workspace';
@@ -22,12 +22,13 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:workspace',
   description: 'Shows the charts of selected runs in a tab.',
   autoStart: true,
-  requires: [IRunSources, IStateDB],
+  requires: [IRunSources, IStateDB, ISettings],
   optional: [ITranslator, ILayoutRestorer],
   activate: (
     app: JupyterFrontEnd,
     sources: IRunSources,
     states: IStateDB,
+    settings: ISettings,
     translator: ITranslator | null,
     restorer: ILayoutRestorer | null
   ) => {
@@ -42,7 +43,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
         if (runs) known.content.setRuns(runs);
         return known;
       }
-      const content = await openedTab(sources.source(store), name, runs, states, trans);
+      const content = await openedTab(sources.source(store), name, runs, states, settings, trans);
       const widget = new MainAreaWidget({ content });
       widget.toolbar.hide();
       widget.id = id;

@@ -9,6 +9,7 @@ import type { RunSource } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
 import { restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
+import type { ISettings } from '../tokens.ts';
 
 const SAVE_MS = 300;
 
@@ -79,6 +80,7 @@ export async function openedTab(
   name: string,
   runs: readonly string[] | null,
   states: IStateDB,
+  settings: ISettings,
   trans: Translation
 ): Promise<WorkspaceTab> {
   const key = stateKey(source.store, name);
@@ -88,7 +90,8 @@ export async function openedTab(
   const save = (state: WorkspaceState) => {
     states.save(key, state as unknown as JSONObject).catch(reason => console.warn('MOSAIC:', reason));
   };
-  return new WorkspaceTab(source, restoredState(remembered, shown), save, trans);
+  const initial = { version: 1, smoothing: settings.get('smoothing'), x: settings.get('x') };
+  return new WorkspaceTab(source, restoredState(remembered ?? initial, shown), save, trans);
 }
 
 const MOST_LATEST = 50;

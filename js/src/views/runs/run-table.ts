@@ -28,6 +28,8 @@ export interface SavedTable {
   readonly sort: Sort;
   readonly flat: boolean;
   readonly filter: Filter;
+  /** The lines that the user has opened or closed, by key. */
+  readonly opened: Readonly<Record<string, boolean>>;
 }
 
 export interface Snapshot extends SavedTable {
@@ -46,6 +48,7 @@ export interface Snapshot extends SavedTable {
 }
 
 const TYPE_AHEAD_MS = 800;
+const MOST_REMEMBERED = 500;
 
 export class RunTable {
   readonly rows: RunRows;
@@ -119,8 +122,9 @@ export class RunTable {
   toggle(key: string, open?: boolean): void {
     const line = this.snapshot.lines.find(one => one.key === key);
     if (line && line.open !== null) {
-      this._opened.set(key, open ?? !line.open);
-      this.refresh();
+      const others = Object.entries(this._saved.opened).filter(([one]) => one !== key);
+      const all = [...others, [key, open ?? !line.open] as const];
+      this._change({ opened: Object.fromEntries(all.slice(-MOST_REMEMBERED)) });
     }
   }
 
@@ -218,7 +222,7 @@ export class RunTable {
   }
 
   private _made(): Snapshot {
-    const { columns, sort, flat, filter } = this._saved;
+    const { columns, sort, flat, filter, opened } = this._saved;
     const { entries } = this.rows;
     const now = this._clock();
     const available = [...this._standard, ...hyperparameterColumns(entries.map(({ row }) => row))];
@@ -230,7 +234,7 @@ export class RunTable {
       now,
       columns: available,
       stores: storeTitles(this.rows.sources.map(source => source.store)),
-      isOpen: (key, kind) => this._opened.get(key) ?? (kind === 'store' || filtered)
+      isOpen: (key, kind) => opened[key] ?? (kind === 'store' || filtered)
     });
     const selection = kept(this._selection, this._lines, lines);
     return {
@@ -260,7 +264,6 @@ export class RunTable {
   private readonly _standard: readonly Column[];
   private readonly _end: () => void;
   private readonly _listeners = new Set<() => void>();
-  private readonly _opened = new Map<string, boolean>();
   private _saved = validated(null);
   private _snapshot: Snapshot | null = null;
   private _selection: Selection = NOTHING_SELECTED;
@@ -279,6 +282,9 @@ function validated(saved: unknown): SavedTable {
         ? { column: given.sort.column, descending: given.sort.descending === true }
         : NEWEST_FIRST,
     flat: given.flat === true,
+    opened: Object.fromEntries(
+      Object.entries(given.opened ?? {}).filter(([, isOpen]) => typeof isOpen === 'boolean')
+    ),
     filter: {
       text: typeof given.filter?.text === 'string' ? given.filter.text : NO_FILTER.text,
       facets: Object.fromEntries(
