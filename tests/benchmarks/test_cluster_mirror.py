@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from benchmarks.measuring import print_table
+from benchmarks.measuring import judged, print_table
 from engines.namespace import download_wheels, run_inside
 
 from mosaic_lab.cli import main
@@ -27,14 +27,15 @@ def test_lines_of_many_runs_on_a_cluster(tmp_path: Path, mosaic_home: Path) -> N
     assert done.returncode == 0, done.stdout[-3000:]
     figures = json.loads(done.stdout.strip().splitlines()[-1])
     local, remote = np.array(figures["local"]) * 1000, np.array(figures["remote"]) * 1000
-    header = ("", f"{RUNS} runs on a cluster", "a run here", "ratio")
+    header = ("", f"{RUNS} runs on a cluster", "a run here", "ratio", "target", "")
     rows = []
     for name, share in (("median", 50), ("95th percentile", 95)):
         there, here = np.percentile(remote, share), np.percentile(local, share)
-        rows.append(
-            (f"line to chart data, {name}", f"{there:.0f} ms", f"{here:.0f} ms", f"{there / here:.1f}")
-        )
-    rows.append(("the bridge's share of a core", f"{figures['bridge']:.1%}", "-", "-"))
-    rows.append(("the nodes' reading, shares of a core", f"{figures['actors']:.1%}", "-", "-"))
+        verdict = judged(there / 1000, "<= 0.25 s") if share == 50 else ["", ""]
+        cells = [f"{there:.0f} ms", f"{here:.0f} ms", f"{there / here:.1f}"]
+        rows.append([f"line to chart data, {name}", *cells, *verdict])
+    bridge, reading = figures["bridge"], figures["actors"]
+    rows.append(["the bridge's share of a core", f"{bridge:.1%}", "-", "-", *judged(bridge, "<= 0.15")])
+    rows.append(["the nodes' reading, shares of a core", f"{reading:.1%}", "-", "-", "", ""])
     print_table("the mirror of runs on a cluster", header, rows)
     assert len(remote) > RUNS * SECONDS
