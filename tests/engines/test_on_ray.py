@@ -14,6 +14,7 @@ from mosaic_lab.workers import WorkerEnvironment
 _TESTS = Path(__file__).with_name("on_ray")
 _SECONDS, _EXTENDED_SECONDS = 1200.0, 3000.0
 _BUILDING = 900.0  # seconds for the environments that the tests inside use
+_FAMILIES = ("rllib", "tianshou", "xuance", "jumanji")
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +47,7 @@ def test_on_a_cluster(
     tmp_path: Path,
     cleanrl_environment: WorkerEnvironment,
 ) -> None:
-    for worker in ("script", "gymnasium", "random"):
+    for worker in ("script", "gymnasium", "random", *(_FAMILIES if which == "extended" else ())):
         main(["workers", "install", worker])
     main(["clusters", "check", "ray:127.0.0.1:1"])
     tests = [sys.executable, "-m", "pytest", str(_TESTS), "--quiet", "-p", "no:cacheprovider", "-rA"]
