@@ -1,7 +1,8 @@
 """Which tests run in the same process when several share the work (``pytest -n 2``).
 
 What is built or trained once a session is built once a process: the tests of a worker stay together, those
-that look at the executed examples too, and else the tests of a file.
+that look at the executed examples and those of clusters too, and else the tests of a file. The largest groups
+begin first.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ EXAMPLES = {"test_demo.py", "test_examples.py", "test_readme.py"}
 
 
 class SharedSessions(LoadScopeScheduling):
-    """Hands out a worker's tests, the examples', a file's as one piece."""
+    """Hands out the tests of a worker, of the examples, of clusters, of a file as one piece."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = PurePosixPath(nodeid.split("::")[0])
         if file.parts[0] == "workers":
             return "/".join(file.parts[:2])
+        if file.parts[:2] == ("tests", "engines"):
+            return "engines"
         return "examples" if file.name in EXAMPLES else str(file)
 
 
