@@ -31,6 +31,8 @@ NONE_READ = Returns()
 
 Stamp = tuple[int, ...]
 """Times of a run's small files: equal while nothing has changed."""
+CONFIG = 1
+"""The place of its configuration's."""
 
 
 @dataclass
@@ -112,9 +114,9 @@ class RunIndex:
 
     def _refresh(self, entry: _Entry) -> None:
         """Make the row again; it has a new version if anything but its duration differs."""
-        entry.stamp = _stamp(entry.run.folder)
-        if not entry.run.config:  # it was being started
-            entry.run = Run(entry.run.folder)
+        former, entry.stamp = entry.stamp, _stamp(entry.run.folder)
+        if former[CONFIG] != entry.stamp[CONFIG]:  # it was being started, or resumes to do more
+            entry.run, entry.counted = Run(entry.run.folder), None
         row = self._row(entry)
         if replace(row, duration=entry.row.duration) != entry.row:
             entry.version = self._raised()
