@@ -60,9 +60,10 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
         '    search={"learning_rate": mosaic.search.uniform(0.1, 1.0)},\n    trials=4,\n    seeds=2,\n'
         '    metric="height",\n    pruner="none",\n    parallel=4,\n)'
     )
+    index = RunIndex(lab.root)
+    wait_until(lambda: (4, 4) in [(row.trials, row.total_trials) for row in index.changes(0)[1]])
     sweep.resume(trials=1).wait(60)
     assert len(sweep.records) == 5 and started_once(lab, sweep)
-    index = RunIndex(lab.root)
     wait_until(lambda: (5, 5) in [(row.trials, row.total_trials) for row in index.changes(0)[1]])
     assert "5 of 5 trials" in repr(lab.runs) and len(sweep.trial_runs) == 10
     sweep.remove(trials=True)
