@@ -99,9 +99,16 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
             f"{config.end_field} is less than one rollout of {algorithm.name} "
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
-    return ScriptPlan(
+    plan = ScriptPlan(
         config, hyperparameters, checkpoint, algorithm, upstream, rollout, environment.render_modes
     )
+    if checkpoint is not None and plan.start_step >= plan.steps:
+        raise ConfigError(
+            f"checkpoint.resume_from: {checkpoint[0].name} is at step {plan.start_step:,} of "
+            f"{config.total_timesteps:,}: less than one rollout (num_envs × num_steps = {rollout} steps) "
+            "remains; raise total_timesteps, which counts from the beginning"
+        )
+    return plan
 
 
 def _known(config: TrainingConfig, upstream: Upstream) -> str:

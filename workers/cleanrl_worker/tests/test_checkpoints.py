@@ -171,6 +171,8 @@ def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) 
     message = refused("ppo", "Acrobot-v1")
     assert message.endswith("is of ppo on CartPole-v1, this run is of ppo on Acrobot-v1")
     assert "saved at step 2048" in refused("ppo", "CartPole-v1", steps=2048)
+    message = refused("ppo", "CartPole-v1", steps=2500)
+    assert "is at step 2,048 of 2,500: less than one rollout (num_envs × num_steps = 512 steps)" in message
     assert "there is no checkpoint" in refused("ppo", "CartPole-v1", tmp_path / "none.pt")
     other = tmp_path / checkpoint.name
     other.touch()
