@@ -16,6 +16,7 @@ from mosaic_lab.sweeps.metric import MetricFollower, aggregated
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.trials import Saved, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
+from mosaic_lab.telemetry.decoding import whole
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,24 @@ def new_run_ids(plan: SweepPlan) -> dict[int, str]:
     """Return an id for the run of each seed of a new trial."""
     training = plan.training
     return {seed: new_run_id(training.worker, {**training.config, "seed": seed}) for seed in plan.seeds}
+
+
+def trained(run: Run) -> bool:
+    """Whether nothing of the training of a run that has ended remains to be done: it has completed, or was
+    stopped with a checkpoint after its last update, which may be before ``total_timesteps``."""
+    if run.state is not State.CANCELLED:
+        return run.state is State.COMPLETED
+    saved = run.checkpoints
+    return bool(saved) and saved[-1].step >= _last_step(run)
+
+
+def _last_step(run: Run) -> float:
+    """Return the step at which the training of a run that has started ends; infinite where its worker does
+    not say so."""
+    with run.folder.telemetry_path.open("rb") as file:
+        started = whole(file.readline(), "run_started")
+    steps = started["payload"]["config"].get("steps") if started is not None else None
+    return steps if isinstance(steps, int) else math.inf
 
 
 class TrialRuns:
@@ -137,10 +156,11 @@ class TrialRuns:
         if self.trial.pruned:
             return TrialState.PRUNED, f"pruned at step {end:,}", self.trial.reports[int(end)], values
         for seed, run in self.runs.items():
+            if trained(run):
+                continue
             if run.state is State.CANCELLED:
                 return TrialState.CANCELLED, f"seed {seed}: {run.reason}", value, values
-            if run.state is not State.COMPLETED:
-                return TrialState.FAILED, f"seed {seed} {run.state}: {run.reason}", None, values
+            return TrialState.FAILED, f"seed {seed} {run.state}: {run.reason}", None, values
         missing = [seed for seed, one in found.items() if one is None]
         if missing:
             names = ", ".join(self._followers[missing[0]].names[:20]) or "none"
@@ -149,9 +169,9 @@ class TrialRuns:
         return TrialState.COMPLETED, "", value, values
 
     def further(self) -> tuple[dict[int, str], dict[int, Saved]]:
-        """Return how a trial that was stopped goes on: an id for the next run of each seed that has not
-        completed, and the checkpoints that these resume from, where there are some and it can."""
-        stopped = [seed for seed, run in self.runs.items() if run.state is not State.COMPLETED]
+        """Return how a trial that was stopped goes on: an id for the next run of each seed that has not been
+        `trained`, and the checkpoints that these resume from, where there are some and it can."""
+        stopped = [seed for seed, run in self.runs.items() if not trained(run)]
         ids = new_run_ids(self._plan)
         found = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
         return {seed: ids[seed] for seed in stopped}, {seed: one for seed, one in found.items() if one}

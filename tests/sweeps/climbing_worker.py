@@ -33,12 +33,17 @@ KNOWN = {
     "rate": Parameter("rate", float, 0.5, "height of a step"),
     "start": Parameter("start", float, 0.0, "height of the first"),
     "spread": Parameter("spread", float, 0.0, "by what seeds begin higher, times their cube"),
+    "stride": Parameter("stride", int, 1, "it climbs whole strides of so many steps"),
     "boots": Parameter("boots", str, "worn", "what is worn", ("worn", "good", "new")),
 }
 BOOTS = {"worn": 0.0, "good": 0.1, "new": 0.2}
 
+def last_step(config, values):
+    return config.end_step // values["stride"] * values["stride"]
+
 def resolve(config):
-    return config.to_dict(check_hyperparameters(config.hyperparameters, KNOWN))
+    values = check_hyperparameters(config.hyperparameters, KNOWN)
+    return {**config.to_dict(values), "steps": last_step(config, values)}
 
 def train(config, telemetry):
     values, source = config.hyperparameters, config.checkpoint.resume_from
@@ -51,10 +56,12 @@ def train(config, telemetry):
     if values["rate"] > 100:
         raise RuntimeError("too steep")
     try:
-        while step < config.end_step:
+        while step < last_step(config, values):
             step, height = step + 1, height + values["rate"] + BOOTS[values["boots"]]
             telemetry.metrics(step, {"height": height})
             time.sleep(0.02 if slow else 0.001)
+        if os.environ.get("LINGERS"):
+            time.sleep(60)
     finally:  # when it is stopped, too
         path = config.checkpoints_dir / f"step-{step}.hill"
         path.parent.mkdir(exist_ok=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,3 +94,24 @@ def test_a_stop_ends_the_trials_which_go_on_where_they_can(lab: mosaic.Lab, algo
         else:
             assert former.kept == 0 and trial.reason == "seed 1 began again, as climber walk cannot resume"
     assert list(sweep.trials()["runs"].map(len)) == [2, 2]
+
+
+@pytest.mark.parametrize("killed_before", [False, True])
+def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
+    lab: mosaic.Lab, killed_before: bool
+) -> None:
+    """Of 100 steps 64 are trained, a whole stride: what remains is too little to go on with."""
+    sweep = lab.sweep(
+        "climber", algorithm="climb", search={"rate": [0.5, 1.0]}, sampler="grid", pruner="none", trials=2,
+        stride=64, parallel=1, total_timesteps=100, environ={"LINGERS": "yes"}, **CLIMB,
+    )  # fmt: skip
+    wait_until(lambda: [run.step for run in lab.runs if run.id != sweep.id] == [64])
+    pid = sweep.status.worker_pid
+    if killed_before and pid is not None:
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: sweep.finished)
+    sweep.stop()
+    sweep.resume(environ={"LINGERS": ""}).wait(60)
+    assert [trial.state for trial in sweep.records] == [TrialState.COMPLETED] * 2
+    assert [trial.value for trial in sweep.records] == pytest.approx([0.5 * (64 - 9.5), 64 - 9.5])
+    assert started_once(lab, sweep) and len(lab.runs) == 3

@@ -72,7 +72,9 @@ class Event(Message):
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """The run begins; `config` is the resolved configuration."""
+    """The run begins; `config` is the resolved configuration. Its `steps`, where it has some, is the step at
+    which the training ends: after whole updates, perhaps before `total_timesteps`.
+    """
 
     KIND = "run_started"
     worker_type: str = ""
