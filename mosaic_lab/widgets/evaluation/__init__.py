@@ -35,7 +35,6 @@ def show_evaluation(evaluation: Run, output: PanelOutput | None = None) -> None:
         lambda: EvaluationPanel(evaluation.folder),
         describe_panel("evaluation", paths),
         output,
-        resumed=not evaluation.finished,
     )
 
 

@@ -56,6 +56,11 @@ class LivePanel(ABC):
     def finished(self) -> bool:
         """Whether what it follows had ended when last looked at."""
 
+    @property
+    def outdated(self) -> bool:
+        """Whether what it follows has gone on since the panel has seen its end: that is what it shows."""
+        return False
+
     @abstractmethod
     def look(self) -> None:
         """Read the state of what it follows; called under the lock, at least once a second."""

@@ -133,21 +133,16 @@ _shown_lock = threading.Lock()
 
 
 def show_panel(
-    key: Key,
-    make: Callable[[], LivePanel],
-    shows: dict[str, Any] | None,
-    output: PanelOutput | None,
-    *,
-    resumed: bool = False,
+    key: Key, make: Callable[[], LivePanel], shows: dict[str, Any] | None, output: PanelOutput | None
 ) -> None:
-    """Show the panel of this key in the cell's output: the one of before, if there is one, else a new one.
+    """Show the panel of this key in the cell's output: the one of before, if there is one that is not
+    outdated, else a new one.
 
-    ``shows`` describes it to a later kernel; ``output`` is where a former one has shown it. ``resumed``:
-    what it shows has not ended, so a settled panel shows the time before.
+    ``shows`` describes it to a later kernel; ``output`` is where a former one has shown it.
     """
     with _shown_lock:
         shown = _shown.pop(key, None)
-        if shown is None or shown.closed or (resumed and shown.settled):
+        if shown is None or shown.closed or shown.panel.outdated:
             shown = ShownPanel(make(), key, shows)
         _shown[key] = shown
         added = shown.form.add(output)

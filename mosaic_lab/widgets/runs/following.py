@@ -47,6 +47,10 @@ class FollowingPanel(LivePanel):
     def finished(self) -> bool:
         return all(view.finished for view in self.views)
 
+    @property
+    def outdated(self) -> bool:
+        return any(view.resumed for view in self.views)
+
     def look(self) -> None:
         for view in self.views:
             view.look()

@@ -68,8 +68,15 @@ class RunView:
     def finished(self) -> bool:
         return self.status.state.finished
 
+    @property
+    def resumed(self) -> bool:
+        """Whether the run was started again since its end was seen here."""
+        begun = self.run.status.history[:1]  # empty where it was removed
+        return self.finished and begun not in ((), self.status.history[:1])
+
     def look(self) -> None:
-        """Read the run's status, unless it is final already: an ended run can only be removed."""
+        """Read the run's status, unless it is final already: an ended run can only be removed here, and one
+        that is `resumed` is for another view."""
         if not self.finished or (self.status.state is not State.REMOVED and self.run.folder.removed):
             self.status = self.run.status
             self.reason = self.run.explained(self.status)

@@ -26,13 +26,7 @@ def show_sweep(sweep: Run, output: PanelOutput | None = None) -> None:
     from mosaic_lab.widgets.sweeps.sweep_panel import SweepPanel
 
     paths = (sweep.path,)
-    show_panel(
-        (paths, "sweep"),
-        lambda: SweepPanel(sweep.folder),
-        describe_panel("sweep", paths),
-        output,
-        resumed=not sweep.finished,
-    )
+    show_panel((paths, "sweep"), lambda: SweepPanel(sweep.folder), describe_panel("sweep", paths), output)
 
 
 def reattach(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:

@@ -1,0 +1,75 @@
+"""The panel of a sweep that goes on: whatever shows the sweep after its resume is live, and ends with it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import wait_until
+from sweeps.climbing_worker import climber  # noqa: F401
+
+import mosaic_lab as mosaic
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.widgets.page import saved_form, shown_panels
+from mosaic_lab.widgets.sweeps import show_sweep, sweep_panel
+
+
+@pytest.fixture
+def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
+    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
+    yield lab
+    lab.stop_all(grace=0)
+
+
+@pytest.fixture
+def panels(monkeypatch: pytest.MonkeyPatch) -> list[sweep_panel.SweepPanel]:
+    """The panels that were made, in order; each is in sight of a page."""
+    made: list[sweep_panel.SweepPanel] = []
+
+    class SeenPanel(sweep_panel.SweepPanel):
+        def __init__(self, folder: RunFolder) -> None:
+            super().__init__(folder)
+            self.on_presence([["page", 0, True]])
+            made.append(self)
+
+    monkeypatch.setattr(sweep_panel, "SweepPanel", SeenPanel)
+    monkeypatch.setattr(saved_form, "publish", lambda *_, **__: None)
+    monkeypatch.setattr(shown_panels, "MOMENT_SECONDS", 0.0)
+    return made
+
+
+def says(panel: sweep_panel.SweepPanel, state: str, progress: list[str]) -> bool:
+    summary = panel.header.summary
+    return bool(summary["state"] == state and progress in summary["facts"])
+
+
+def test_what_shows_a_sweep_after_its_resume_is_live(
+    lab: mosaic.Lab, panels: list[sweep_panel.SweepPanel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while the panel of before still reads what remained at the stop, and where nothing showed it in
+    between."""
+    read, may_read = sweep_panel.SweepReader.read, threading.Event()
+
+    def slowly(reader: sweep_panel.SweepReader) -> sweep_panel.SweepSnapshot:
+        assert may_read.wait(60)
+        return read(reader)
+
+    monkeypatch.setattr(sweep_panel.SweepReader, "read", slowly)
+    sweep = lab.sweep(
+        "climber", algorithm="climb", env="Hill-v0", metric="height", search={"rate": [0.1, 0.2, 0.3]},
+        sampler="grid", pruner="none", trials=2, parallel=2, total_timesteps=600, environ={"SLOW_ARE": "low"},
+    )  # fmt: skip
+    show_sweep(sweep)
+    wait_until(lambda: sum((run.step or 0) > 10 for run in lab.runs if run.id != sweep.id) == 2)
+    sweep.stop()
+    wait_until(lambda: panels[0].finished)
+    show_sweep(sweep.resume(environ={"SLOW_ARE": ""}))
+    may_read.set()
+    wait_until(lambda: says(panels[-1], "completed", ["2 of 2", "trials"]))
+    show_sweep(sweep)
+    assert len(panels) == 2, "one panel shows what has not changed"
+    sweep.resume(trials=1, environ={"SLOW_ARE": ""}).wait(60)
+    show_sweep(sweep)
+    wait_until(lambda: says(panels[-1], "completed", ["3 of 3", "trials"]))
