@@ -50,9 +50,16 @@ test('numbers outside their limits are explained, and fields to fill in are not 
     { name: 'required', params: {}, message: "must have required property 'env'" }
   ];
   assert.deepEqual(
-    explained(errors, english).map(error => error.message),
+    explained(errors, {}, english).map(error => error.message),
     ['is more than 1', 'is not above 0', 'is less than 1', 'must be integer']
   );
+});
+
+test('a value that does not match its pattern is explained in words', () => {
+  const schema = { properties: { seeds: { patternMessage: 'give 1, or 0-4' } } };
+  const error = { name: 'pattern', property: '.seeds', message: 'must match pattern "^\\d+$"' };
+  assert.equal(explained([error], schema, english)[0]?.message, 'give 1, or 0-4');
+  assert.equal(explained([error], {}, english)[0]?.message, error.message);
 });
 
 test('a form without a required field makes no code', () => {

@@ -176,7 +176,8 @@ def _whole(title: str, description: str, default: int | None = None, least: int 
 
 
 def _seeds(default: str, description: str) -> Schema:
-    return {**_text("Seeds", description, default), "pattern": SEEDS}
+    field = _text("Seeds", description, default)
+    return {**field, "pattern": SEEDS, "patternMessage": "give 1, or 1, 2, 3, or 0-4"}
 
 
 # ------------------------------------------------------------------------ what workers say

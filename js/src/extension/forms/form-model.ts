@@ -7,7 +7,14 @@ export type Values = Readonly<Record<string, unknown>>;
 export interface FormSchema {
   readonly type?: string;
   readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, { readonly default?: unknown; readonly title?: string }>>;
+  readonly properties?: Readonly<Record<string, FieldSchema>>;
+}
+
+interface FieldSchema {
+  readonly default?: unknown;
+  readonly title?: string;
+  /** What to fill in, shown where the value does not match the field's `pattern`. */
+  readonly patternMessage?: string;
 }
 
 /** Those of `values` that are not the schema's defaults. */
@@ -31,18 +38,25 @@ export function missing(schema: FormSchema, values: Values): string[] {
 /** An error of the form's validator, whose message continues the value that it is about. */
 export interface FieldError {
   readonly name?: string;
+  /** The path of the value: ".seeds". */
+  readonly property?: string;
   readonly message?: string;
   readonly params?: { readonly limit?: unknown };
 }
 
-/** The errors with messages of our own about limits, such as "is more than 1", and without those of fields that must be
- * filled in, which `missing` names.
+/** The errors with messages of our own about limits and patterns, such as "is more than 1", and without those of fields
+ * that must be filled in, which `missing` names.
  */
-export function explained<E extends FieldError>(errors: readonly E[], trans: Translation): E[] {
-  function message({ name, message, params }: E): string | undefined {
+export function explained<E extends FieldError>(
+  errors: readonly E[],
+  schema: FormSchema,
+  trans: Translation
+): E[] {
+  function message({ name, property = '', message, params }: E): string | undefined {
     if (name === 'minimum') return trans.__('is less than %1', params?.limit);
     if (name === 'exclusiveMinimum') return trans.__('is not above %1', params?.limit);
     if (name === 'maximum') return trans.__('is more than %1', params?.limit);
+    if (name === 'pattern') return schema.properties?.[property.slice(1)]?.patternMessage ?? message;
     return message;
   }
   return errors

@@ -207,7 +207,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
 /** What is wrong with values, whether or not their fields are shown, such as "gamma: 2 is more than 1". */
 function mistakes(schema: object, values: Values, trans: Translation): string[] {
   const { errors } = validator.validateFormData(values as ReadonlyJSONObject, schema);
-  return explained(errors, trans).map(({ property = '', message }) => {
+  return explained(errors, schema, trans).map(({ property = '', message }) => {
     const name = property.slice(1); // after a dot
     return `${name}: ${values[name]} ${message}`;
   });
@@ -247,7 +247,7 @@ function Fields(props: {
         compact
         showModifiedFromDefault={props.marksChanges ?? false}
         idPrefix={`mosaic-${props.id}`}
-        transformErrors={errors => explained(errors, props.trans)}
+        transformErrors={errors => explained(errors, props.schema, props.trans)}
         onChange={({ formData }) => props.onChange(formData ?? {})}
       />
     </div>
