@@ -7,6 +7,7 @@ import { nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest
 import { durationText, logTickTexts, tickTexts, valueText } from '../src/views/charts/numbers.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import { limited, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
+import { logTicks } from '../src/views/charts/ticks.ts';
 import { rowText, valuesInRow } from '../src/widgets/panel/row-values.ts';
 
 function line(key: string, x: number[], y: number[], low?: number[], high?: number[]): ChartLine {
@@ -107,7 +108,15 @@ describe('numbers', () => {
     assert.deepEqual(tickTexts([0, 20_000, 40_000], 20_000), ['0', '20k', '40k']);
     assert.deepEqual(tickTexts([0, 0.25, 0.5], 0.25), ['0', '0.25', '0.50']);
     assert.deepEqual(tickTexts([-500, null, 500], 500), ['−500', '', '500']);
-    assert.deepEqual(logTickTexts([0.001, 1, 100, 1e6]), ['0.001', '1', '100', '1e6']);
+    assert.deepEqual(logTickTexts([1e-4, 0.001, 1, 100, 1000, 2e4, 1.25e6]), [
+      '1e-4',
+      '0.001',
+      '1',
+      '100',
+      '1,000',
+      '20k',
+      '1.25M'
+    ]);
   });
 
   test('of values have four digits', () => {
@@ -125,6 +134,27 @@ describe('numbers', () => {
       '1 h 05 min',
       '2 d 02 h'
     ]);
+  });
+});
+
+describe('ticks of a logarithmic axis', () => {
+  test('are 1, 2 and 5 of each power of ten, or fewer where there is no room', () => {
+    assert.deepEqual(logTicks(104, 10_400, 8), [200, 500, 1000, 2000, 5000, 10_000]);
+    assert.deepEqual(logTicks(104, 104_000, 6), [300, 1000, 3000, 10_000, 30_000, 100_000]);
+    assert.deepEqual(logTicks(104, 104_000, 4), [1000, 10_000, 100_000]);
+    assert.deepEqual(logTicks(1e-12, 1, 5), [1e-12, 1e-9, 1e-6, 1e-3, 1]);
+  });
+
+  test('are two at least, also within a decade', () => {
+    assert.deepEqual(logTicks(2000, 20_000, 5), [2000, 5000, 10_000, 20_000]);
+    assert.deepEqual(logTicks(2000, 9000, 6), [2000, 3000, 5000, 7000]);
+    assert.deepEqual(logTicks(2100, 4100, 6), [2500, 3000, 3500, 4000]);
+    assert.ok(logTicks(12.6, 13.3, 2).length >= 2);
+    for (let low = 1; low < 10; low += 0.37) {
+      for (let ratio = 1.001; ratio < 2000; ratio *= 1.3) {
+        for (const room of [0, 2, 4, 9]) assert.ok(logTicks(low, low * ratio, room).length >= 2);
+      }
+    }
   });
 });
 

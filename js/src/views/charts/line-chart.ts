@@ -12,6 +12,7 @@ import type { ChartLine } from './lines.ts';
 import { EMPTY, type Near, nearestPoint, type Readout, readout } from './nearest.ts';
 import { durationText, logTickTexts, tickTexts } from './numbers.ts';
 import { type Limits, limited, type Range, steady, xRange, yRange } from './ranges.ts';
+import { logTicks } from './ticks.ts';
 
 export interface ChartView {
   readonly axis: Axis;
@@ -50,6 +51,9 @@ const SECONDS = [
   ...[1, 2, 5, 10, 20, 50].map(days => 86_400 * days)
 ];
 const VEIL = 0.55;
+/** The least distance of ticks, in CSS pixels. */
+const X_SPACE = 64;
+const Y_SPACE = 32;
 
 export class LineChart {
   private readonly el: HTMLElement;
@@ -235,11 +239,19 @@ export class LineChart {
             ...look,
             size: axis === 'time' ? 38 : 26,
             gap: 4,
-            space: 64,
+            space: X_SPACE,
+            ...(xLog ? logSplits(({ bbox }) => bbox.width / X_SPACE) : {}),
             ...(axis === 'time' ? {} : { values: xTexts, grid: { show: false } }),
             ...(axis === 'relative' && !xLog ? { incrs: SECONDS } : {})
           },
-          { ...look, gap: 4, space: 32, size: labelWidth, values: texts(yLog) }
+          {
+            ...look,
+            gap: 4,
+            space: Y_SPACE,
+            ...(yLog ? logSplits(({ bbox }) => bbox.height / Y_SPACE) : {}),
+            size: labelWidth,
+            values: texts(yLog)
+          }
         ],
         series: [{}, { paths: () => null, points: { show: false } }],
         cursor: {
@@ -416,6 +428,14 @@ function labelWidth(plot: uPlot, texts: string[] | null): number {
   plot.ctx.font = `${11 * uPlot.pxRatio}px sans-serif`;
   const width = longest ? plot.ctx.measureText('0'.repeat(longest)).width / uPlot.pxRatio : 0;
   return Math.max(34, Math.ceil(width) + 14);
+}
+
+/** Our own ticks of a logarithmic axis with room for so many, all of which have labels. */
+function logSplits(room: (plot: uPlot) => number): Pick<uPlot.Axis, 'splits' | 'filter'> {
+  return {
+    splits: (plot, _axis, low, high) => logTicks(low, high, Math.floor(room(plot) / uPlot.pxRatio)),
+    filter: (_plot, ticks) => ticks
+  };
 }
 
 const relativeTexts: uPlot.Axis.DynamicValues = (_plot, ticks) => ticks.map(durationText);

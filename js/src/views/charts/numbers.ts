@@ -49,13 +49,15 @@ export function tickTexts(ticks: readonly (number | null)[], step: number): stri
   });
 }
 
-/** The labels of a logarithmic axis: powers of ten, and between them what there is room for. */
+/** The labels of a logarithmic axis, each with a unit of its own: "100", "1,000", "10k", "1M". */
 export function logTickTexts(ticks: readonly (number | null)[]): string[] {
   return ticks.map(tick => {
     if (tick === null) return '';
-    const power = Math.round(Math.log10(Math.abs(tick)));
-    if (Math.abs(power) >= 4) return minus(tick.toExponential(0).replace('e+', 'e'));
-    return minus(tick.toLocaleString('en-US', { maximumFractionDigits: 4 }));
+    if (tick < 1e-3 || tick >= 1e15) {
+      return Number(tick.toPrecision(6)).toExponential().replace('e+', 'e');
+    }
+    const [unit, letter] = (tick >= 1e4 && UNITS.find(([size]) => tick >= size)) || [1, ''];
+    return `${(tick / unit).toLocaleString('en-US', { maximumSignificantDigits: 6 })}${letter}`;
   });
 }
 

@@ -2,6 +2,7 @@
 
 import type { RunRow } from '../../shared/run-api.ts';
 import { tickTexts, valueText } from '../charts/numbers.ts';
+import { evenTicks, roundStep } from '../charts/ticks.ts';
 import { type Filter, type Results, settingText, valueNamed } from './settings.ts';
 
 const LOG_FROM = 9.99;
@@ -123,15 +124,7 @@ export function ticksOf(axis: ValueAxis, most: number): { place: number; text: s
     }));
   }
   const step = roundStep((axis.high - axis.low) / Math.max(1, most));
-  const ticks: number[] = [];
-  for (let i = Math.ceil(axis.low / step - 1e-9); i * step <= axis.high + 1e-9 * step; i++)
-    ticks.push(i * step);
+  const ticks = evenTicks(axis.low, axis.high, Math.max(1, most));
   const texts = tickTexts(ticks, step);
   return ticks.map((tick, i) => ({ place: placeOn(axis, tick) ?? 0, text: texts[i] ?? '' }));
-}
-
-/** The least of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that is not below `size`. */
-function roundStep(size: number): number {
-  const power = 10 ** Math.floor(Math.log10(size));
-  return power * ([1, 2, 5].find(factor => factor * power >= size * (1 - 1e-9)) ?? 10);
 }

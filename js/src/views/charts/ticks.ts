@@ -1,0 +1,46 @@
+/** Where the ticks of an axis are. */
+
+/** Multiples of each power of ten, the most first. */
+const FEW_DECADES = [[1, 2, 5], [1, 3], [1]];
+const WITHIN_A_DECADE = [[1, 2, 3, 5, 7], ...FEW_DECADES];
+/** As many even steps, made round, leave at least two ticks. */
+const LEAST_STEPS = 5;
+
+/** Round ticks of a logarithmic axis, two at least: about `most`, at multiples of powers of ten where these are enough. */
+export function logTicks(low: number, high: number, most: number): number[] {
+  const room = Math.max(2, most);
+  for (const factors of high / low < 10 ? WITHIN_A_DECADE : FEW_DECADES) {
+    const ticks = multiples(low, high, factors);
+    if (ticks.length >= 2 && ticks.length <= room) return ticks;
+  }
+  const powers = multiples(low, high, [1]);
+  if (powers.length <= room) return evenTicks(low, high, Math.max(LEAST_STEPS, room));
+  const every = Math.ceil(powers.length / room);
+  return powers.filter((_, i) => i % every === 0);
+}
+
+/** Ticks at even distances: multiples of a round number. */
+export function evenTicks(low: number, high: number, most: number): number[] {
+  const step = roundStep((high - low) / most);
+  const ticks: number[] = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) ticks.push(i * step);
+  return ticks;
+}
+
+/** The least of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that is not below `size`. */
+export function roundStep(size: number): number {
+  const power = 10 ** Math.floor(Math.log10(size));
+  return power * ([1, 2, 5].find(factor => factor * power >= size * (1 - 1e-9)) ?? 10);
+}
+
+/** These multiples of each power of ten in a range. */
+function multiples(low: number, high: number, factors: readonly number[]): number[] {
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high * (1 + 1e-9); power++) {
+    for (const factor of factors) {
+      const tick = Number(`${factor}e${power}`);
+      if (tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9)) ticks.push(tick);
+    }
+  }
+  return ticks;
+}
