@@ -6,7 +6,7 @@ import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
 import { nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
 import { durationText, logTickTexts, tickTexts, valueText } from '../src/views/charts/numbers.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
-import { limited, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
+import { limited, limitsProblem, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
 import { logTicks } from '../src/views/charts/ticks.ts';
 import { rowText, valuesInRow } from '../src/widgets/panel/row-values.ts';
 
@@ -99,7 +99,18 @@ describe('ranges', () => {
     assert.equal(typedNumber(' 1,000 '), 1000);
     assert.equal(typedNumber('−2e3'), -2000);
     assert.equal(typedNumber(''), null);
-    assert.equal(typedNumber('ten'), undefined);
+    assert.deepEqual(['2k', '1M', '1.5 k', '−2K'].map(typedNumber), [2000, 1e6, 1500, -2000]);
+    assert.deepEqual(['ten', 'k', '2kk'].map(typedNumber), [undefined, undefined, undefined]);
+  });
+
+  test('that were typed are refused where they are none of the axis', () => {
+    assert.equal(limitsProblem(200, 1000, 'log'), null);
+    assert.equal(limitsProblem(-5, null, 'linear'), null);
+    assert.equal(limitsProblem(null, undefined, null), 'number');
+    assert.equal(limitsProblem(1000, 200, null), 'order');
+    assert.equal(limitsProblem(5, 5, 'linear'), 'order');
+    assert.equal(limitsProblem(5, 5, null), null, 'a filter may leave one value');
+    assert.equal(limitsProblem(-5, null, 'log'), 'positive');
   });
 });
 

@@ -2,7 +2,7 @@
 
 import { short } from '../../widgets/common/numbers.ts';
 
-const UNITS: [number, string][] = [
+export const UNITS: readonly [number, string][] = [
   [1e12, 'T'],
   [1e9, 'G'],
   [1e6, 'M'],

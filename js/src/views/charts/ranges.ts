@@ -1,6 +1,7 @@
 /** What part of its numbers a chart shows. */
 
 import type { ChartLine, LineData, Numbers } from './lines.ts';
+import { UNITS } from './numbers.ts';
 
 export type Range = readonly [number, number];
 export type Limits = readonly [number | null, number | null];
@@ -79,12 +80,29 @@ export function steady(range: Range, before: Range | null, log: boolean): Range 
   return [range[0], log ? Math.exp(end) : end];
 }
 
-/** A number that someone has typed; null for nothing, undefined for what is not one. */
+/** A number that someone has typed, also as charts write it ("2k"); null for nothing, undefined for what is not one. */
 export function typedNumber(text: string): number | null | undefined {
   const trimmed = text.trim().replaceAll(',', '').replaceAll('−', '-');
   if (trimmed === '') return null;
-  const value = Number(trimmed);
+  const unit = UNITS.find(([, letter]) => trimmed.toUpperCase().endsWith(letter.toUpperCase()));
+  const digits = unit ? trimmed.slice(0, -1) : trimmed;
+  const value = digits.trim() === '' ? Number.NaN : Number(digits) * (unit?.[0] ?? 1);
   return Number.isFinite(value) ? value : undefined;
+}
+
+/**
+ * Why typed limits, undefined for what is not a number, are none of an axis of this scale; null where they are. Without
+ * a scale they are of values, which may be one value.
+ */
+export function limitsProblem(
+  low: number | null | undefined,
+  high: number | null | undefined,
+  scale: 'linear' | 'log' | null
+): 'number' | 'positive' | 'order' | null {
+  if (low === undefined || high === undefined) return 'number';
+  if (scale === 'log' && [low, high].some(limit => limit !== null && limit <= 0)) return 'positive';
+  if (low === null || high === null) return null;
+  return low > high || (scale && low === high) ? 'order' : null;
 }
 
 /** A range that has a width. */

@@ -166,6 +166,8 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
                   name={trans.__('y limits')}
                   from={trans.__('min')}
                   to={trans.__('max')}
+                  scale={chart.yLog ? 'log' : 'linear'}
+                  trans={trans}
                   onChange={yLimits => props.onChange({ yLimits })}
                 />
               </div>

@@ -98,6 +98,8 @@ export function AxisLimits({
           name={trans.__('Filter by %1', title)}
           from={trans.__('from')}
           to={trans.__('to')}
+          scale={null}
+          trans={trans}
           onChange={([low, high]) => set(low === null && high === null ? null : { low, high })}
         />
       </div>

@@ -85,6 +85,8 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               name={trans.__('x limits')}
               from={trans.__('from')}
               to={trans.__('to')}
+              scale={state.xLog ? 'log' : 'linear'}
+              trans={trans}
               onChange={xLimits => change({ xLimits })}
             />
           )}

@@ -1,63 +1,78 @@
 /** Two fields for the limits of an axis; empty ones are found by the data. */
 
-import { type ReactNode, useEffect, useState } from 'react';
-import { type Limits, typedNumber } from '../charts/ranges.ts';
+import { type ReactNode, useEffect, useId, useState } from 'react';
+import { type Limits, limitsProblem, typedNumber } from '../charts/ranges.ts';
+import type { Translation } from '../translation.ts';
 
 interface TypedRangeProps {
   readonly limits: Limits;
   readonly name: string;
   readonly from: string;
   readonly to: string;
+  /** Of the axis; null where the limits are those of a filter. */
+  readonly scale: 'linear' | 'log' | null;
+  readonly trans: Translation;
   readonly onChange: (limits: Limits) => void;
 }
 
-export function TypedRange({ limits, name, from, to, onChange }: TypedRangeProps): ReactNode {
-  return (
-    <fieldset className="mosaic-range">
-      <legend className="mosaic-unseen">{name}</legend>
-      <NumberField
-        value={limits[0]}
-        name={`${name}: ${from}`}
-        hint={from}
-        set={low => onChange([low, limits[1]])}
-      />
-      <span aria-hidden="true">–</span>
-      <NumberField
-        value={limits[1]}
-        name={`${name}: ${to}`}
-        hint={to}
-        set={high => onChange([limits[0], high])}
-      />
-    </fieldset>
-  );
-}
-
-function NumberField(props: {
-  readonly value: number | null;
-  readonly name: string;
-  readonly hint: string;
-  readonly set: (value: number | null) => void;
-}): ReactNode {
-  const { value } = props;
-  const [text, setText] = useState('');
-  useEffect(() => setText(value === null ? '' : String(Number(value.toPrecision(6)))), [value]);
-  const typed = typedNumber(text);
+/** Limits that make no range are not passed on; what is wrong with them stands beside the fields. */
+export function TypedRange(props: TypedRangeProps): ReactNode {
+  const { limits, name, from, to, scale, trans, onChange } = props;
+  const [texts, setTexts] = useState(['', '']);
+  const [problem, setProblem] = useState('');
+  const id = useId();
+  useEffect(() => {
+    setTexts(limits.map(value => (value === null ? '' : String(rounded(value)))));
+    setProblem('');
+  }, [limits[0], limits[1]]);
   const finish = () => {
-    if (typed !== undefined && typed !== (value === null ? null : Number(value.toPrecision(6))))
-      props.set(typed);
+    const typed = texts.map(typedNumber);
+    const wrong = limitsProblem(typed[0], typed[1], scale);
+    const words = {
+      number: trans.__('give a number, such as 2000, 2k or 1M'),
+      positive: trans.__('a log axis needs numbers above 0'),
+      order: trans.__('%1 must be below %2', from, to)
+    };
+    setProblem(wrong ? words[wrong] : '');
+    const [low = null, high = null] = typed.map((value, i) =>
+      value === rounded(limits[i] ?? null) ? limits[i] : value
+    );
+    if (!wrong && (low !== limits[0] || high !== limits[1])) onChange([low, high]);
   };
-  return (
+  const field = (end: 0 | 1, hint: string) => (
     <input
       className="mosaic-input"
       inputMode="decimal"
-      aria-label={props.name}
-      aria-invalid={typed === undefined}
-      title={props.name}
-      placeholder={props.hint}
-      value={text}
-      onChange={event => setText(event.target.value)}
+      aria-label={`${name}: ${hint}`}
+      aria-invalid={problem !== ''}
+      aria-describedby={problem ? id : undefined}
+      title={problem || `${name}: ${hint}`}
+      placeholder={hint}
+      value={texts[end]}
+      onChange={event => {
+        setTexts(texts.with(end, event.target.value));
+        setProblem('');
+      }}
       onBlur={finish}
       onKeyDown={event => event.key === 'Enter' && finish()}
     />
   );
+  return (
+    <fieldset className="mosaic-range">
+      <legend className="mosaic-unseen">{name}</legend>
+      {field(0, from)}
+      <span aria-hidden="true">–</span>
+      {field(1, to)}
+      {problem && (
+        <span id={id} className="mosaic-range-problem" role="alert">
+          {problem}
+        </span>
+      )}
+    </fieldset>
+  );
+}
+
+/** A limit as its field shows it. */
+function rounded(value: number | null): number | null {
+  return value === null ? null : Number(value.toPrecision(6));
 }
