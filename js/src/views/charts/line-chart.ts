@@ -16,6 +16,7 @@ import { logTicks } from './ticks.ts';
 
 export interface ChartView {
   readonly axis: Axis;
+  readonly xTitle: string;
   readonly xLog: boolean;
   readonly yLog: boolean;
   /** The part of the x axis in view; null: as far as there are data. */
@@ -54,6 +55,8 @@ const VEIL = 0.55;
 /** The least distance of ticks, in CSS pixels. */
 const X_SPACE = 64;
 const Y_SPACE = 32;
+/** The height of the x axis' title, in CSS pixels. */
+const TITLE_SIZE = 14;
 
 export class LineChart {
   private readonly el: HTMLElement;
@@ -66,6 +69,7 @@ export class LineChart {
   private lines: readonly ChartLine[] = [];
   private view: ChartView = {
     axis: 'step',
+    xTitle: '',
     xLog: false,
     yLog: false,
     xLimits: [null, null],
@@ -212,7 +216,7 @@ export class LineChart {
     const text = style.getPropertyValue('--mosaic-chart-text').trim() || '#444';
     const line = style.getPropertyValue('--mosaic-chart-grid').trim() || '#ddd';
     const font = FONT.replace(/var\(.*\)/, style.fontFamily || 'sans-serif');
-    const { xLog, yLog, axis } = this.view;
+    const { xLog, yLog, axis, xTitle } = this.view;
     const look = {
       stroke: text,
       font,
@@ -240,6 +244,10 @@ export class LineChart {
             size: axis === 'time' ? 38 : 26,
             gap: 4,
             space: X_SPACE,
+            label: xTitle,
+            labelFont: font,
+            labelSize: TITLE_SIZE,
+            labelGap: 0,
             ...(xLog ? logSplits(({ bbox }) => bbox.width / X_SPACE) : {}),
             ...(axis === 'time' ? {} : { values: xTexts, grid: { show: false } }),
             ...(axis === 'relative' && !xLog ? { incrs: SECONDS } : {})

@@ -16,6 +16,7 @@ import type { ChartLine, LineData } from '../charts/lines.ts';
 import type { Near } from '../charts/nearest.ts';
 import type { Limits, Range } from '../charts/ranges.ts';
 import type { Translation } from '../translation.ts';
+import { axisLabel, axisTitles } from './axis-text.ts';
 import { ChartData, type CurveSettings } from './chart-data.ts';
 import { Menu } from './menu.tsx';
 import type { ChartState, WorkspaceState } from './state.ts';
@@ -85,12 +86,13 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   const view = useMemo<ChartView>(
     () => ({
       axis: state.x,
+      xTitle: axisTitles(trans)[state.x],
       xLog: state.xLog,
       xLimits: state.xLimits,
       yLog: chart.yLog,
       yLimits: chart.yLimits
     }),
-    [state.x, state.xLog, state.xLimits, chart.yLog, chart.yLimits]
+    [state.x, state.xLog, state.xLimits, chart.yLog, chart.yLimits, trans]
   );
   const lines = useMemo<readonly ChartLine[]>(() => {
     const shown = new Set(visible);
@@ -214,15 +216,6 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       <Corner {...props} onResize={setResized} />
     </section>
   );
-}
-
-export function axisLabel(axis: WorkspaceState['x'], trans: Translation): string {
-  return {
-    step: trans.__('step'),
-    episode: trans.__('episode'),
-    time: trans.__('time'),
-    relative: trans.__('after')
-  }[axis];
 }
 
 /** What a chart is moved by: dragged, or with arrow keys. */

@@ -3,6 +3,7 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import type { Axis } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
+import { axisTitles } from './axis-text.ts';
 import { Choices, Menu } from './menu.tsx';
 import type { ViewName, WorkspaceState } from './state.ts';
 import { TypedRange } from './typed-range.tsx';
@@ -30,12 +31,6 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
     ['scatter', trans.__('Scatter')],
     ['difference', trans.__('Difference')]
   ];
-  const axes: [Axis, string][] = [
-    ['step', trans.__('Steps')],
-    ['episode', trans.__('Episodes')],
-    ['relative', trans.__('Relative time')],
-    ['time', trans.__('Wall time')]
-  ];
   const zoomed = state.xLimits.some(limit => limit !== null);
   const filters = Object.keys(state.filters);
   return (
@@ -62,7 +57,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               value={state.x}
               onChange={event => change({ x: event.target.value as Axis, xLimits: [null, null] })}
             >
-              {axes.map(([axis, text]) => (
+              {Object.entries(axisTitles(trans)).map(([axis, text]) => (
                 <option key={axis} value={axis}>
                   {text}
                 </option>
