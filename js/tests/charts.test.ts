@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Answer } from '../src/shared/run-api.ts';
 import { projection } from '../src/views/charts/line-painter.ts';
 import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
-import { nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
+import { intervalAt, nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
 import { durationText, logTickTexts, tickTexts, valueText } from '../src/views/charts/numbers.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import { limited, limitsProblem, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
@@ -53,6 +53,13 @@ describe('values under the pointer', () => {
     assert.ok(found.points.some(point => point === found.nearest));
     assert.equal(found.more, 188);
     assert.equal(readout(many, 0, 1, () => 0, 12, 'run 3').nearest?.y, 3, 'a line that was chosen by a key');
+  });
+
+  test('have the interval of a mean', () => {
+    const mean = line('mean', [0, 10], [2, 3], [1, 2.5], [4, Number.NaN]);
+    assert.deepEqual(intervalAt({ line: mean, x: 0, y: 2 }), [1, 4]);
+    assert.equal(intervalAt({ line: mean, x: 10, y: 3 }), null);
+    assert.equal(intervalAt({ line: line('run', [0], [1]), x: 0, y: 1 }), null);
   });
 
   test('leave out a line that ends before, and go past a value that is missing', () => {

@@ -237,6 +237,13 @@ describe('the data of a chart', () => {
     await settled();
     data.grown(['b']);
     assert.deepEqual(store.calls[1]?.params.runs, ['a', 'b']);
+    data.want(SETTINGS, ['a', 'b']);
+    store.calls[1]?.answer();
+    await settled();
+    assert.ok(data.isOf(['algorithm']), 'the former lines stay until there is an answer');
+    store.calls[2]?.answer();
+    await settled();
+    assert.ok(data.isOf(null));
     data.end();
   });
 

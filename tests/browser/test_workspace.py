@@ -59,7 +59,7 @@ def values(workspace: Locator) -> dict[str, float]:
     rows = workspace.locator(".mosaic-values div:has(b)")
     expect(rows.first).to_be_visible(timeout=SOON_MS)
     found = [text.split("\n") for text in rows.all_inner_texts()]
-    return {name: float(value.replace(",", "").replace("−", "-")) for name, value in found}
+    return {name: float(value.replace(",", "").replace("−", "-")) for name, value, *_ in found}
 
 
 def hover(page: Page, over: Locator, part: float) -> None:
@@ -171,6 +171,7 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     page.wait_for_timeout(500)
     hover(page, over, 0.3)
     assert list(values(workspace)) == ["mean of 10"]
+    expect(workspace.locator(".mosaic-values small")).to_have_text(re.compile(r"\d – .*\d"))
     workspace.get_by_role("checkbox", name="learning_rate").check()
     page.keyboard.press("Escape")
     expect(workspace.get_by_role("button", name="Mean by learning_rate")).to_be_visible()
@@ -232,6 +233,16 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
         page.keyboard.press("Escape")
         wait_until(lambda value=value: shown(0.7) and float(nearest.inner_text()) == value)
 
+    # Three runs have a mean, but no interval.
+    workspace.get_by_role("button", name="Group by …").click()
+    grouped = workspace.get_by_role("checkbox", name="of all runs")
+    grouped.check()
+    wait_until(lambda: len(shown(0.7)) == 4)
+    expect(workspace.locator(".mosaic-values")).to_contain_text("no interval: fewer than five runs")
+    grouped.uncheck()
+    page.keyboard.press("Escape")
+    wait_until(lambda: len(shown(0.7)) == 3)
+
     # Files.
     for name, begin in (("PNG", b"\x89PNG"), ("SVG", b"<?xml")):
         with page.expect_download() as download:
@@ -245,9 +256,17 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     workspace.get_by_role("button", name="log x").click()
     wait_until(lambda: bool(shown(0.5)) and place(workspace) < 2_000)
     low = workspace.get_by_role("textbox", name="x limits: from")
-    low.fill("5000")
+    low.fill("5k")
     low.press("Enter")
     wait_until(lambda: bool(shown(0.1)) and 5_000 < place(workspace) < 7_000)
+    high, problem = workspace.get_by_role("textbox", name="x limits: to"), workspace.get_by_role("alert")
+    for number, words in (("200", "from must be below to"), ("-5", "a log axis needs numbers above 0")):
+        high.fill(number)
+        high.press("Enter")
+        expect(problem).to_have_text(words)
+    wait_until(lambda: bool(shown(0.1)) and 5_000 < place(workspace) < 7_000)
+    high.fill("")
+    expect(problem).to_be_hidden()
     workspace.get_by_role("button", name="log x").click()
     axis.select_option("episode")
     wait_until(lambda: bool(shown(0.5)) and place_text.inner_text() in ("episode 99", "episode 100"))

@@ -13,7 +13,7 @@ import {
 import type { Translation } from '../translation.ts';
 import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
 import type { ChartLine } from './lines.ts';
-import type { Near } from './nearest.ts';
+import { intervalAt, type Near } from './nearest.ts';
 import { placeText, valueText } from './numbers.ts';
 import type { Range } from './ranges.ts';
 
@@ -163,17 +163,26 @@ function Values({ cursor, view, xLabel, trans }: ValuesProps): ReactNode {
           <i style={{ background: point.line.color }} />
           <span>{point.line.label}</span>
           <b>{valueText(point.y)}</b>
+          <small>{intervalText(point)}</small>
         </div>
       ))}
+      {points.some(({ line: { data } }) => data.runs.length > 1 && !data.low) && (
+        <div className="mosaic-values-more">{trans.__('no interval: fewer than five runs')}</div>
+      )}
       {more > 0 && <div className="mosaic-values-more">{trans.__('and %1 more', more)}</div>}
     </div>
   );
+}
+
+function intervalText(point: Near): string {
+  return intervalAt(point)?.map(valueText).join(' – ') ?? '';
 }
 
 function spoken({ x, readout }: Cursor, view: ChartView, trans: Translation): string {
   const { nearest, points, more } = readout;
   if (!nearest) return trans.__('%1: no values', placeText(x, view.axis));
   const place = points.indexOf(nearest) + 1;
-  const text = `${nearest.line.label}: ${valueText(nearest.y)}, ${placeText(nearest.x, view.axis)}`;
+  const value = [valueText(nearest.y), intervalText(nearest)].filter(Boolean).join(', ');
+  const text = `${nearest.line.label}: ${value}, ${placeText(nearest.x, view.axis)}`;
   return more > 0 ? text : trans.__('%1, %2 of %3', text, place, points.length);
 }

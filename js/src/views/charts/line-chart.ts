@@ -375,7 +375,10 @@ export class LineChart {
         context.fillRect(bbox.left, bbox.top, bbox.width, bbox.height);
         context.globalAlpha = 1;
       }
-      this.painter.emphasize(context, line, xScale, yScale, uPlot.pxRatio);
+      const mean = this.lines.find(({ data }) => data.key === line.data.thin);
+      for (const one of mean ? [line, mean] : [line]) {
+        this.painter.emphasize(context, one, xScale, yScale, uPlot.pxRatio);
+      }
     }
     const x = this.own?.x ?? this.linked;
     if (x !== null && x !== undefined && x >= this.x[0] && x <= this.x[1]) this.paintCursor(context, plot, x);

@@ -20,6 +20,10 @@ export interface Scale {
 const FEW = 16;
 const SOME = 60;
 const FAR = 1e5;
+/** In CSS pixels. */
+const WIDTH = 1.5;
+const EMPHASIZED_WIDTH = 2.5;
+const MEAN_WIDTH = 3;
 const BAND_OPACITY = 0.2;
 const THIN_OPACITY = 0.35;
 const RAW_OPACITY = 0.25;
@@ -129,7 +133,7 @@ export class LinePainter {
       context.globalAlpha = data.thin === undefined ? 1 : THIN_OPACITY;
       context.strokeStyle = color;
       if (data.thin === undefined && passes === 0) {
-        context.lineWidth = 1.5 * ratio;
+        context.lineWidth = ratio * (data.runs.length > 1 ? MEAN_WIDTH : WIDTH);
         context.stroke(path);
         continue;
       }
@@ -145,10 +149,10 @@ export class LinePainter {
     context.restore();
   }
 
-  /** Draw one line wide. */
+  /** Draw one line wide, but a run not wider than the mean that it is drawn behind. */
   emphasize(context: CanvasRenderingContext2D, line: ChartLine, x: Scale, y: Scale, ratio: number): void {
     context.lineJoin = 'bevel';
-    context.lineWidth = 2.5 * ratio;
+    context.lineWidth = ratio * (line.data.runs.length > 1 ? MEAN_WIDTH : EMPHASIZED_WIDTH);
     context.strokeStyle = line.color;
     context.stroke(this.paths(line.data, x, y, JSON.stringify([x, y])).path);
   }

@@ -47,6 +47,13 @@ export function nearestPoint(data: LineData, x: number, reach: number): [number,
   return null;
 }
 
+/** The interval around the value of a point; null for one without. */
+export function intervalAt({ line: { data }, x }: Near): [number, number] | null {
+  const index = nearestIndex(data.x, x);
+  const [low, high] = [data.low?.[index], data.high?.[index]];
+  return Number.isFinite(low) && Number.isFinite(high) ? [low as number, high as number] : null;
+}
+
 /**
  * What to say of the lines at `x`. Of many, the `most` around the nearest in value are listed.
  *

@@ -25,6 +25,7 @@ export class ChartData {
   /** Whether there has been an answer. */
   answered = false;
 
+  private groupBy: CurveSettings['group_by'] = null;
   private readonly source: RunSource;
   private readonly changed: () => void;
   private settings: CurveSettings | null = null;
@@ -62,6 +63,11 @@ export class ChartData {
     void this.request();
   }
 
+  /** Whether the lines are those of such groups, rather than the former ones. */
+  isOf(groupBy: CurveSettings['group_by']): boolean {
+    return JSON.stringify(groupBy) === JSON.stringify(this.groupBy);
+  }
+
   /** Nothing is requested for a chart that cannot be seen. */
   setVisible(visible: boolean): void {
     this.visible = visible;
@@ -94,6 +100,7 @@ export class ChartData {
       if (signature === this.signature) {
         this.lines = merged(fresh ? null : this.lines, runs, linesOf(answer));
         this.raw = raw ? merged(fresh ? null : this.raw, runs, linesOf(raw)) : new Map();
+        this.groupBy = settings.group_by;
         this.notes = answer.result.notes;
         this.error = '';
         this.answered = true;

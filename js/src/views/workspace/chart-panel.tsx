@@ -94,7 +94,10 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
     }),
     [state.x, state.xLog, state.xLimits, chart.yLog, chart.yLimits, trans]
   );
+  const former = useRef<readonly ChartLine[]>([]);
   const lines = useMemo<readonly ChartLine[]>(() => {
+    // Names and colours of groups do not fit the lines from before.
+    if (data.current && !data.current.isOf(state.groupBy)) return former.current;
     const shown = new Set(visible);
     const { lines: found = new Map(), raw = new Map() } = data.current ?? {};
     return [...found.values()]
@@ -105,7 +108,8 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
         color: colorOf(line),
         raw: raw.get(line.key)
       }));
-  }, [version, visible, nameOf, colorOf]);
+  }, [version, visible, nameOf, colorOf, state.groupBy]);
+  former.current = lines;
 
   /** The chart as it looks now. */
   const request = (): ChartRequest => ({

@@ -165,7 +165,7 @@ function Grouping(props: {
   };
   return (
     <fieldset className="mosaic-grouping">
-      <legend>{trans.__('A mean with its interval')}</legend>
+      <legend>{trans.__('A mean, from five runs on with its 95% interval')}</legend>
       <label>
         <input
           type="checkbox"
