@@ -149,10 +149,12 @@ export class LinePainter {
     context.restore();
   }
 
-  /** Draw one line wide, but a run not wider than the mean that it is drawn behind. */
+  /** Draw one line wide, but a run less so than the mean that it is drawn behind. */
   emphasize(context: CanvasRenderingContext2D, line: ChartLine, x: Scale, y: Scale, ratio: number): void {
     context.lineJoin = 'bevel';
-    context.lineWidth = ratio * (line.data.runs.length > 1 ? MEAN_WIDTH : EMPHASIZED_WIDTH);
+    const { runs, thin } = line.data;
+    const width = runs.length > 1 ? MEAN_WIDTH : thin === undefined ? EMPHASIZED_WIDTH : WIDTH;
+    context.lineWidth = ratio * width;
     context.strokeStyle = line.color;
     context.stroke(this.paths(line.data, x, y, JSON.stringify([x, y])).path);
   }
