@@ -14,7 +14,8 @@ const ROW: WorkerRow = {
     python: '3.11',
     size_bytes: 1_487_000_000
   },
-  ...{ created: 1, provides: [], algorithms: ['ppo'], modes: ['train'], checked: null, checks: 0, failed: {} }
+  ...{ created: 1, provides: [], algorithms: ['ppo'], modes: ['train'], trains: true },
+  ...{ checked: null, checks: 0, failed: {} }
 };
 
 test('workers that need attention come first', () => {

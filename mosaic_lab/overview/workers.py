@@ -34,6 +34,7 @@ class WorkerRow:
     provides: list[str]
     algorithms: list[str]
     modes: list[str]
+    trains: bool
     checked: float | None
     checks: int
     failed: dict[str, str]
@@ -67,6 +68,7 @@ def _row(info: workers.WorkerInfo, provides: list[str]) -> WorkerRow:
         provides=provides,
         algorithms=can.algorithms if can else [],
         modes=can.modes if can else [],
+        trains="train" in can.modes if can else info.shim is not None and info.shim.trains,
         checked=check.checked if check else None,
         checks=check.count if check else 0,
         failed=check.failed if check else {},

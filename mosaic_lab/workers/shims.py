@@ -7,6 +7,7 @@ Nothing of a shim is imported or executed here. ``workers/README.md`` describes 
     [tool.mosaic-lab]
     python = "3.11"                 # the Python that its environment gets
     kernel = true                   # it runs in mosaic-lab's own environment: none is built for it
+    trains = false                  # it cannot train: the form of a training does not offer it
     environments = ["MyGrid-*"]     # the ids of environments that it provides, as globs (see `families`)
     sources = ["git", "registry"]   # where upstream comes from: tried in this order
     [tool.mosaic-lab.source.git]
@@ -62,6 +63,7 @@ class Shim:
     extras: dict[str, tuple[str, ...]]
     environments: tuple[str, ...] = ()
     in_kernel: bool = False
+    trains: bool = True
 
     def requirement(self, extra: str | None) -> str:
         brackets = f"[{extra}]" if extra else ""
@@ -182,6 +184,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
         extras={name: tuple(pins) for name, pins in project.get("optional-dependencies", {}).items()},
         environments=tuple(map(str, ours.get("environments", ()))),
         in_kernel=ours.get("kernel", False) is True,
+        trains=ours.get("trains", True) is True,
     )
 
 

@@ -110,6 +110,12 @@ def test_evaluations_and_comparisons_name_their_operators() -> None:
     assert "human" not in {one["const"] for one in kinds["oneOf"]}
 
 
+def test_workers_that_train_are_known_before_they_are_installed(toy: Path) -> None:
+    assert {row["name"] for row in worker_rows() if row["trains"]} == {
+        *("balrog", "cleanrl", "jumanji", "rllib", "script", "tianshou", "toy", "xuance")
+    }
+
+
 def test_the_list_of_workers_has_versions_and_the_latest_check(toy: Path) -> None:
     row = {one["name"]: one for one in worker_rows()}["toy"]
     assert (row["state"], row["algorithms"], row["checked"], row["checks"]) == (

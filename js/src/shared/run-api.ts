@@ -179,6 +179,8 @@ export interface WorkerRow {
   readonly provides: readonly string[];
   readonly algorithms: readonly string[];
   readonly modes: readonly string[];
+  /** Whether it can train, once it is installed. */
+  readonly trains: boolean;
   readonly checked: number | null;
   readonly checks: number;
   /** What was wrong, by the names of the checks that failed. */

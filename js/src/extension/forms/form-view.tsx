@@ -48,7 +48,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
   useEffect(() => {
     if (kind === 'training') {
       source.workers().then(rows => {
-        const train = rows.filter(row => row.modes.includes('train') || row.state === 'not installed');
+        const train = rows.filter(row => row.trains && row.state !== 'broken');
         setWorkers(train);
         setWorker((train.find(row => row.name === FIRST_WORKER) ?? train[0])?.name ?? null);
       }, fail);
