@@ -15,6 +15,7 @@ function row(id: string, more: Partial<RunRow> = {}): RunRow {
   return {
     id,
     name: id,
+    label: id,
     kind: 'training',
     state,
     alive,

@@ -54,6 +54,7 @@ function row(id: string, more: Partial<RunRow> = {}): RunRow {
   return {
     id,
     name: id,
+    label: more.name ?? id,
     kind: 'training',
     state: 'completed',
     reason: 'ran to the end',
@@ -132,6 +133,14 @@ describe('the tree', () => {
       table.snapshot.lines.map(({ place, siblings }) => `${place}/${siblings}`),
       ['1/2', '1/3', '2/3', '3/3', '2/2', '1/1']
     );
+  });
+
+  test('a group keeps its title, and its other lines theirs, when one run is renamed', () => {
+    const [first, second, third] = seeds() as [RunRow, RunRow, RunRow];
+    source.change([first, { ...second, name: 'the good one' }, third]);
+    table.toggle(table.snapshot.lines[0]?.key ?? '');
+    assert.deepEqual(titles(), ['cleanrl ppo', '  seed 3', '  the good one', '  seed 1']);
+    assert.deepEqual(search('seed 2'), ['the good one'], 'its label is found, too');
   });
 
   test('each run is a line of its own where nothing is grouped', () => {

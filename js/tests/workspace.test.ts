@@ -8,7 +8,16 @@ import * as states from '../src/views/workspace/state.ts';
 
 function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Partial<RunRow> = {}): RunRow {
   return {
-    ...{ id, name: id, kind: 'training', state: 'completed', reason: '', alive: false, worker: 'cleanrl' },
+    ...{
+      id,
+      name: id,
+      label: more.name ?? id,
+      kind: 'training',
+      state: 'completed',
+      reason: '',
+      alive: false,
+      worker: 'cleanrl'
+    },
     ...{ algorithm: 'ppo', env: 'CartPole-v1', seed: 1, group: null, parent: null, tags: [], notes: '' },
     ...{ created: null, started: null, ended: null, duration: null, step: null, total_steps: null },
     ...{

@@ -20,6 +20,7 @@ KINDS = {"evaluation": "evaluation", "films": "films", "script": "script", "swee
 class RunRow:
     """One row. Times are Unix seconds; what is not known is None.
 
+    ``label`` is what the run was called when it was started, ``name`` the same until the user gives another.
     ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
     run that it belongs below: of a trial its sweep. ``trials`` are those of a sweep that have ended, of a
     population, which is ``segmented``, the segments. ``duration`` is in seconds, ``speed`` in steps a second.
@@ -30,6 +31,7 @@ class RunRow:
 
     id: str
     name: str
+    label: str
     kind: str
     state: str
     reason: str
@@ -79,6 +81,7 @@ def run_row(
     return RunRow(
         id=run.id,
         name=annotations.name or run.label,
+        label=run.label,
         kind=KINDS.get(run.worker, "training"),
         state=str(status.state),
         reason=run.explained(status),
@@ -116,10 +119,12 @@ def comparison_row(folder: Path) -> RunRow:
     ends = [lane.status.since for lane in lanes] if lanes and not alive else []
     env = _text(config.get("env_id"))
     annotations = read_annotations(RunFolder(folder)) if lanes else Annotations()
+    label = f"comparison {env or ''}".strip()
     count = f"{len(lanes)} lane{'' if len(lanes) == 1 else 's'}"
     return RunRow(
         id=folder.name,
-        name=annotations.name or f"comparison {env or ''}".strip(),
+        name=annotations.name or label,
+        label=label,
         kind="comparison",
         state=str(State.RUNNING if alive else State.COMPLETED),
         reason=count,

@@ -21,6 +21,8 @@ export type RunState =
 export interface RunRow {
   readonly id: string;
   readonly name: string;
+  /** What it was called when it was started: its name until the user gives another. */
+  readonly label: string;
   readonly kind: RunKind;
   readonly state: RunState;
   /** Why the run is in its state, a sentence. */

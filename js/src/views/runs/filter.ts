@@ -66,8 +66,10 @@ function matchesText(row: RunRow, text: string): boolean {
   if (!words.length) {
     return true;
   }
-  const { name, id, notes, worker, algorithm, env, group, state, tags } = row;
-  const all = [name, id, notes, worker, algorithm, env, group, state, ...tags].join('\n').toLowerCase();
+  const { name, label, id, notes, worker, algorithm, env, group, state, tags } = row;
+  const all = [name, label, id, notes, worker, algorithm, env, group, state, ...tags]
+    .join('\n')
+    .toLowerCase();
   const has = (word: string) => all.includes(word) || matchesHyperparameter(row, word);
   return words.every(word => (word.length > 1 && word.startsWith('-') ? !has(word.slice(1)) : has(word)));
 }

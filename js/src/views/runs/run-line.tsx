@@ -48,6 +48,7 @@ function sameLine(a: Line, b: Line): boolean {
   return (
     a.key === b.key &&
     a.entry === b.entry &&
+    a.title === b.title &&
     a.depth === b.depth &&
     a.open === b.open &&
     a.place === b.place &&

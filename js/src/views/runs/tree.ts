@@ -123,9 +123,12 @@ function storeNodes(entries: readonly RunEntry[], flat: boolean): Node[] {
   return roots;
 }
 
-/** A group is called what its runs' names begin with alike, and each run by the rest of its own. */
+/**
+ * A group is called what its runs' labels begin with alike, and each run by the rest of its own, or by the name that the
+ * user has given it.
+ */
 function nameGroup(group: Writable<Node>): void {
-  const names = group.members.map(({ row }) => row.name.split(/\s+/));
+  const names = group.members.map(({ row }) => row.label.split(/\s+/));
   const [first = []] = names;
   const differs = first.findIndex((word, place) => names.some(words => words[place] !== word));
   const end = differs < 0 ? first.length - 1 : differs;
@@ -133,7 +136,9 @@ function nameGroup(group: Writable<Node>): void {
   if (alike.length) {
     group.title = alike.join(' ');
     for (const child of group.children as Writable<Node>[]) {
-      child.title = child.title.split(/\s+/).slice(alike.length).join(' ');
+      if (child.entry && child.title === child.entry.row.label) {
+        child.title = child.title.split(/\s+/).slice(alike.length).join(' ');
+      }
     }
   }
 }
