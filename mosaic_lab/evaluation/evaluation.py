@@ -133,9 +133,9 @@ class Evaluation(Results):
         self._supervisor().resume(process, environ=_variables(self.plan), pass_env=self.plan.variables)
         return self
 
-    def stop(self, grace: float | None = None, wait: bool = True) -> Self:
+    def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
         """End it, with its parts on a cluster; see `Run.stop`. `resume` goes on."""
-        super().stop(grace, wait)
+        super().stop(grace, wait, reason)
         if wait:  # its process may have been killed, which had to stop them
             RunGroup(part for part in self.parts if part.alive).stop(grace)
         return self

@@ -187,8 +187,9 @@ class Keeper:
             self.stop = self.stop or "the process that it ran for has ended"
             self.wakes.remove(self.launch.lifeline)
         if self.folder.stop_path.exists():
-            self.stop = "stopped on request"
-            grace = self.folder.document(self.folder.stop_path).get("grace_seconds")
+            request = self.folder.document(self.folder.stop_path)
+            why, grace = request.get("reason"), request.get("grace_seconds")
+            self.stop = f"stopped on request: {why}" if why else "stopped on request"
             if isinstance(grace, int | float) and grace >= 0:
                 self.grace = float(grace)
 

@@ -199,18 +199,18 @@ class Run(RunRecord):
             raise RunFailed(failure_report(self.folder, headline))
         return self
 
-    def stop(self, grace: float | None = None, wait: bool = True) -> Self:
+    def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
         """End the run: SIGTERM, ``grace`` seconds (default: the run's own), SIGKILL.
 
         What makes films of it ends, too. Legal in every state, any number of times; a later call may shorten
-        the grace period. Returns when the run has ended, or at once with ``wait=False``. Raises RunTimeout
-        when it will not end.
+        the grace period. Returns when the run has ended, or at once with ``wait=False``. ``reason``: why, if
+        that is to be said; it becomes a part of the run's own. Raises RunTimeout when it will not end.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
         filming = makers(self.folder)
         for folder in filming:
             end(folder, patience, wait=False)
-        if end(self.folder, patience, wait):
+        if end(self.folder, patience, wait, reason):
             self._announce_end()
         for folder in filming if wait else ():
             end(folder, patience, wait)

@@ -21,10 +21,11 @@ _POLL = 0.025  # seconds between looks while waiting
 _MARGIN = 30.0  # beyond the grace period: what ending stray processes and writing the outcome may take
 
 
-def end(folder: RunFolder, grace: float, wait: bool) -> bool:
+def end(folder: RunFolder, grace: float, wait: bool, reason: str = "") -> bool:
     """SIGTERM to the run's processes, SIGKILL after ``grace`` seconds; return whether its end was waited for.
 
-    Raises RunTimeout when it is to be waited for and does not end.
+    ``reason``: why, if that is to be said; it becomes a part of the run's own. Raises RunTimeout when the end
+    is to be waited for and does not come.
     """
     status = folder.status()
     if status.state is State.LOST:
@@ -33,7 +34,8 @@ def end(folder: RunFolder, grace: float, wait: bool) -> bool:
     if status.state.finished:
         return False
     with suppress(OSError):  # a full disk: the signal alone stops with the run's own grace period
-        write_json(folder.stop_path, {"grace_seconds": grace, "timestamp": time.time()})
+        request = {"grace_seconds": grace, "reason": reason, "timestamp": time.time()}
+        write_json(folder.stop_path, request)
     _wake_keeper(status)
     if wait:
         _wait(folder, grace)

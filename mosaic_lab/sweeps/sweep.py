@@ -149,10 +149,10 @@ class Sweep(Run):
             trials=[replace(one, reports={}, rungs={}) for one in self.ranked()],  # all that it depends on
         ).importance()
 
-    def stop(self, grace: float | None = None, wait: bool = True) -> Self:
+    def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
         """End the sweep and its trials, which save their checkpoints where their workers do that on a stop;
         see `Run.stop`. `resume` goes on with them, too."""
-        super().stop(grace, wait)
+        super().stop(grace, wait, reason)
         for trial in self.records if wait else ():
             RunGroup([run for run in self._runs_of(trial) if run.alive]).stop(grace)
         return self

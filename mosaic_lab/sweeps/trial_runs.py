@@ -85,6 +85,10 @@ class TrialRuns:
         return stopped and not self.alive and not self.trial.pruned
 
     @property
+    def _pruned(self) -> str:
+        return f"pruned at step {max(self.trial.reports):,}"
+
+    @property
     def finished(self) -> bool:
         """Whether every run has ended, or is not to be started any more."""
         return not self.unstarted and not self.alive
@@ -122,7 +126,7 @@ class TrialRuns:
         """Stop all runs that go on, and return at once."""
         for run in self.runs.values():
             try:
-                run.stop(wait=False)
+                run.stop(wait=False, reason=self._pruned if self.trial.pruned else "")
             except MosaicError as error:
                 logger.warning("run %s could not be stopped: %s", run.id, error)
 
@@ -154,7 +158,7 @@ class TrialRuns:
         values = {seed: value for seed, value in found.items() if value is not None}
         value = aggregated(values.values(), self._plan.aggregate) if values else None
         if self.trial.pruned:
-            return TrialState.PRUNED, f"pruned at step {end:,}", self.trial.reports[int(end)], values
+            return TrialState.PRUNED, self._pruned, self.trial.reports[int(end)], values
         for seed, run in self.runs.items():
             if trained(run):
                 continue

@@ -116,7 +116,8 @@ def test_what_falls_behind_is_stopped_with_its_checkpoint_and_the_rest_goes_on(l
     step = max(last.reports)
     assert states[6] is TrialState.PRUNED and last.reason == f"pruned at step {step:,}"
     [stopped] = sweep.runs(6)
-    assert stopped.state is State.CANCELLED and stopped.reason.startswith("stopped on request")
+    assert stopped.state is State.CANCELLED
+    assert stopped.reason.startswith(f"stopped on request: {last.reason}")
     [checkpoint] = stopped.checkpoints
     assert step <= checkpoint.step < 1500 and checkpoint.path.is_file()
 
