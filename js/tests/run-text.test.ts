@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
-import { countText, progressText } from '../src/views/runs/run-text.ts';
+import { countText, outcomeText, progressText } from '../src/views/runs/run-text.ts';
 import { english } from '../src/views/translation.ts';
 
 test('large counts keep their zeros', () => {
@@ -19,4 +19,13 @@ test('a sweep says how many of its trials have ended', () => {
   const text = (row: object) => progressText(row as RunRow, english);
   assert.equal(text({ ...sweep, segmented: false }), '12 of 1,040 trials');
   assert.equal(text({ ...sweep, segmented: true }), '12 of 1,040 segments');
+});
+
+test('a trial that was pruned says so, and when', () => {
+  const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow, english);
+  assert.equal(text('stopped on request (it left after SIGTERM with exit code 0)'), 'cancelled');
+  assert.equal(
+    text('stopped on request: pruned at step 1,222; resume_from= goes on'),
+    'pruned at step 1,222'
+  );
 });

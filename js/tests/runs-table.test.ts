@@ -143,6 +143,21 @@ describe('the tree', () => {
     assert.deepEqual(search('seed 2'), ['the good one'], 'its label is found, too');
   });
 
+  test('trials are named by their numbers below their sweep, with their seeds where there are several', () => {
+    const trial = (id: string, name: string, more: object = {}) =>
+      row(id, { name: `cleanrl ppo CartPole-v1 ${name}`, parent: 'sweep', created: 0, ...more });
+    source.change([
+      row('sweep', { kind: 'sweep' }),
+      trial('a', 'trial 2 seed 1'),
+      trial('b', 'trial 3 seed 1', { group: 'trial-3' }),
+      trial('c', 'trial 4 segment 2 seed 1'),
+      trial('d', 'trial 5 seed 1', { label: 'cleanrl trial 5 seed 1', name: 'the best' })
+    ]);
+    table.toggle(key('sweep'));
+    const below = ['trial 2', 'trial 3 seed 1', 'trial 4 segment 2', 'the best'];
+    assert.deepEqual(titles(), ['sweep', ...below.map(title => `  ${title}`)]);
+  });
+
   test('each run is a line of its own where nothing is grouped', () => {
     source.change(seeds());
     table.setFlat(true);

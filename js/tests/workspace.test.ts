@@ -74,6 +74,14 @@ describe('settings', () => {
     assert.deepEqual(ids('seed', false), ['a', 'b', 'c']);
   });
 
+  test('trials of one sweep are named by their numbers', () => {
+    const trial = (id: string, parent: string | null) =>
+      row(id, {}, { name: `cleanrl ppo CartPole-v1 trial ${id} seed 1`, parent });
+    assert.deepEqual([...distinctNames([trial('1', 's'), trial('2', 's')]).values()], ['trial 1', 'trial 2']);
+    const [first] = distinctNames([trial('1', 's'), trial('1', 't')]).values();
+    assert.equal(first, 'cleanrl ppo CartPole-v1 trial 1 seed 1 1', 'of two sweeps they are not');
+  });
+
   test('names that several runs have get the end of the id', () => {
     const named = [row('x-1', {}, { name: 'same' }), row('x-2', {}, { name: 'same' }), row('x-3')];
     assert.deepEqual([...distinctNames(named).values()], ['same 1', 'same 2', 'x-3']);

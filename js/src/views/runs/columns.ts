@@ -7,9 +7,9 @@ import {
   countText,
   durationOf,
   durationText,
+  outcomeText,
   progressText,
   returnText,
-  stateText,
   valueText
 } from './run-text.ts';
 
@@ -56,7 +56,7 @@ export function standardColumns(trans: Translation): Column[] {
       id: 'state',
       title: trans.__('State'),
       width: 112,
-      text: row => stateText(row.state, trans),
+      text: row => outcomeText(row, trans),
       sort: row => row.state
     },
     { id: 'name', title: trans.__('Name'), width: 240, text: row => row.name, sort: row => row.name },

@@ -45,6 +45,21 @@ export function kindText(kind: RunRow['kind'], trans: Translation): string {
   return texts[kind];
 }
 
+/** What distinguishes a trial's run within its sweep: "trial 2", with its seed where there are several; else null. */
+export function trialName({ name, label, kind, parent, group }: RunRow): string | null {
+  if (parent === null || kind === 'films' || name !== label) {
+    return null;
+  }
+  const [found] = /\btrial \d+.*$/.exec(label) ?? [];
+  return found === undefined ? null : group === null ? found.replace(/ seed \d+$/, '') : found;
+}
+
+/** The state of a run, of a trial that was stopped by its sweep's pruner "pruned at step 222". */
+export function outcomeText(row: RunRow, trans: Translation): string {
+  const [, step] = /^stopped on request: pruned at step ([\d,]+)/.exec(row.reason) ?? [];
+  return step === undefined ? stateText(row.state, trans) : trans.__('pruned at step %1', step);
+}
+
 /** "1,234". */
 export function wholeText(count: number): string {
   return NUMBERS.format(count);

@@ -3,7 +3,15 @@
 import type { RunRow, RunState } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import type { RunEntry } from './run-rows.ts';
-import { ageText, countText, durationOf, durationText, progressText, stateText } from './run-text.ts';
+import {
+  ageText,
+  countText,
+  durationOf,
+  durationText,
+  outcomeText,
+  progressText,
+  stateText
+} from './run-text.ts';
 
 const ORDER: readonly RunState[] = [
   'running',
@@ -28,7 +36,7 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
     : [
         row.state === 'failed' || row.state === 'lost'
           ? `${stateText(row.state, trans)}: ${row.reason}`
-          : stateText(row.state, trans),
+          : outcomeText(row, trans),
         durationText(durationOf(row, now)),
         ageText(row.created, now, trans)
       ];

@@ -3,6 +3,7 @@
 import type { RunRow } from '../../shared/run-api.ts';
 import { type Column, compareValues, type SortValue } from './columns.ts';
 import { type RunEntry, runKey } from './run-rows.ts';
+import { trialName } from './run-text.ts';
 
 export interface Sort {
   readonly column: string;
@@ -102,7 +103,8 @@ function storeNodes(entries: readonly RunEntry[], flat: boolean): Node[] {
     const { row, store } = entry;
     const node = nodes.get(row.id) as Node;
     if (hasParent(row, rows)) {
-      nodes.get(row.parent as string)?.children.push(node);
+      const title = trialName(row) ?? node.title;
+      nodes.get(row.parent as string)?.children.push({ ...node, title });
     } else if (row.group !== null && (sizes.get(row.group) ?? 0) > 1) {
       const key = `group\n${runKey(store, row.group)}`;
       let group = groups.get(key);

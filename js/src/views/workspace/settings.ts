@@ -2,6 +2,7 @@
 
 import type { RunRow } from '../../shared/run-api.ts';
 import { valueText } from '../charts/numbers.ts';
+import { trialName } from '../runs/run-text.ts';
 
 /** Settings beside the hyperparameters; as `setting` in `mosaic_lab/overview/grouping.py`. */
 const COMMON = ['worker', 'algorithm', 'env', 'seed', 'group'] as const;
@@ -98,12 +99,17 @@ export function sorted(
   });
 }
 
-/** A name for each run: its own, with the end of its id where others have the same. */
+/**
+ * A name for each run: its own, with the end of its id where others have the same; where all are trials of one sweep,
+ * "trial 2".
+ */
 export function distinctNames(rows: readonly RunRow[]): ReadonlyMap<string, string> {
+  const areOfOneSweep = rows.every(({ parent }) => parent === rows[0]?.parent);
+  const called = rows.map(row => ({ id: row.id, name: (areOfOneSweep && trialName(row)) || row.name }));
   const counts = new Map<string, number>();
-  for (const { name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const { name } of called) counts.set(name, (counts.get(name) ?? 0) + 1);
   return new Map(
-    rows.map(({ id, name }) => {
+    called.map(({ id, name }) => {
       const text = name || id;
       return [id, (counts.get(name) ?? 0) > 1 ? `${text} ${id.slice(id.lastIndexOf('-') + 1)}` : text];
     })
