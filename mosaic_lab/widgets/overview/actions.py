@@ -75,7 +75,8 @@ class Actions:
 
     def resume(self, params: RunParams, report: Report) -> dict[str, Any]:
         """Play the remaining episodes of an evaluation, go on with a sweep, or start a training that
-        continues from the newest checkpoint of this one. Returns the id of the run that goes on."""
+        continues, under the same name, from the newest checkpoint of this one. Returns the id of the run that
+        goes on."""
         (run,) = self._runs([params.run])
         if run.alive:
             raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
@@ -95,6 +96,8 @@ class Actions:
         )
         started = trainer.train(run.worker, **{**training_arguments(run), "resume_from": run})
         assert isinstance(started, Run)  # of its one seed
+        if run.name != run.label:
+            started.name = run.name
         return {"run": started.id}
 
     def remove(self, params: RemoveParams, report: Report) -> None:

@@ -51,9 +51,10 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     with pytest.raises(MosaicError, match="resume_from: "):
         actions.act("resume", {"run": run.id}, print)
     path = save_checkpoint(run, 500)
+    run.name = "baseline"
     resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
     resumed.stop()
-    assert resumed.id != run.id
+    assert resumed.id != run.id and resumed.name == "baseline"
     assert resumed.config["checkpoint"]["resume_from"] == str(path)
     for name in ("algorithm", "env_id", "total_timesteps", "seed", "hyperparameters"):
         assert resumed.config[name] == run.config[name]
