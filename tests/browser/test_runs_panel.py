@@ -90,6 +90,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     wait_until(lambda: run.notes == "two\nlines")
     page.context.grant_permissions(["clipboard-read"])
     panel.choose(line, "Copy id")
+    expect(page.get_by_text("Copied the id of a run")).to_be_visible()
     wait_until(lambda: clipboard(page) == run.id)
     panel.choose(line, "Copy the code to run it again")
     wait_until(lambda: "Peer-v0" in clipboard(page) and run.id not in clipboard(page))

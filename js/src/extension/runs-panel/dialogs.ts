@@ -1,9 +1,11 @@
 /** JupyterLab's dialogs for what is requested of the user before runs are changed. */
 
-import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
+import { Dialog, InputDialog, Notification, showDialog } from '@jupyterlab/apputils';
 import { Widget } from '@lumino/widgets';
 
 import type { Confirmation, RunDialogs, TextQuestion } from '../../views/runs/run-questions.ts';
+
+const NOTICE_MS = 2000;
 
 export const labDialogs: RunDialogs = {
   async text(question: TextQuestion): Promise<string | null> {
@@ -28,6 +30,10 @@ export const labDialogs: RunDialogs = {
       defaultButton: 0
     });
     return { accepted: button.accept, checked: isChecked === true };
+  },
+
+  notify(text: string) {
+    Notification.success(text, { autoClose: NOTICE_MS });
   }
 };
 

@@ -39,7 +39,7 @@ export function runActions(table: RunTable, dialogs: RunDialogs, trans: Translat
   return {
     ...processActions(reasons, trans),
     ...annotations(reasons, dialogs, trans),
-    ...copying(reasons, trans),
+    ...copying(reasons, dialogs, trans),
     remove: {
       label: trans.__('Remove …'),
       icon: 'remove',
@@ -121,13 +121,20 @@ function annotations(
   };
 }
 
-function copying(reasons: Reasons, trans: Translation): Pick<RunActions, 'copyId' | 'copyCode'> {
+function copying(
+  reasons: Reasons,
+  dialogs: RunDialogs,
+  trans: Translation
+): Pick<RunActions, 'copyId' | 'copyCode'> {
   return {
     copyId: {
       label: trans.__('Copy id'),
       icon: 'copy',
       whyNot: reasons.some,
-      run: targets => copyText(targets.map(({ id }) => id).join('\n'))
+      run: targets => {
+        copyText(targets.map(({ id }) => id).join('\n'));
+        dialogs.notify(trans._n('Copied the id of a run', 'Copied the ids of %1 runs', targets.length));
+      }
     },
     copyCode: {
       label: trans.__('Copy the code to run it again'),
@@ -140,6 +147,7 @@ function copying(reasons: Reasons, trans: Translation): Pick<RunActions, 'copyId
           codes.push(...runs.flatMap(id => result.runs[id]?.code ?? []));
         }
         copyText(codes.join('\n\n'));
+        dialogs.notify(trans._n('Copied the code of a run', 'Copied the code of %1 runs', targets.length));
       }
     }
   };

@@ -30,6 +30,8 @@ export interface RunDialogs {
   /** The text that was entered; null where the dialog was cancelled. */
   text(question: TextQuestion): Promise<string | null>;
   confirm(question: Confirmation): Promise<{ readonly accepted: boolean; readonly checked: boolean }>;
+  /** Show for a short time that something was done. */
+  notify(text: string): void;
 }
 
 export function nameQuestion(target: Target, trans: Translation): TextQuestion {

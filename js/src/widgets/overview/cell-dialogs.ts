@@ -7,6 +7,7 @@ import { element } from '../common/elements.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 
 const ACCEPTED = 'accepted';
+const NOTICE_MS = 2000;
 
 /** They are not elements of their cell, where JupyterLab takes the Enter key away. */
 export const cellDialogs: RunDialogs = {
@@ -32,6 +33,11 @@ export const cellDialogs: RunDialogs = {
     const body = [element('p', '', null, about), list, ...(choice ? [field] : [])];
     const isAccepted = await accepted(title, body, accept, 'mosaic-mod-warn');
     return { accepted: isAccepted, checked: choice !== '' && box.checked };
+  },
+
+  notify(text: string) {
+    const notice = element('output', 'mosaic-dialog-notice', document.body, text);
+    setTimeout(() => notice.remove(), NOTICE_MS);
   }
 };
 
