@@ -35,6 +35,21 @@ function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Pa
   };
 }
 
+test('a sweep is charted by its trials, and what has no curves only where there is nothing else', () => {
+  const rows = [
+    row('sweep', {}, { kind: 'sweep' }),
+    row('trial-1', {}, { parent: 'sweep' }),
+    row('trial-2', {}, { parent: 'sweep' }),
+    row('films', {}, { kind: 'films', parent: 'trial-1' }),
+    row('evaluation', {}, { kind: 'evaluation' }),
+    row('other')
+  ];
+  assert.deepEqual(states.chartedRuns(['sweep'], rows), ['trial-1', 'trial-2']);
+  assert.deepEqual(states.chartedRuns(['trial-2', 'sweep', 'evaluation'], rows), ['trial-2', 'trial-1']);
+  assert.deepEqual(states.chartedRuns(['other', 'trial-1', 'evaluation'], rows), ['other', 'trial-1']);
+  assert.deepEqual(states.chartedRuns(['evaluation'], rows), ['evaluation']);
+});
+
 describe('settings', () => {
   const rows = [
     row('a', { gamma: 0.9, rate: 1e-3, nested: [1] }),

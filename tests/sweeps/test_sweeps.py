@@ -17,6 +17,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.sweeps.code_text import sweep_code
 from mosaic_lab.sweeps.trials import TrialState
+from mosaic_lab.widgets.overview.workspace import charted
 
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "metric": "height"}
 RATES = {"learning_rate": mosaic.search.uniform(0.1, 1.0)}
@@ -40,6 +41,8 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     )
     sweep.wait(120)
     assert (sweep.state, sweep.done, sweep.progress) == (State.COMPLETED, 4, 1.0)
+    trials = {run.id for run in sweep.trial_runs}
+    assert {run.id for run in charted([sweep])} == {run.id for run in charted(lab.runs)} == trials
     frame = sweep.trials()
     assert list(frame["state"]) == ["completed"] * 4
     rates = frame["parameters.learning_rate"]

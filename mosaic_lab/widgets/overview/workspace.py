@@ -14,11 +14,13 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.overview.chart_export import READ_SECONDS, Chart, picture
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
-from mosaic_lab.runs import Run
+from mosaic_lab.overview.rows import KINDS
+from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.widgets.overview import serve
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
+from mosaic_lab.widgets.sweeps import is_sweep
 
 FIRST_CHARTS = 4
 MOST_PICTURED = 12
@@ -121,8 +123,9 @@ class RunWorkspace:
 def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:
     """Return the charts of ``runs`` as they are in the workspace tab, to be shown in a cell.
 
-    ``runs``: a run, a group, or any of one run store. The notebook keeps a picture of the charts as they
-    stand. Raises ConfigurationError for no runs, and for runs of several run stores.
+    ``runs``: a run, a group, or any of one run store; of a sweep its trials are shown. The notebook keeps a
+    picture of the charts as they stand. Raises ConfigurationError for no runs, and for runs of several run
+    stores.
     """
     chosen = [runs] if isinstance(runs, Run) else list(runs)
     if not chosen:
@@ -131,4 +134,17 @@ def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:
     if len(stores) > 1:
         listed = ", ".join(map(str, sorted(stores)))
         raise ConfigurationError(f"a workspace shows runs of one run store, not of {len(stores)}: {listed}")
-    return RunWorkspace(chosen)
+    return RunWorkspace(charted(chosen))
+
+
+def charted(chosen: Sequence[Run]) -> list[Run]:
+    """Return the runs to chart: of a sweep its trials; without those that have no curves of their own, unless
+    there are no others. `chartedRuns` in `js/src/views/workspace/state.ts` does the same."""
+    found: dict[str, Run] = {}
+    for run in chosen:
+        if is_sweep(run):
+            store = Supervisor(run.path.parent)
+            found |= {other.id: other for other in store.runs() if other.sweep == run.id}
+        elif KINDS.get(run.worker) in (None, "script"):
+            found.setdefault(run.id, run)
+    return list(found.values()) or list(chosen)

@@ -9,6 +9,7 @@ import { Reasons } from '../../views/runs/reasons.ts';
 import { type Action, runActions } from '../../views/runs/run-actions.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { bySource, type Target } from '../../views/runs/targets.ts';
+import { chartedRuns } from '../../views/workspace/state.ts';
 import { pathInServer } from '../server-path.ts';
 import { CommandIDs, IN_PALETTE, type IRunSources } from '../tokens.ts';
 import { labDialogs } from './dialogs.ts';
@@ -53,7 +54,10 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
         const [store] = bySource(targets).keys();
         await app.commands.execute(CommandIDs.openWorkspace, {
           store: store?.store,
-          runs: targets.map(({ id }) => id)
+          runs: chartedRuns(
+            targets.map(({ id }) => id),
+            table.rows.entries.filter(entry => entry.store === store?.store).map(({ row }) => row)
+          )
         });
       }
     },

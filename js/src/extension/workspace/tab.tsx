@@ -7,7 +7,7 @@ import type { ReactElement } from 'react';
 
 import type { RunSource } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
-import { restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
+import { chartedRuns, restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
 import type { ISettings } from '../tokens.ts';
 
@@ -108,9 +108,8 @@ function latestRuns(source: RunSource): Promise<readonly string[]> {
     };
     const timer = setTimeout(() => finish([]), PATIENCE_MS);
     end = source.subscribe(({ rows }) => {
-      const shown = rows.filter(({ kind }) => kind !== 'films');
-      const latest = shown.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)).slice(0, MOST_LATEST);
-      finish(latest.map(({ id }) => id));
+      const latest = rows.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)).map(({ id }) => id);
+      finish(chartedRuns(latest, rows).slice(0, MOST_LATEST));
     });
   });
 }

@@ -1,6 +1,6 @@
 /** What a workspace shows, as one JSON object, and what changes it. Nothing here changes a state in place. */
 
-import type { Axis } from '../../shared/run-api.ts';
+import type { Axis, RunKind, RunRow } from '../../shared/run-api.ts';
 import { withColors } from '../charts/palette.ts';
 import type { Limits } from '../charts/ranges.ts';
 import type { Filters } from './settings.ts';
@@ -84,6 +84,25 @@ export function restoredState(remembered: unknown, runs: readonly string[]): Wor
   const known = remembered as Partial<WorkspaceState> | null | undefined;
   if (known?.version !== 1) return initialState(runs);
   return withRuns({ ...initialState(runs), ...known, version: 1 }, runs.length ? runs : (known.runs ?? []));
+}
+
+const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set(['sweep', 'evaluation', 'comparison', 'films']);
+
+/**
+ * The runs to chart where these were chosen, among all rows of their store: of a sweep its trials. Runs without curves of
+ * their own are left out, unless there are no others. `charted` in `mosaic_lab/widgets/overview/workspace.py` does the same.
+ */
+export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]): readonly string[] {
+  const charted = new Map<string, string[]>();
+  for (const { id, parent } of rows.filter(({ kind }) => !WITHOUT_CURVES.has(kind))) {
+    for (const one of parent === null ? [id] : [id, parent]) {
+      const before = charted.get(one);
+      if (before) before.push(id);
+      else charted.set(one, [id]);
+    }
+  }
+  const found = new Set(chosen.flatMap(id => charted.get(id) ?? []));
+  return found.size ? [...found] : chosen;
 }
 
 /** The same workspace of other runs: those that stay keep their colours. */
