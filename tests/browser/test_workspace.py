@@ -347,6 +347,7 @@ def test_a_click_on_a_chart_plays_the_film_of_that_moment(
         expect(films).to_be_visible()
         choice.select_option(filmed.name)
 
+    expect(chart(workspace, "episode_return")).to_contain_text("2 lines", timeout=SOON_MS)
     click(0.3)
     expect(player).to_contain_text(f"step {early:,}", timeout=SOON_MS)
     expect(player.locator("video")).to_be_visible(timeout=SOON_MS)
