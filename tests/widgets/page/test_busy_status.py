@@ -11,7 +11,10 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 from widgets.kernels import SECONDS, PageChannel, kernel_with_lab
 
-CELL = "import pathlib, time\nwhile not pathlib.Path({go!r}).exists():\n    time.sleep(0.02)"
+CELL = (
+    "import pathlib, time\nprint('running', flush=True)\n"
+    "while not pathlib.Path({go!r}).exists():\n    time.sleep(0.02)"
+)
 
 
 @pytest.fixture
@@ -38,7 +41,7 @@ def test_messages_handled_meanwhile_do_not_leave_it_idle(
 ) -> None:
     page = PageChannel(client, tmp_path / "runs")
     request = client.execute(CELL.format(go=str(tmp_path / "go")))
-    published(client, lambda message: message["msg_type"] == "execute_input")
+    published(client, lambda message: message["msg_type"] == "stream")
     handled = []
     for _ in range(20):
         handled += published(client, answer_to(page.send("beat")))
