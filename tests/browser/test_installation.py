@@ -37,7 +37,7 @@ def test_the_extension_without_the_package_says_what_to_install(page: Page, tmp_
         expect(notebook.output(0)).to_contain_text("No module named 'mosaic_lab'")
         panel.get_by_role("button", name="New training").click()
         expect(page.locator(".mosaic-form:visible")).to_contain_text(
-            "Run mosaic_lab.Lab() in a notebook, or install it in the server's environment"
+            "Run mosaic_lab.Lab() in a notebook, or install it in the server’s environment"
         )
 
 

@@ -196,7 +196,7 @@ def test_an_evaluation_survives_its_kernel(tmp_path: Path) -> None:
         from mosaic_lab import operators
         lab = mosaic.Lab(sys.argv[1])
         players = {"random": operators.random()}
-        print(lab.evaluate(env="CartPole-v1", operators=players, seeds=range(8), step_delay=0.005).id)
+        print(lab.evaluate(env="CartPole-v1", operators=players, seeds=range(8), step_delay=0.05).id)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
