@@ -76,8 +76,8 @@ def test_the_script_does_not_outlive_a_killed_shim(worker: Any) -> None:
 
 
 def test_the_error_of_the_script_is_the_error_of_the_run(worker: Any) -> None:
-    """Weights that a learning rate has blown up, of which PyTorch says that no action can be drawn from them: a
-    real error of the script, from deep below it.
+    """Weights that a learning rate has blown up, of which PyTorch says that no action can be drawn from them:
+    a real error of the script, from deep below it.
     """
     run = worker.train(algorithm="ppo", env_id="CartPole-v1", total_timesteps=4096, learning_rate=1e30)
     assert run.code == 1
