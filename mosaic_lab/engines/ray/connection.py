@@ -25,8 +25,15 @@ def connect(cluster: str, address: str) -> None:
     except OSError as error:
         raise Unreachable(f"nothing answers at {split.hostname}:{split.port}: {error}") from None
     try:
-        ray.init(
-            address, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR", configure_logging=False
-        )
+        try:
+            _init(address)
+        except ConnectionAbortedError:  # the head starts a server for each client, which a busy head may lose
+            _init(address)
     except (RuntimeError, ConnectionError, ValueError, OSError) as error:
         raise explained(cluster, error) from None
+
+
+def _init(address: str) -> None:
+    ray.init(
+        address, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR", configure_logging=False
+    )
