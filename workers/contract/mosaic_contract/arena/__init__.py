@@ -57,6 +57,14 @@ with an error of the type "BudgetSpent", "RecordingMismatch" or "EndpointRefused
 
 from mosaic_contract.arena.environment_description import EnvironmentFacts
 from mosaic_contract.arena.environment_factory import check_gymnasium_settings, check_settings, make_gymnasium
+from mosaic_contract.arena.environment_families import EnvironmentFamilies
 from mosaic_contract.arena.serving import serve_arena
 
-__all__ = ["EnvironmentFacts", "check_gymnasium_settings", "check_settings", "make_gymnasium", "serve_arena"]
+__all__ = [
+    "EnvironmentFacts",
+    "EnvironmentFamilies",
+    "check_gymnasium_settings",
+    "check_settings",
+    "make_gymnasium",
+    "serve_arena",
+]
