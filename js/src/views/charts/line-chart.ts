@@ -1,18 +1,18 @@
 /**
  * A chart of many lines, each with an x of its own: uPlot draws the axes and follows the pointer, `LinePainter` draws the
- * lines on its canvas. What is under the pointer is drawn on a canvas above, so that moving it draws no line again.
+ * lines on its canvas. `CursorOverlay` draws what is under the pointer above them, so that moving it draws no line again.
  */
 
 import 'uplot/dist/uPlot.min.css';
 import uPlot from 'uplot';
 import type { Axis } from '../../shared/run-api.ts';
+import { chartAxes } from './chart-axes.ts';
+import { CursorOverlay, MOST_DOTS, REACH } from './cursor-overlay.ts';
 import { drawNever, drawSoon } from './frames.ts';
 import { LinePainter, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
-import { EMPTY, type Near, nearestPoint, type Readout, readout } from './nearest.ts';
-import { durationText, logTickTexts, tickTexts } from './numbers.ts';
+import { EMPTY, type Near, type Readout, readout } from './nearest.ts';
 import { type Limits, limited, type Range, steady, xRange, yRange } from './ranges.ts';
-import { logTicks } from './ticks.ts';
 
 export interface ChartView {
   readonly axis: Axis;
@@ -40,29 +40,11 @@ export interface ChartEvents {
   pick(point: Near): void;
 }
 
-/** How far from the pointer, in pixels, a line may have its nearest point. */
-const REACH = 16;
-const MOST_DOTS = 12;
-const FONT = '11px var(--jp-ui-font-family, system-ui, sans-serif)';
-/** Distances of ticks on an axis of durations. */
-const SECONDS = [
-  ...[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
-  ...[1, 2, 5, 10, 15, 30].map(minutes => 60 * minutes),
-  ...[1, 2, 3, 6, 12].map(hours => 3600 * hours),
-  ...[1, 2, 5, 10, 20, 50].map(days => 86_400 * days)
-];
-const VEIL = 0.55;
-/** The least distance of ticks, in CSS pixels. */
-const X_SPACE = 64;
-const Y_SPACE = 32;
-/** The height of the x axis' title, in CSS pixels. */
-const TITLE_SIZE = 14;
-
 export class LineChart {
   private readonly el: HTMLElement;
   private readonly events: ChartEvents;
   private readonly painter = new LinePainter();
-  private readonly overlay = document.createElement('canvas');
+  private readonly overlay: CursorOverlay;
   private readonly theme: MutationObserver;
   private readonly sizes: ResizeObserver;
   private plot: uPlot | null = null;
@@ -89,7 +71,7 @@ export class LineChart {
   constructor(el: HTMLElement, events: ChartEvents) {
     this.el = el;
     this.events = events;
-    this.overlay.className = 'mosaic-chart-overlay';
+    this.overlay = new CursorOverlay(el, this.painter);
     this.theme = new MutationObserver(() => this.rebuild());
     this.theme.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-name', 'class'] });
     this.sizes = new ResizeObserver(() => this.resized());
@@ -212,22 +194,7 @@ export class LineChart {
   }
 
   private newPlot(width: number, height: number): uPlot {
-    const style = getComputedStyle(this.el);
-    const text = style.getPropertyValue('--mosaic-chart-text').trim() || '#444';
-    const line = style.getPropertyValue('--mosaic-chart-grid').trim() || '#ddd';
-    const font = FONT.replace(/var\(.*\)/, style.fontFamily || 'sans-serif');
-    const { xLog, yLog, axis, xTitle } = this.view;
-    const look = {
-      stroke: text,
-      font,
-      grid: { stroke: line, width: 1 },
-      ticks: { stroke: line, width: 1, size: 4 }
-    };
-    const texts =
-      (log: boolean): uPlot.Axis.DynamicValues =>
-      (_plot, ticks, _axis, _space, step) =>
-        log ? logTickTexts(ticks) : tickTexts(ticks, step);
-    const xTexts = axis === 'relative' && !xLog ? relativeTexts : texts(xLog);
+    const { xLog, yLog, axis } = this.view;
     return new uPlot(
       {
         width,
@@ -238,29 +205,7 @@ export class LineChart {
           x: { time: axis === 'time', distr: xLog ? 3 : 1, range: () => [...this.x] as uPlot.Range.MinMax },
           y: { distr: yLog ? 3 : 1, range: () => [...this.y] as uPlot.Range.MinMax }
         },
-        axes: [
-          {
-            ...look,
-            size: axis === 'time' ? 38 : 26,
-            gap: 4,
-            space: X_SPACE,
-            label: xTitle,
-            labelFont: font,
-            labelSize: TITLE_SIZE,
-            labelGap: 0,
-            ...(xLog ? logSplits(({ bbox }) => bbox.width / X_SPACE) : {}),
-            ...(axis === 'time' ? {} : { values: xTexts, grid: { show: false } }),
-            ...(axis === 'relative' && !xLog ? { incrs: SECONDS } : {})
-          },
-          {
-            ...look,
-            gap: 4,
-            space: Y_SPACE,
-            ...(yLog ? logSplits(({ bbox }) => bbox.height / Y_SPACE) : {}),
-            size: labelWidth,
-            values: texts(yLog)
-          }
-        ],
+        axes: chartAxes(this.el, this.view),
         series: [{}, { paths: () => null, points: { show: false } }],
         cursor: {
           y: false,
@@ -286,7 +231,7 @@ export class LineChart {
   }
 
   private attached(plot: uPlot): void {
-    plot.over.after(this.overlay);
+    this.overlay.attach(plot);
     plot.over.addEventListener('click', ({ offsetX, offsetY }) => {
       plot.setCursor({ left: offsetX, top: offsetY }); // the last move of the pointer may still wait for a frame
       this.pick();
@@ -345,108 +290,14 @@ export class LineChart {
     this.paintOverlay();
   }
 
-  /** The emphasized line, and the points and the place of the cursor. */
   private paintOverlay(): void {
-    const { plot, overlay } = this;
-    if (!plot) return;
-    const { width, height } = plot.ctx.canvas;
-    if (overlay.width !== width || overlay.height !== height) {
-      overlay.width = width;
-      overlay.height = height;
-      overlay.style.width = `${plot.width}px`;
-      overlay.style.height = `${plot.height}px`;
-    }
-    const context = overlay.getContext('2d');
-    if (!context) return;
-    context.clearRect(0, 0, width, height);
-    const { bbox } = plot;
-    const [xScale, yScale] = this.scales(plot);
-    const key = this.own?.readout.nearest?.line.data.key ?? this.emphasized;
-    const line =
-      key === null ? undefined : this.lines.find(({ data }) => data.key === key || only(data.runs, key));
-    context.save();
-    context.beginPath();
-    context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-    context.clip();
-    if (line) {
-      if (this.lines.length > 4) {
-        context.globalAlpha = VEIL;
-        context.fillStyle = background(this.el);
-        context.fillRect(bbox.left, bbox.top, bbox.width, bbox.height);
-        context.globalAlpha = 1;
-      }
-      const mean = this.lines.find(({ data }) => data.key === line.data.thin);
-      for (const one of mean ? [line, mean] : [line]) {
-        this.painter.emphasize(context, one, xScale, yScale, uPlot.pxRatio);
-      }
-    }
-    const x = this.own?.x ?? this.linked;
-    if (x !== null && x !== undefined && x >= this.x[0] && x <= this.x[1]) this.paintCursor(context, plot, x);
-    context.restore();
-  }
-
-  private paintCursor(context: CanvasRenderingContext2D, plot: uPlot, x: number): void {
-    const { bbox } = plot;
-    const ratio = uPlot.pxRatio;
-    if (!this.own?.pointer) {
-      context.strokeStyle = getComputedStyle(this.el).getPropertyValue('--mosaic-chart-text');
-      context.globalAlpha = 0.6;
-      context.setLineDash([4 * ratio, 3 * ratio]);
-      context.lineWidth = ratio;
-      const left = Math.round(plot.valToPos(x, 'x', true)) + 0.5;
-      context.beginPath();
-      context.moveTo(left, bbox.top);
-      context.lineTo(left, bbox.top + bbox.height);
-      context.stroke();
-      context.globalAlpha = 1;
-      context.setLineDash([]);
-    }
-    const points = this.own?.readout.points ?? this.linkedPoints(plot, x);
-    for (const { line, x: at, y } of points) {
-      const nearest = line.data.key === this.own?.readout.nearest?.line.data.key;
-      context.beginPath();
-      const [left, top] = [plot.valToPos(at, 'x', true), plot.valToPos(y, 'y', true)];
-      context.arc(left, top, (nearest ? 4.5 : 3) * ratio, 0, 2 * Math.PI);
-      context.fillStyle = line.color;
-      context.fill();
-      context.lineWidth = 1.5 * ratio;
-      context.strokeStyle = background(this.el);
-      context.stroke();
-    }
-  }
-
-  private linkedPoints(plot: uPlot, x: number): { line: ChartLine; x: number; y: number }[] {
-    if (this.lines.length > MOST_DOTS) return [];
-    const reach = (REACH * (this.x[1] - this.x[0])) / Math.max(1, plot.over.clientWidth);
-    return this.lines.flatMap(line => {
-      const point = nearestPoint(line.data, x, reach);
-      return point ? [{ line, x: point[0], y: point[1] }] : [];
+    if (!this.plot) return;
+    this.overlay.paint(this.plot, {
+      lines: this.lines,
+      scales: this.scales(this.plot),
+      cursor: this.own,
+      linked: this.linked,
+      emphasized: this.emphasized
     });
   }
 }
-
-function only(runs: readonly string[], run: string): boolean {
-  return runs.length === 1 && runs[0] === run;
-}
-
-function background(el: Element): string {
-  return getComputedStyle(el).getPropertyValue('--mosaic-chart-back').trim() || '#fff';
-}
-
-/** As wide as the longest label needs. */
-function labelWidth(plot: uPlot, texts: string[] | null): number {
-  const longest = Math.max(0, ...(texts ?? []).map(text => text?.length ?? 0));
-  plot.ctx.font = `${11 * uPlot.pxRatio}px sans-serif`;
-  const width = longest ? plot.ctx.measureText('0'.repeat(longest)).width / uPlot.pxRatio : 0;
-  return Math.max(34, Math.ceil(width) + 14);
-}
-
-/** Our own ticks of a logarithmic axis with room for so many, all of which have labels. */
-function logSplits(room: (plot: uPlot) => number): Pick<uPlot.Axis, 'splits' | 'filter'> {
-  return {
-    splits: (plot, _axis, low, high) => logTicks(low, high, Math.floor(room(plot) / uPlot.pxRatio)),
-    filter: (_plot, ticks) => ticks
-  };
-}
-
-const relativeTexts: uPlot.Axis.DynamicValues = (_plot, ticks) => ticks.map(durationText);

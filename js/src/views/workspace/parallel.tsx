@@ -1,10 +1,11 @@
 /** Parallel coordinates: a line a run through its settings to a result. A brush on an axis filters the runs everywhere. */
 
-import { type KeyboardEvent, type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { rampColor } from '../charts/palette.ts';
 import type { Translation } from '../translation.ts';
 import { axisOf, placeOn, ticksOf, type ValueAxis } from './axes.ts';
+import { KeyedPlot } from './keyed-plot.tsx';
 import { Axis, AxisLimits, MOST_LETTERS, TICKS } from './parallel-axis.tsx';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
@@ -76,13 +77,6 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   };
   const selected = rows.find(({ id }) => id === over);
   const passing = shown.filter(({ id }) => !filtered.has(id));
-  const onKeyDown = (event: KeyboardEvent) => {
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (by === undefined || passing.length === 0) return;
-    event.preventDefault();
-    const at = selected ? passing.indexOf(selected) + by : 0;
-    setOver(passing[Math.max(0, Math.min(passing.length - 1, at))]?.id ?? null);
-  };
   const spoken = (row: RunRow) => {
     const values = axes.map(
       ({ name }) => `${resultTitle(name, trans)} ${settingText(valueNamed(row, name, results))}`
@@ -104,19 +98,18 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
           </span>
         )}
       </div>
-      <div
-        ref={place}
-        className="mosaic-axes-plot"
-        style={{ height: HEIGHT }}
-        role="application"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through the runs
-        tabIndex={0}
-        aria-label={trans.__(
+      <KeyedPlot
+        place={place}
+        height={HEIGHT}
+        label={trans.__(
           'Parallel coordinates of %1 runs. Up and down arrow keys go through the runs.',
           passing.length
         )}
-        onKeyDown={onKeyDown}
-        data-lm-suppress-shortcuts="true"
+        keys={['ArrowUp', 'ArrowDown']}
+        runs={passing.map(({ id }) => id)}
+        current={selected?.id}
+        choose={setOver}
+        spoken={selected ? spoken(selected) : ''}
       >
         {room > 0 && (
           <svg aria-hidden="true" style={{ width }}>
@@ -167,10 +160,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
             ))}
           </div>
         )}
-        <span className="mosaic-unseen" aria-live="polite">
-          {selected ? spoken(selected) : ''}
-        </span>
-      </div>
+      </KeyedPlot>
       <div className="mosaic-axis-limits">
         {axes.map(axis => (
           <AxisLimits

@@ -1,10 +1,11 @@
 /** Any setting against any result: a dot a run. */
 
-import { type KeyboardEvent, type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { valueText } from '../charts/numbers.ts';
 import type { Translation } from '../translation.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
+import { KeyedPlot } from './keyed-plot.tsx';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Results, result, setting, settingText } from './settings.ts';
@@ -48,13 +49,6 @@ export function Scatter(props: ScatterProps): ReactNode {
     })
     .sort((a, b) => a.left - b.left || a.top - b.top);
   const current = dots.find(({ row }) => row.id === over);
-  const onKeyDown = (event: KeyboardEvent) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (by === undefined || dots.length === 0) return;
-    event.preventDefault();
-    const at = current ? dots.indexOf(current) + by : 0;
-    setOver(dots[Math.max(0, Math.min(dots.length - 1, at))]?.row.id ?? null);
-  };
   const text = (row: RunRow) =>
     `${names.get(row.id)}: ${name} ${settingText(setting(row, name))}, ${title} ${valueText(result(row, state.result, results))}`;
   return (
@@ -77,16 +71,15 @@ export function Scatter(props: ScatterProps): ReactNode {
         <ResultChoice {...props} result={state.result} set={chosen => change({ result: chosen })} />
         <span className="mosaic-dim">{trans.__('%1 of %2 runs', dots.length, rows.length)}</span>
       </div>
-      <div
-        ref={place}
-        className="mosaic-axes-plot"
-        style={{ height: HEIGHT }}
-        role="application"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through the runs
-        tabIndex={0}
-        aria-label={trans.__('%1 against %2. Arrow keys go through the runs.', title, name)}
-        onKeyDown={onKeyDown}
-        data-lm-suppress-shortcuts="true"
+      <KeyedPlot
+        place={place}
+        height={HEIGHT}
+        label={trans.__('%1 against %2. Arrow keys go through the runs.', title, name)}
+        keys={['ArrowLeft', 'ArrowRight']}
+        runs={dots.map(({ row }) => row.id)}
+        current={current?.row.id}
+        choose={setOver}
+        spoken={current ? text(current.row) : ''}
       >
         {width > 0 && (
           <svg aria-hidden="true">
@@ -162,10 +155,7 @@ export function Scatter(props: ScatterProps): ReactNode {
             </div>
           </div>
         )}
-        <span className="mosaic-unseen" aria-live="polite">
-          {current ? text(current.row) : ''}
-        </span>
-      </div>
+      </KeyedPlot>
     </>
   );
 }
