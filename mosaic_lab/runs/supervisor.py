@@ -130,12 +130,11 @@ class Supervisor:
         none by default, or what the cluster's profile says. ``threads`` sets OMP_NUM_THREADS and its like.
         ``environ`` adds variables to the worker's environment and ``pass_env`` names some of this process's
         to pass on; names are recorded, values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL.
-        ``worker_environment`` is its description for the run's provenance, ``program`` (path, cwd) what it
-        runs of the user's;
-        ``hyperparameters`` are all values that it trains with, defaults included. ``films`` is recorded: of
-        which checkpoints there are to be films. ``parent`` is the id of the run that this one works for, in
-        the background: it takes no place of ``max_running``. ``sweep`` are the ``id`` of the sweep and the
-        number of the ``trial`` that the run belongs to. ``run_id`` is a new one (`new_run_id`) by default.
+        ``worker_environment`` is its description for the run's provenance, ``program`` the user's own (its
+        path and cwd). ``hyperparameters`` are all values that it trains with, defaults included. ``films`` is
+        recorded: of which checkpoints there are to be films. ``parent`` is the id of the run that this one
+        works for, in the background: it takes no place of ``max_running``. ``sweep`` are the ``id`` of the
+        sweep and the number of the ``trial`` that the run belongs to. ``run_id`` is a new one by default.
         ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. ``on`` names a
         cluster (see `engines.clusters.find`), whose nodes make the command themselves, ``restarts`` times
         again when a node is lost. The worker's working directory is its run folder.

@@ -101,6 +101,8 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     tab = page.locator(".mosaic-run-tab")
     expect(tab.locator(".mosaic-panel")).to_be_visible()
     assert tab.get_attribute("data-mosaic-runs") == run.id
+    tab.get_by_role("button", name="Open in the workspace").click()
+    expect(page.locator(".mosaic-workspace")).to_contain_text(HTML)
     panel.choose(line, "Show log")
     expect(page.get_by_role("log")).to_be_visible()
     line.dblclick()

@@ -7,6 +7,7 @@ export interface OpenRuns {
   readonly store: string;
   /** Their ids. */
   readonly runs: readonly string[];
+  readonly view: 'panel' | 'workspace';
 }
 
 /** Whether the page has shown them. */

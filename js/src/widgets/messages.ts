@@ -41,6 +41,9 @@ export interface Summary {
   stop: string;
   /** How to show the panel again. */
   again: string;
+  /** The folder of the run store, and the ids of those of its runs that the workspace can chart. */
+  store: string;
+  runs: string[];
 }
 
 export interface HeaderTraits extends PanelTraits {

@@ -133,6 +133,8 @@ class EvaluationPanel(FollowingPanel):
             "progress": round(snapshot.done / total, 4) if snapshot is not None and total else None,
             "facts": facts,
             "stop": "" if self.finished else "Stop",
+            "store": "",
+            "runs": [],  # an evaluation has no curves
         }
 
     def _reason(self) -> str:

@@ -22,6 +22,7 @@ def header_summary(views: Sequence[RunView], title: str, detail: str, again: str
     ``again`` says how to show the panel again; the page needs it when the kernel is gone.
     """
     states = Counter(view.status.state for view in views)
+    store = views[0].run.path.parent
     ordered = sorted(states, key=_ORDER.index)
     alone = len(views) == 1
     live = any(not view.finished for view in views)
@@ -42,6 +43,8 @@ def header_summary(views: Sequence[RunView], title: str, detail: str, again: str
         "progress": round(sum(known) / len(parts), 4) if len(known) == len(parts) else None,
         "facts": _facts(views, live),
         "stop": "" if not live else "Stop" if alone else "Stop all",
+        "store": str(store),
+        "runs": [view.run.id for view in views if view.run.path.parent == store],
     }
 
 

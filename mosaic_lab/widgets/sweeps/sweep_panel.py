@@ -181,6 +181,8 @@ class SweepPanel(FollowingPanel):
             "progress": min(1.0, round(snapshot.done / self._sweep.plan.parts[0], 4)) if snapshot else None,
             "facts": facts,
             "stop": "" if self.finished else "Stop",
+            "store": str(self._sweep.path.parent),
+            "runs": [self._sweep.id],
         }
 
     def _progress(self, snapshot: SweepSnapshot) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from mosaic_lab.keeper.states import Outcome, RunStatus, State, Transition
+from mosaic_lab.runs import Run
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.widgets.runs import summary
 from mosaic_lab.widgets.runs.run_view import RunView
@@ -40,9 +42,14 @@ class Known(RunView):
         return self.took
 
 
+def run_of(total: int | None) -> Run:
+    return cast(Any, SimpleNamespace(total_timesteps=total, path=Path("runs/one"), id="one"))
+
+
 def facts(*views: dict[str, Any]) -> dict[str, str]:
-    run = cast(Any, SimpleNamespace(total_timesteps=TOTAL))
-    header = summary.header_summary([Known(run, "", "", **one) for one in views], "title", "detail", "again")
+    header = summary.header_summary(
+        [Known(run_of(TOTAL), "", "", **one) for one in views], "title", "detail", "again"
+    )
     return {name: value for value, name in header["facts"]}
 
 
@@ -65,9 +72,10 @@ def test_no_remaining_time_is_shown_while_a_part_of_it_is_unknown() -> None:
 
 def test_a_run_that_has_not_begun_shows_no_progress_whether_its_end_is_known_or_not() -> None:
     for total in (TOTAL, None):
-        run = cast(Any, SimpleNamespace(total_timesteps=total))
         for state, progress in ((State.QUEUED, 0.0), (State.STARTING, 0.0), (State.COMPLETED, 1.0)):
-            header = summary.header_summary([Known(run, "", "", state=state)], "title", "detail", "again")
+            header = summary.header_summary(
+                [Known(run_of(total), "", "", state=state)], "title", "detail", "again"
+            )
             assert header["progress"] == progress
 
 

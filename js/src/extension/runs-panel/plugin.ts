@@ -86,7 +86,10 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(PANEL)
     });
-    onOpenRuns(document, named => void app.commands.execute(CommandIDs.openRunPanel, { ...named }));
+    onOpenRuns(document, ({ view, ...named }) => {
+      const command = view === 'panel' ? CommandIDs.openRunPanel : CommandIDs.openInWorkspace;
+      void app.commands.execute(command, named);
+    });
     MENU.forEach((group, place) => {
       for (const command of group) {
         app.contextMenu.addItem({ command, selector: `${GRID} .mosaic-runs-line`, rank: 10 * place });

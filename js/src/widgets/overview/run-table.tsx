@@ -35,7 +35,7 @@ function openAction(): Action {
     whyNot: targets => reasons.panel(targets) || (markOf(document.body) === undefined ? NO_TABS : ''),
     run: targets => {
       const store = targets[0]?.source.store ?? '';
-      if (!openRuns(document, { store, runs: targets.map(({ id }) => id) })) {
+      if (!openRuns(document, { store, runs: targets.map(({ id }) => id), view: 'panel' })) {
         throw new Error(NO_TABS);
       }
     }

@@ -1,6 +1,8 @@
 /** The top of a panel: what runs, its state and reason, its progress, and the button that stops it. */
 
 import './panel.css';
+import { openRuns } from '../../shared/open-runs.ts';
+import { markOf } from '../../shared/version.ts';
 import { button } from '../common/buttons.ts';
 import { element } from '../common/elements.ts';
 import { SILENT_KERNEL, type Trouble, watchKernel } from '../common/kernel-watch.ts';
@@ -20,6 +22,10 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
   const top = element('div', 'mosaic-row', el);
   const title = element('span', 'mosaic-title', top);
   const detail = element('span', 'mosaic-detail', top);
+  const charts = button(top, 'Open in the workspace', 'Charts of these runs in a tab of their own', () => {
+    const { store, runs } = model.get('summary');
+    openRuns(document, { store, runs, view: 'workspace' });
+  });
   const stop = button(
     top,
     '',
@@ -66,6 +72,7 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
         return fact;
       })
     );
+    charts.hidden = summary.runs.length === 0 || markOf(document.body) === undefined;
     stop.hidden = summary.stop === '';
     stop.textContent = summary.stop;
     stop.disabled = summary.state === 'stopping' || trouble !== '';
