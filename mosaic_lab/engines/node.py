@@ -34,8 +34,6 @@ from mosaic_lab.keeper.states import RunStatus, State, queued
 
 _TICK = 0.03  # seconds between looks at the files that grow
 _SCAN = 1.0  # the same at the others
-_GATHER = 0.1  # seconds for what is written together, a line of telemetry and one of the log
-_LITTLE = 64 << 10  # bytes that may wait for more
 _FORGOTTEN = 30 * 86_400.0  # seconds after which an ended run that no bridge has read is deleted
 
 
@@ -177,15 +175,6 @@ class NodeRun:
 
     async def read(self, known: Known, seconds: float) -> Increment:
         """Return what is new since ``known``; wait up to ``seconds`` for it."""
-        found = await self._first(known, seconds)
-        size = sum(len(piece.data) for piece in found.pieces)
-        if 0 < size < _LITTLE and not self.status.state.finished:
-            await asyncio.sleep(_GATHER)
-            return self._look(known)
-        return found
-
-    async def _first(self, known: Known, seconds: float) -> Increment:
-        """Return the first that is new, or what there is after ``seconds``."""
         deadline = time.monotonic() + seconds
         before, due = None, 0.0
         while True:
