@@ -7,15 +7,18 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from benchmarks.measuring import print_table
 from engines.namespace import download_wheels, run_inside
 
 from mosaic_lab.cli import main
 
 EPISODES = int(os.environ.get("MOSAIC_BENCHMARK_EPISODES", "60"))
+"""10,000 take half an hour on two cores."""
 NODES = 3
 
 
+@pytest.mark.timeout(4000)
 def test_episodes_on_three_nodes(tmp_path: Path, mosaic_home: Path) -> None:
     for worker in ("gymnasium", "random"):
         main(["workers", "install", worker])

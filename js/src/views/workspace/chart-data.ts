@@ -21,6 +21,8 @@ export class ChartData {
   /** Why there is nothing newer; empty if nothing is wrong. */
   error = '';
   notes: readonly string[] = [];
+  /** The part of the runs' files that is read, 0 to 1. */
+  read = 1;
   loading = false;
   /** Whether there has been an answer. */
   answered = false;
@@ -102,9 +104,10 @@ export class ChartData {
         this.raw = raw ? merged(fresh ? null : this.raw, runs, linesOf(raw)) : new Map();
         this.groupBy = settings.group_by;
         this.notes = answer.result.notes;
+        this.read = answer.result.read;
         this.error = '';
         this.answered = true;
-        if (answer.result.read < 1) this.later(runs, MORE_MS);
+        if (this.read < 1) this.later(runs, MORE_MS);
       }
     } catch (reason) {
       if (signature === this.signature) {

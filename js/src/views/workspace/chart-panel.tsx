@@ -121,7 +121,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
     high: chart.yLimits[1],
     colors: Object.fromEntries(lines.map(({ data: { key }, color }) => [key, color]))
   });
-  const { loading, answered, error, notes = [] } = data.current ?? {};
+  const { loading, answered, error, notes = [], read = 1 } = data.current ?? {};
   const message =
     visible.length === 0
       ? trans.__('No run is visible.')
@@ -143,6 +143,14 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       <header className="mosaic-chart-head">
         <Grip {...props} />
         <h3 title={chart.metric}>{chart.metric}</h3>
+        {read < 1 && (
+          <span
+            className="mosaic-chart-note"
+            title={trans.__('The files of these runs are still being read')}
+          >
+            {trans.__('%1% read', Math.floor(100 * read))}
+          </span>
+        )}
         {error && lines.length > 0 && (
           <span className="mosaic-chart-note" title={error}>
             {trans.__('not current')}
