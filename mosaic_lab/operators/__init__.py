@@ -10,6 +10,7 @@ from mosaic_lab.operators.chess_players import chess, engine
 from mosaic_lab.operators.kernel_operator import KernelOperator
 from mosaic_lab.operators.language import llm
 from mosaic_lab.operators.python_policy import importable, python
+from mosaic_lab.operators.sb3_zip import sb3
 from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec
 from mosaic_lab.operators.trained import rl
 from mosaic_lab.operators.vision import vlm
@@ -30,6 +31,7 @@ __all__ = [
     "python",
     "random",
     "rl",
+    "sb3",
     "vlm",
     "worker",
 ]

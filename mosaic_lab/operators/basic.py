@@ -109,6 +109,7 @@ def as_operator(given: Any) -> OperatorSpec:
         return python(given)
     raise ConfigurationError(
         f"{given!r} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), .human(), "
-        '.rl(run, checkpoint or path), .llm(model), .python("policy.py:act"), .worker(name), and what has a '
-        "select_action(observation) or a predict(observation), or is a function of an observation"
+        '.rl(run, checkpoint or path), .sb3("model.zip"), .llm(model), .python("policy.py:act"), '
+        ".worker(name), and what has a select_action(observation) or a predict(observation), or is a "
+        "function of an observation"
     )

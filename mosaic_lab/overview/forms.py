@@ -253,7 +253,7 @@ def _operator_code(operator: Mapping[str, Any], lab: str) -> str:
         return f"mosaic.operators.llm({literal(operator.get('model'))})"
     if kind == "rl":
         source = str(operator.get("run", ""))
-        is_path = "/" in source or source.endswith((".pt", ".cleanrl_model"))
+        is_path = "/" in source or source.endswith((".pt", ".zip", ".cleanrl_model"))
         return f"mosaic.operators.rl({literal(source) if is_path else f'{lab}.run({literal(source)})'})"
     raise ConfigurationError(f"there is no operator of the kind {kind!r} in this form")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,30 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
         none = start_peer(supervisor, "train").wait(60)
         assert f"run {none.id} (" in refusal(operators.rl, none)
         assert refusal(operators.rl, none).endswith("has no checkpoint: it has saved none")
+
+
+def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:
+    path, other = tmp_path / "lander.zip", tmp_path / "other.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", "{}")
+        archive.writestr("policy.pth", b"")
+    spec = operators.sb3(path, "ppo", deadline=5)
+    assert (spec.category, spec.name, spec.worker, spec.deadline) == ("rl", "lander", "sb3", 5)
+    assert spec.settings == {
+        "checkpoint": str(path),
+        "algorithm": "ppo",
+        "deterministic": True,
+        "trust": False,
+    }
+    assert list(spec.files.values()) == [path], "an evaluation does not resume with another"
+    other.write_bytes(b"text")
+    assert "is not a zip file of a model.save()" in refusal(operators.sb3, other)
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("data", "{}")
+    assert "it has no policy.pth" in refusal(operators.sb3, other)
+    text = refusal(operators.sb3, tmp_path / "none.zip", 3, trust="yes")
+    assert "there is no file" in text and "lander.zip, other.zip" in text
+    assert "algorithm=3" in text and "trust='yes': give True or False" in text
 
 
 def test_a_checkpoint_of_several_agents(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_evaluations_and_comparisons_name_their_operators() -> None:
 
 def test_workers_that_train_are_known_before_they_are_installed(toy: Path) -> None:
     assert {row["name"] for row in worker_rows() if row["trains"]} == {
-        *("balrog", "cleanrl", "jumanji", "rllib", "script", "tianshou", "toy", "xuance")
+        *("balrog", "cleanrl", "jumanji", "rllib", "sb3", "script", "tianshou", "toy", "xuance")
     }
 
 

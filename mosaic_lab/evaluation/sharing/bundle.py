@@ -32,7 +32,7 @@ from mosaic_lab.evaluation.reports.episode_table import differing_row, results_t
 from mosaic_lab.evaluation.sharing.archive import unpack
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording
 from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, models_text
-from mosaic_lab.evaluation.sharing.weights import danger_in
+from mosaic_lab.evaluation.sharing.weights import danger_in, danger_in_model
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ NOTEBOOK = "notebook.ipynb"
 _LAYOUT = re.compile(
     r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
     rf"|{LAYOUT}"
-    r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)|policies/\d+/.+"
+    r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|zip|json)|policies/\d+/.+"
 )
 _FACTS = ("mosaic_lab", "evaluation", "fingerprint")
 
@@ -170,9 +170,10 @@ class Bundle:
         with (self.path / EPISODES).open("rb") as lines:
             episodes = sum(1 for _ in lines)  # at most: one may have several lines
         check_script(self.script, self.name, episodes)
-        for file in sorted(self.path.glob("checkpoints/**/*.pt")):
-            if danger := danger_in(file):
-                raise self._refused(file.relative_to(self.path).as_posix(), danger)
+        for suffix, look in (("pt", danger_in), ("zip", danger_in_model)):
+            for file in sorted(self.path.glob(f"checkpoints/**/*.{suffix}")):
+                if danger := look(file):
+                    raise self._refused(file.relative_to(self.path).as_posix(), danger)
         for file in self.path.glob("locks/*.txt"):
             try:
                 Lock.from_text(file.read_text(encoding="ascii"))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import pickletools
 import re
 import struct
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import BinaryIO
@@ -52,6 +53,29 @@ def danger_in(path: Path) -> str:
             return _danger_in(archive.read(next(one for one in members if _is_pickle(one))))
     except (*UNREADABLE, OSError):
         return "is a plain pickle or no file of weights: what loads it may run code of whoever made it"
+
+
+def danger_in_model(path: Path) -> str:
+    """Why the zip file of a Stable-Baselines3 model must not be loaded, as the end of a sentence; empty where
+    nothing speaks against it.
+
+    Its weights are files as `danger_in` takes them. Its other pickles are texts in a JSON document, which the
+    worker does not load.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
+            for member in archive.infolist():
+                if not member.filename.lower().endswith(".pth"):
+                    continue
+                if member.compress_type != zipfile.ZIP_STORED:
+                    return f"has a compressed member {member.filename[:100]!r}"
+                weights = Path(folder, "weights.pt")
+                weights.write_bytes(archive.read(member))
+                if danger := danger_in(weights):
+                    return f"has a member {member.filename[:100]!r} that {danger}"
+    except (*UNREADABLE, OSError):
+        return "is no zip file of a model"
+    return ""
 
 
 def _wrong_members(members: list[zipfile.ZipInfo]) -> str:

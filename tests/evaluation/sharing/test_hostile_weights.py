@@ -54,6 +54,17 @@ def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_STORED) -> byt
     return weights.getvalue()
 
 
+def test_models_of_stable_baselines3(tmp_path: Path, members: Members) -> None:
+    """Their weights are files in them; the other pickles, which nothing loads, are in a JSON document."""
+    safe, evil = (zipped(("archive/data.pkl", pickle.dumps(one, 2))) for one in ({}, Evil()))
+    place = "checkpoints/1/policy.zip"
+    model = {place: zipped(("data", b"{}"), ("policy.pth", safe), ("policy.optimizer.pth", evil))}
+    refused(bundled(tmp_path / "one.zip", members, model), "'policy.optimizer.pth' that is a pickle that wou")
+    packed = {place: zipped(("data", b"{}"), ("policy.pth", safe), method=zipfile.ZIP_DEFLATED)}
+    refused(bundled(tmp_path / "two.zip", members, packed), "has a compressed member 'policy.pth'")
+    refused(bundled(tmp_path / "three.zip", members, {place: b"text"}), "is no zip file of a model")
+
+
 SAFE, EVIL = pickle.dumps({}, 2), pickle.dumps(Evil(), 2)
 HIDDEN = {
     "case": zipped(("archive/data.pkl", SAFE), ("archive/DATA.PKL", EVIL)),

@@ -7,6 +7,7 @@ Agents are texts here, whatever they are in the environment.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import accumulate
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
 
 from mosaic_contract.fastlane import RENDER_MODE
@@ -91,6 +92,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
         super().__init__(env, [ALONE])
         self._observation: Any = None
         self._suspended: Any = None
+        self._masks = _mask_method(env)
 
     def spaces(self, agent: str) -> tuple[Any, Any]:
         return self.env.observation_space, self.env.action_space
@@ -112,7 +114,10 @@ class SingleAgentAdapter(EnvironmentAdapter):
                 self._suspended = None
 
     def observe(self, agent: str) -> Observed:
-        return Observed(self._observation, self.info.get("action_mask") if self.info else None, self.info)
+        mask = self.info.get("action_mask") if self.info else None
+        if mask is None and self._masks is not None:
+            mask = _by_number(self._masks(), self.env.action_space)
+        return Observed(self._observation, mask, self.info)
 
     def step(self, actions: Mapping[str, Any]) -> None:
         self._observation, reward, terminated, truncated, self.info = self.env.step(actions[ALONE])
@@ -230,6 +235,22 @@ def adapt(env: Any) -> EnvironmentAdapter:
     raise TypeError(
         f"a {kind.__module__}.{kind.__qualname__} is neither a Gymnasium environment nor one of PettingZoo's"
     )
+
+
+def _mask_method(env: Any) -> Any:
+    """Return `action_masks` of an environment, sb3-contrib's convention for masks; None where it has none."""
+    try:
+        return env.get_wrapper_attr("action_masks")
+    except AttributeError:
+        return None
+
+
+def _by_number(mask: Any, space: Any) -> Any:
+    """Return a mask as Gymnasium has it: that of a MultiDiscrete, which is flat there, in a part a number."""
+    if type(space).__name__ != "MultiDiscrete":
+        return mask
+    ends = accumulate(map(int, space.nvec))
+    return tuple(mask[end - int(size) : end] for end, size in zip(ends, space.nvec))
 
 
 def _observed(observation: Any, info: Mapping[str, Any]) -> Observed:

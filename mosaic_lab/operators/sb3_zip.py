@@ -1,0 +1,79 @@
+"""Policies that Stable-Baselines3 or sb3-contrib has saved elsewhere."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+from mosaic_lab.operators.argument_checks import check_arguments
+from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec
+from mosaic_lab.validation import Problems, checked
+
+_WORKER = "sb3"
+_MEMBERS = {"data", "policy.pth"}
+
+
+@checked
+def sb3(
+    path: str | Path,
+    algorithm: str | None = None,
+    deterministic: bool = True,
+    *,
+    trust: bool = False,
+    name: str | None = None,
+    deadline: float | None = DEADLINE,
+    fallback: Fallback = "wait",
+) -> OperatorSpec:
+    """A policy in the zip file of a `model.save()` of Stable-Baselines3 or sb3-contrib.
+
+    Nothing in the file is executed: weights and plain values are read, and the policy is made for the spaces
+    of the environment. Statistics of a VecNormalize are not in such a file, so that a policy that was trained
+    with one does not act well.
+
+    Args:
+        path: the zip file.
+        algorithm: "ppo", "recurrent_ppo", … as ``mosaic-lab workers list sb3`` shows them; by default found
+            in the file.
+        deterministic: the best action, always. False draws as upstream's ``predict`` does, reproducibly from
+            the lane's seed, the agent and the operator's name.
+        trust: load the file with upstream's own ``load``, which unpickles, and so can run any code: for
+            policy classes of your own, in files of whose origin you are sure.
+        name: what to call it; by default the file's name.
+        deadline: seconds for an action, None for no limit.
+        fallback: what is done at the deadline; see `OperatorSpec`.
+
+    Raises:
+        ConfigurationError: an argument is not valid, or there is no such file; all problems are named at
+            once.
+    """
+    problems = Problems()
+    switches = check_arguments(problems, deterministic=(deterministic, bool), trust=(trust, bool))
+    file = Path(path).expanduser().resolve()
+    if problem := _not_a_model(file):
+        problems.add("", problem)
+    if algorithm is not None and not isinstance(algorithm, str):
+        problems.add("", f'algorithm={algorithm!r:.100}: give its name, such as "ppo"')
+    problems.check()
+    return OperatorSpec(
+        "rl",
+        name or file.stem,
+        _WORKER,
+        settings={"checkpoint": str(file), "algorithm": algorithm, **switches},
+        deadline=deadline,
+        fallback=fallback,
+    )
+
+
+def _not_a_model(file: Path) -> str:
+    """Return why a file is not one of `model.save()`, "" where it may be one."""
+    if not file.is_file():
+        others = ", ".join(sorted(one.name for one in file.parent.glob("*.zip"))[:10])
+        return f"there is no file {file}{f'; {file.parent} has {others}' if others else ''}"
+    try:
+        with zipfile.ZipFile(file) as archive:
+            missing = sorted(_MEMBERS - set(archive.namelist()))
+    except (OSError, zipfile.BadZipFile) as error:
+        return f"{file} is not a zip file of a model.save(): {error}"
+    return (
+        f"{file} is not a zip file of a model.save(): it has no {' and no '.join(missing)}" if missing else ""
+    )

@@ -1,0 +1,91 @@
+"""Checkpoints: `step-N.zip` as upstream saves it, with `step-N.json` beside it that describes it."""
+
+from __future__ import annotations
+
+import functools
+import io
+import logging
+from pathlib import Path
+
+import torch
+from mosaic_contract import ConfigError
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.torch_files import load_optimizer
+from stable_baselines3 import __version__ as upstream_version
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.save_util import recursive_getattr
+
+from .config import FORMAT, Sb3Plan
+from .model_zip import ModelZip
+from .replay import load_replay, replay_path, save_replay
+
+log = logging.getLogger(__name__)
+
+_COUNTERS = ("_n_updates", "_episode_num", "_n_calls", "_current_progress_remaining", "exploration_rate")
+"""Numbers that upstream's algorithms count and schedule by."""
+
+
+def checkpoints_of(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -> Checkpoints:
+    """Return the checkpoints of one training."""
+    description = {
+        "format": FORMAT,
+        "hyperparameters": plan.hyperparameters,
+        **plan.own_spec.describe_spaces(),
+        "upstream": {"library": "stable-baselines3", "version": upstream_version},
+    }
+    contents = functools.partial(_contents, plan, model, logger)
+    return Checkpoints(plan.config, logger, description, contents, suffix=".zip", format="sb3")
+
+
+def restore(plan: Sb3Plan, model: BaseAlgorithm) -> None:
+    """Put the checkpoint's state into a model that was built alike. Raises `ConfigError`."""
+    if plan.resume_from is None:
+        return
+    path = plan.resume_from[0]
+    saved = ModelZip(path)
+    _restore_states(model, saved)
+    for name in _COUNTERS:
+        if hasattr(model, name):
+            setattr(model, name, saved.number(name, getattr(model, name)))
+    model.num_timesteps = plan.start_step
+    if hasattr(model, "weights"):  # what ARS changes; its policy is made of them
+        model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
+    if isinstance(model, OffPolicyAlgorithm):
+        _restore_replay(plan, model, replay_path(path.parents[1]))
+
+
+def _restore_states(model: BaseAlgorithm, saved: ModelZip) -> None:
+    states, variables = saved.parameters()
+    names, variable_names = model._get_torch_save_params()
+    try:
+        for name in names:
+            owner = recursive_getattr(model, name)
+            if isinstance(owner, torch.optim.Optimizer):
+                if name in states:  # a coefficient may be learned from now on
+                    load_optimizer(owner, states[name])
+            else:
+                owner.load_state_dict(states[name])
+        for name in variable_names:
+            if (own := recursive_getattr(model, name)) is not None and variables.get(name) is not None:
+                own.data = variables[name].data
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise ConfigError(f"the weights of {saved.path} do not fit: {error}") from None
+
+
+def _restore_replay(plan: Sb3Plan, model: OffPolicyAlgorithm, path: Path) -> None:
+    assert model.replay_buffer is not None
+    if why := load_replay(model.replay_buffer, path, plan.start_step):
+        log.warning("the replay buffer is not restored, and %d random steps come first: %s",
+                    model.learning_starts, why)  # fmt: skip
+        model.learning_starts += plan.start_step
+
+
+def _contents(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -> bytes:
+    if isinstance(model, OffPolicyAlgorithm) and plan.hyperparameters["save_replay_buffer"]:
+        assert model.replay_buffer is not None
+        save_replay(model.replay_buffer, replay_path(plan.config.run_dir), logger.steps)
+    file = io.BytesIO()
+    model.save(file)
+    return file.getvalue()

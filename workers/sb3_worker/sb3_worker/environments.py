@@ -1,0 +1,117 @@
+"""Environments: made once to check a configuration. Nothing here imports torch."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Any, Iterator
+
+from mosaic_contract import ConfigError
+from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract.errors import one_line
+from mosaic_contract.registry import register
+from mosaic_contract.wrappers import advice
+
+from .algorithms import ALGORITHMS, Algorithm
+from .masks import has_masks
+
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+SMALLEST_IMAGE = 36
+"""Height and width that upstream's convolutions need."""
+
+_OBSERVATIONS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
+
+
+@dataclass(frozen=True)
+class ProbedSpec(EnvironmentSpec):
+    """The spaces of an environment, and whether it says which actions are allowed."""
+
+    masks: bool
+
+
+def probe(env_id: str) -> ProbedSpec:
+    """Make an environment once and return its spec. Raises `ConfigError` where it cannot be made."""
+    import gymnasium
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            register(env_id)
+            env = gymnasium.make(env_id)
+            _, info = env.reset(seed=0)
+        except Exception as error:  # whatever an environment's own code raises
+            raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+    env.close()
+    spec: ProbedSpec = ProbedSpec.of(env_id, env, masks=has_masks(env, info))
+    return spec
+
+
+def misfits(algorithm: Algorithm, spec: ProbedSpec) -> Iterator[str]:
+    """Yield why the algorithm cannot be used on these spaces, one sentence a reason."""
+    if problem := _observation_problem(spec.observation_space):
+        yield (
+            f"Stable-Baselines3 takes no observations {problem}; {spec.env_id} has {spec.observation_space}"
+            f"{advice(spec.observation_space)}"
+        )
+    if problem := _action_problem(algorithm, spec.action_space):
+        yield f"{algorithm.name} {problem}; {spec.env_id} has {spec.action_space}"
+    elif algorithm.masked and not spec.masks:
+        yield (
+            f"{algorithm.name} needs action masks; {spec.env_id} has neither a method action_masks() nor an "
+            "action_mask in its info: train with ppo"
+        )
+
+
+def is_image(space: Any) -> bool:
+    """Whether upstream takes observations for images: bytes from 0 to 255 in three dimensions."""
+    return (
+        type(space).__name__ == "Box"
+        and len(space.shape) == 3
+        and space.dtype == "uint8"
+        and bool((space.low == 0).all() and (space.high == 255).all())
+    )
+
+
+def is_small(space: Any) -> bool:
+    """Whether an image is too small for upstream's convolutions."""
+    height, width = sorted(space.shape)[-2:]
+    return bool(min(height, width) < SMALLEST_IMAGE)
+
+
+def parts_of(space: Any) -> dict[str, Any]:
+    """Return the parts of a Dict; a space that is none is its own only part, called ""."""
+    return dict(space.spaces) if type(space).__name__ == "Dict" else {"": space}
+
+
+def _observation_problem(space: Any) -> str:
+    for key, part in parts_of(space).items():
+        kind = type(part).__name__
+        if kind not in _OBSERVATIONS:
+            return f"with a {kind} in them ({key!r})" if key else f"of the kind {kind}"
+        if kind == "Discrete" and part.start != 0:
+            return "that are numbered from elsewhere than 0"
+        if key and is_image(part) and is_small(part):
+            return (
+                f"with an image of less than {SMALLEST_IMAGE}×{SMALLEST_IMAGE} pixels beside other parts "
+                f"({key!r})"
+            )
+    return ""
+
+
+def _action_problem(algorithm: Algorithm, space: Any) -> str:
+    kind = type(space).__name__
+    if kind not in algorithm.actions:
+        others = [name for name, one in ALGORITHMS.items() if kind in one.actions]
+        hint = f" (for {kind}: {', '.join(others)})" if others else ""
+        return f"needs {' or '.join(algorithm.actions)} as actions{hint}"
+    if kind == "Discrete" and space.start != 0:
+        return "numbers its actions from 0"
+    if kind == "MultiDiscrete" and (space.nvec.ndim != 1 or space.start.any()):
+        return "needs MultiDiscrete actions of one dimension that are numbered from 0"
+    if kind == "MultiBinary" and len(space.shape) != 1:
+        return "needs MultiBinary actions of one dimension"
+    if kind == "Box" and not (space.is_bounded("both")):
+        return "needs finite bounds of continuous actions"
+    return ""

@@ -1,0 +1,58 @@
+"""Upstream's algorithms and policies, made from hyperparameters."""
+
+from __future__ import annotations
+
+from pkgutil import resolve_name
+from typing import Any, Mapping
+
+import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.utils import LinearSchedule
+from stable_baselines3.common.vec_env import VecEnv
+from torch import nn
+
+from .algorithms import Algorithm
+from .config import Sb3Plan
+from .hyperparameters import constructor_parameters, policy_parameters
+
+_ACTIVATIONS = {
+    "tanh": nn.Tanh, "relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "elu": nn.ELU, "gelu": nn.GELU,
+    "silu": nn.SiLU,
+}  # fmt: skip
+
+
+def upstream_class(algorithm: Algorithm) -> type[BaseAlgorithm]:
+    """Return upstream's class of an algorithm."""
+    found: type[BaseAlgorithm] = resolve_name(f"{algorithm.package}:{algorithm.upstream}")
+    return found
+
+
+def make_model(plan: Sb3Plan, envs: VecEnv, device: str) -> BaseAlgorithm:
+    """Return upstream's algorithm with fresh weights, on these environments."""
+    algorithm, values = plan.algorithm, plan.hyperparameters
+    given = {name: values[name] for name in constructor_parameters(algorithm.name)}
+    for name in {"ent_coef", "target_entropy"} & set(given):
+        given[name] = "auto" if given[name] is None else given[name]
+    if values.get("learning_rate_schedule") == "linear":
+        given["learning_rate"] = LinearSchedule(values["learning_rate"], 0.0, 1.0)
+    if values.get("action_noise"):
+        shape = plan.spec.action_space.shape
+        given["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, values["action_noise"]))
+    kwargs = _policy_kwargs(algorithm, values)
+    kind: Any = upstream_class(algorithm)
+    model: BaseAlgorithm = kind(
+        plan.policy, envs, policy_kwargs=kwargs, seed=plan.config.seed, device=device, **given
+    )
+    return model
+
+
+def _policy_kwargs(algorithm: Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
+    kwargs = {name: values[name] for name in policy_parameters(algorithm.name)}
+    if values["net_arch"] is not None:
+        critic = values.get("critic_net_arch")
+        arch = values["net_arch"]
+        kwargs["net_arch"] = arch if critic is None else {"pi": arch, algorithm.critic: critic}
+    if values["activation_fn"] is not None:
+        kwargs["activation_fn"] = _ACTIVATIONS[values["activation_fn"]]
+    return kwargs

@@ -1,0 +1,129 @@
+"""Policies of zips that were trained elsewhere: their algorithm, and whether they fit the agent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping
+
+from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract.config import nearest
+from mosaic_contract.space_compatibility import misfit
+
+from .algorithms import ALGORITHMS, Algorithm
+from .factory import upstream_class
+from .model_zip import ModelZip
+from .saved_policy import SavedPolicy, channels_first, finished, load_policy
+
+_OF_CONTRIB = {"recurrent": "recurrent_ppo", "maskable": "maskable_ppo"}
+_MARKS = (  # the first attribute that a model has says what it is
+    ("delta_std_schedule", "ars"),
+    ("cg_max_steps", "trpo"),
+    ("top_quantiles_to_drop_per_net", "tqc"),
+    ("target_entropy", "sac"),
+    ("target_policy_noise", "td3"),
+    ("exploration_initial_eps", "dqn"),
+    ("clip_range", "ppo"),
+    ("gae_lambda", "a2c"),
+)
+_TRUST = "trust=True unpickles it, for files of whose origin you are sure"
+
+
+def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool]:
+    """Return the policy, the name of its algorithm, and whether it acts deterministically.
+
+    `setup.settings` are {"checkpoint": path, "algorithm": name or None, "deterministic": bool, "trust":
+    bool}; `trust` loads the file with upstream's own `load`, which unpickles. Raises `ConfigError`.
+    """
+    path = Path(str(setup.settings.get("checkpoint"))).expanduser().resolve()
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}")
+    saved = ModelZip(path)
+    algorithm = _algorithm(saved, setup.settings.get("algorithm"))
+    if setup.observation_space is None or setup.action_space is None:
+        raise ConfigError("an agent that acts from a zip needs its observation_space and its action_space")
+    if problems := list(_misfits(saved, setup)):
+        raise ConfigError(problems)
+    deterministic = setup.settings.get("deterministic", True) is True
+    if setup.settings.get("trust") is True:
+        return _unpickled(path, algorithm), algorithm.name, deterministic
+    spaces = make_space(setup.observation_space), make_space(setup.action_space)
+    try:
+        return load_policy(path, algorithm, *spaces), algorithm.name, deterministic
+    except ConfigError as error:
+        hint = f". {_TRUST}" if "unpickled" in str(error) else ""
+        raise ConfigError(f"{error}{hint}") from None
+
+
+def _algorithm(saved: ModelZip, given: Any) -> Algorithm:
+    """Return the algorithm of a file: the one that is given, else by the attributes of its model."""
+    if given is not None:
+        if given not in ALGORITHMS:
+            raise ConfigError(f"unknown algorithm {given!r:.100}{nearest(str(given), ALGORITHMS)}")
+        return ALGORITHMS[given]
+    names, module = saved.names(), saved.class_name("policy_class").split(".")
+    found = next((name for mark, name in _MARKS if mark in names), None)
+    if found == "ppo":
+        found = next((name for part, name in _OF_CONTRIB.items() if part in module), found)
+    if found == "dqn" and "qrdqn" in module:
+        found = "qrdqn"
+    if found is None or "crossq" in module:
+        raise ConfigError(
+            f"{saved.path} does not say which algorithm it is of: give algorithm=, one of "
+            f"{', '.join(ALGORITHMS)}"
+        )
+    return ALGORITHMS[found]
+
+
+def _unpickled(path: Path, algorithm: Algorithm) -> SavedPolicy:
+    try:
+        model: Any = upstream_class(algorithm).load(path, device="cpu")
+    except Exception as error:  # whatever the file's own code raises
+        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
+    return finished(model.policy, getattr(model, "exploration_rate", 0.0), model.use_sde)
+
+
+def _misfits(saved: ModelZip, setup: AgentSetup) -> Iterator[str]:
+    """Yield why the policy cannot act for the agent, one sentence for each of its spaces."""
+    for name, what in (("observation_space", "observations"), ("action_space", "actions")):
+        given = getattr(setup, name)
+        trained = _described(saved, name)
+        found = {**given, **_shape_of(channels_first(make_space(given)))} if what == "observations" else given
+        if trained and (text := misfit(trained, found, what)):
+            yield f"{saved.path.name} cannot act for {setup.player_id}: its {text}"
+
+
+def _shape_of(space: Any) -> dict[str, Any]:
+    return {"shape": list(space.shape)} if type(space).__name__ == "Box" else {}
+
+
+def _described(saved: ModelZip, name: str) -> dict[str, Any]:
+    """Return a space as `describe_space` has it, as far as its texts say; {} where they do not say enough."""
+    kind, texts = saved.kind(name), saved.attributes(name)
+    read = _READERS.get(kind)
+    try:
+        return {"type": kind, **read(texts)} if read else {}
+    except (KeyError, ValueError, TypeError, IndexError):
+        return {}
+
+
+def _numbers(text: Any) -> list[float]:
+    return [float(one) for one in re.findall(r"-?(?:inf|\d+(?:\.\d*)?(?:e[+-]?\d+)?)", str(text))]
+
+
+def _box(texts: Mapping[str, Any]) -> dict[str, Any]:
+    """The bounds are read where their texts have them all: one number for all, or one for each."""
+    shape = [int(length) for length in texts["_shape"]]
+    bounds = {bound: _numbers(texts.get(f"{bound}_repr")) for bound in ("low", "high")}
+    if "..." in f"{texts.get('low_repr')}{texts.get('high_repr')}" or not all(bounds.values()):
+        return {"shape": shape}
+    one = {bound: found[0] if len(found) == 1 else found for bound, found in bounds.items()}
+    return {"shape": shape, **one}
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "Box": _box,
+    "Discrete": lambda texts: {"n": int(texts["n"]), "start": int(texts.get("start", 0))},
+    "MultiDiscrete": lambda texts: {"nvec": [int(one) for one in _numbers(texts["nvec"])]},
+    "MultiBinary": lambda texts: {"n": int(texts["n"])},
+}

@@ -1,0 +1,112 @@
+"""The hyperparameters of each algorithm, out of upstream's source text: names, types, defaults, meanings.
+
+Upstream takes seconds to import, and a listing of workers should not: its files are parsed, nothing of them
+runs. What a signature takes as an object (policies, noise, schedules) stands in `algorithms.own_parameters`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from dataclasses import replace
+from typing import Iterator, Mapping
+
+from mosaic_contract import Parameter, upstream_folder, with_limits
+from mosaic_contract.source_text import arguments_of, class_in, meanings_of
+
+from .algorithms import ALGORITHMS, own_parameters
+
+_LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "sb3-contrib"}
+_TYPES = {"float": float, "int": int, "bool": bool}  # the first that an annotation has
+_DECIDED_HERE = {"seed", "verbose", "optimize_memory_usage", "_init_setup_model"}
+_HELP = {  # where upstream's text is long, missing, or about what is not a number
+    "n_steps": "Steps of each environment from one update to the next",
+    "train_freq": "Steps of each environment from one update to the next",
+    "gradient_steps": "Gradient steps of an update; -1: as many as there were steps",
+    "target_kl": "Limit of the KL divergence of an update; None: no limit",
+    "stats_window_size": "Episodes that the metrics rollout/... are means of",
+    "use_sde": "Explore by noise that depends on the state (gSDE); for continuous actions",
+    "sde_sample_freq": "Steps from one noise of gSDE to the next; -1: one for each collection",
+}
+_HELP_OFF_POLICY = {"n_steps": "Steps of n-step returns"}
+_HELP_LEARNED = {  # of values that are words by default
+    "ent_coef": "Entropy coefficient; None or 'auto': it is learned",
+    "target_entropy": "Entropy to reach where ent_coef is learned; None or 'auto': by the action space",
+}
+_FUNCTIONS = "it can be a function"  # schedules, for which there are parameters here
+_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+    "learning_starts": 0, "gradient_steps": -1, "sde_sample_freq": -1, "top_quantiles_to_drop_per_net": 0,
+    "target_entropy": None, "alive_bonus_offset": None, "log_std_init": None,
+}  # fmt: skip
+_TO_ONE = {
+    "gamma", "gae_lambda", "tau", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
+    "line_search_shrinking_factor",
+}  # fmt: skip
+_ABOVE_ZERO = {
+    "learning_rate", "clip_range", "clip_range_vf", "target_kl", "delta_std", "exploration_fraction",
+    "max_grad_norm", "rms_prop_eps", "cg_damping",
+}  # fmt: skip
+
+
+def all_hyperparameters() -> Mapping[str, list[Parameter]]:
+    """Return the parameters of every algorithm."""
+    return {name: list(parameters_of(name).values()) for name in ALGORITHMS}
+
+
+@functools.cache
+def parameters_of(name: str) -> dict[str, Parameter]:
+    """Return the parameters of one algorithm by their names."""
+    algorithm = ALGORITHMS[name]
+    own = {parameter.name: parameter for parameter in own_parameters(algorithm)}
+    return {**constructor_parameters(name), **policy_parameters(name), **_limited(own)}
+
+
+@functools.cache
+def constructor_parameters(name: str) -> dict[str, Parameter]:
+    """Return those of upstream's algorithm itself."""
+    algorithm = ALGORITHMS[name]
+    return _limited(dict(_of_class(algorithm.file, algorithm.upstream)))
+
+
+@functools.cache
+def policy_parameters(name: str) -> dict[str, Parameter]:
+    """Return those of upstream's policy."""
+    algorithm = ALGORITHMS[name]
+    if not algorithm.policy_parameters:
+        return {}
+    found = dict(_of_class(*algorithm.policy))
+    return _limited({one: found[one] for one in algorithm.policy_parameters})
+
+
+def _limited(found: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+
+
+def _of_class(file: str, name: str) -> Iterator[tuple[str, Parameter]]:
+    package, _, inside = file.partition("/")
+    node = class_in(upstream_folder(package, _LIBRARIES[package]) / inside, name)
+    arguments = {argument.arg: (argument, default) for argument, default in arguments_of(node)}
+    meanings = meanings_of(ast.get_docstring(node))
+    meanings = {one: text.partition(_FUNCTIONS)[0].strip(", ") for one, text in meanings.items()} | _HELP
+    if "train_freq" in arguments:
+        meanings |= _HELP_OFF_POLICY
+    for one, (argument, default) in arguments.items():
+        parameter = _parameter(one, argument.annotation, default)
+        if parameter is not None and one not in _DECIDED_HERE:
+            is_word = isinstance(ast.literal_eval(default), str)
+            text = _HELP_LEARNED[one] if is_word else meanings.get(one, "")
+            yield one, replace(parameter, help=text)
+
+
+def _parameter(name: str, annotation: ast.expr | None, default: ast.expr) -> Parameter | None:
+    """Return the parameter, None for a value that is not a number or a switch. A word that stands for a
+    number ("auto") is None.
+    """
+    if annotation is None:
+        return None
+    kinds = [part.strip() for part in ast.unparse(annotation).split("|")]
+    kind = next((known for text, known in _TYPES.items() if text in kinds), None)
+    if kind is None:
+        return None
+    value = ast.literal_eval(default)
+    return Parameter(name, kind, None if value is None or isinstance(value, str) else kind(value))

@@ -1,0 +1,86 @@
+"""The zip files of upstream's `model.save()`, read without running anything of them.
+
+Their `data` is JSON, in which whatever JSON does not have is pickled. Beside each pickle upstream writes the
+first level of the object as text, and that is what is read here; no pickle is loaded. Weights are loaded with
+`weights_only=True`.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import zipfile
+from pathlib import Path
+from typing import Any, Mapping
+
+from mosaic_contract import ConfigError
+from stable_baselines3.common.save_util import load_from_zip_file
+
+_LARGEST = 64 << 20  # bytes of JSON
+_PICKLE = ":serialized:"
+_KIND = ":type:"
+_DAMAGED = (OSError, ValueError, RuntimeError, EOFError, KeyError, AttributeError, pickle.UnpicklingError)
+_CLASS = re.compile(r"<class '([\w.]+)'>")
+_INIT = re.compile(r"<function ([\w.]+)\.__init__ ")
+
+
+class ModelZip:
+    """One file. Raises `ConfigError` where it cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as archive:
+                size = archive.getinfo("data").file_size
+                if size > _LARGEST:
+                    raise ValueError(f"its data is {size >> 20} MiB of at most {_LARGEST >> 20}")
+                self._data: dict[str, Any] = dict(json.loads(archive.read("data")))
+        except (*_DAMAGED, zipfile.BadZipFile, RecursionError, TypeError) as error:
+            raise self._error(error) from None
+
+    def parameters(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the states of networks and optimisers by name, and further tensors, on the CPU. Raises
+        `ConfigError`.
+        """
+        try:
+            _, states, variables = load_from_zip_file(self.path, load_data=False, device="cpu")
+        except _DAMAGED as error:
+            raise self._error(error) from None
+        return states, variables or {}
+
+    def names(self) -> frozenset[str]:
+        """Return the names of the model's attributes."""
+        return frozenset(self._data)
+
+    def number(self, name: str, default: Any) -> Any:
+        """Return an attribute that is a number or a switch, the default where it is none."""
+        value = self._data.get(name)
+        return value if isinstance(value, (bool, int, float)) else default
+
+    def attributes(self, name: str) -> dict[str, Any]:
+        """Return the attributes of an attribute: JSON's values as they are, others as texts."""
+        value = self._data.get(name)
+        if not isinstance(value, dict):
+            return {}
+        return {key: one for key, one in value.items() if key not in (_PICKLE, _KIND)}
+
+    def kind(self, name: str) -> str:
+        """Return the name of an attribute's class, without its module; "" of plain values."""
+        value = self._data.get(name)
+        return class_in_text(value.get(_KIND)).rpartition(".")[2] if isinstance(value, dict) else ""
+
+    def class_name(self, name: str) -> str:
+        """Return the module and the name of an attribute that is a class, as far as they are known."""
+        about = self.attributes(name)
+        init = _INIT.match(str(about.get("__init__")))
+        return f"{about.get('__module__', '?')}.{init[1] if init else '?'}"
+
+    def _error(self, error: Exception) -> ConfigError:
+        return ConfigError(f"{self.path} cannot be loaded: {type(error).__name__}: {error}")
+
+
+def class_in_text(text: Any) -> str:
+    """Return the module and the name of a class that is written as text, "" for any other text."""
+    found = _CLASS.fullmatch(text) if isinstance(text, str) else None
+    return found[1] if found else ""

@@ -1,0 +1,90 @@
+"""Operators that act by trained policies: those of this worker's checkpoints, and of zips from elsewhere.
+
+Without `deterministic` actions are drawn as upstream's `predict` draws them: from the policy's distribution,
+or at random with the exploration rate of the end of the training.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Mapping
+
+import numpy as np
+from mosaic_contract import AgentSetup, make_space
+from mosaic_contract.trained_policy import AgentGenerators, trained_policy, transform_of
+from mosaic_contract.wrappers import ObservationTransform
+
+from .algorithms import ALGORITHMS
+from .config import FORMAT
+from .foreign import foreign_policy
+from .masks import flat_mask
+from .saved_policy import SavedPolicy, load_policy
+
+
+def operate(setup: AgentSetup) -> PolicyOperator:
+    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    import torch
+
+    torch.set_num_threads(1)
+    if "trust" in setup.settings:
+        saved, name, deterministic = foreign_policy(setup)
+        return PolicyOperator(saved, name, deterministic, setup.seed)
+    saved, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
+    transform = transform_of(described)
+    return PolicyOperator(saved, described["algorithm"], deterministic, setup.seed, transform)
+
+
+def _make(path: Path, described: Mapping[str, Any]) -> SavedPolicy:
+    observations, actions = make_space(transform_of(described).space), make_space(described["action_space"])
+    return load_policy(path, ALGORITHMS[described["algorithm"]], observations, actions)
+
+
+class PolicyOperator:
+    """Acts for one agent by its policy. Its random numbers are its own."""
+
+    def __init__(
+        self,
+        saved: SavedPolicy,
+        algorithm: str,
+        deterministic: bool,
+        seed: int | None,
+        transform: ObservationTransform | None = None,
+    ) -> None:
+        self._policy = saved.of_one_agent()
+        self._deterministic, self._use_sde = deterministic, saved.use_sde
+        self._exploration = 0.0 if deterministic else saved.exploration
+        self._masked = ALGORITHMS[algorithm].masked
+        self._observe = transform.observe if transform else lambda observation: observation
+        self._generators = AgentGenerators(seed)
+        self.episode_begin(None, 0)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        """Begin an episode; with a seed, the random numbers begin again from it."""
+        self._state: Any = None
+        self._starts = True
+        self._generators.begin(seed)
+        if self._use_sde:
+            with self._generators.torch_generator():
+                self._policy.reset_noise()  # type: ignore[operator]
+
+    def select_action(self, observation: Any, action_mask: Any = None) -> Any:
+        space: Any = self._policy.action_space
+        if self._exploration and self._generators.numpy.random() < self._exploration:
+            return int(self._generators.numpy.integers(space.n))
+        masks = {"action_masks": flat_mask(action_mask)} if self._masked and action_mask is not None else {}
+        with self._generators.torch_generator():
+            action, self._state = self._policy.predict(
+                _arrays(self._observe(observation)),
+                state=self._state,
+                episode_start=np.array([self._starts]),
+                deterministic=self._deterministic,
+                **masks,
+            )
+        self._starts = False
+        return int(action) if action.ndim == 0 else action.astype(space.dtype, copy=False)
+
+
+def _arrays(observation: Any) -> Any:
+    if isinstance(observation, Mapping):
+        return {key: np.asarray(part) for key, part in observation.items()}
+    return np.asarray(observation)

@@ -1,0 +1,47 @@
+"""The life of one training: upstream's `learn` on watched environments, in this process."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from typing import Any, Mapping
+
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract.devices import torch_device
+from mosaic_contract.episode_logger import EpisodeLogger
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+from .algorithms import OFF_POLICY
+from .checkpoints import checkpoints_of, restore
+from .config import Sb3Plan, make_plan
+from .factory import make_model
+from .telemetry import Ended, Watch, upstream_logger
+from .training_environments import environments
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    plan = make_plan(config)
+    device = torch_device(plan.hyperparameters["device"])
+    logger = EpisodeLogger(telemetry, plan.start_step)
+    with ExitStack() as stack:
+        count = plan.hyperparameters.get("num_envs", 1)
+        envs = stack.enter_context(environments(config, count, logger))
+        model = make_model(plan, envs, device)
+        restore(plan, model)
+        plan.report_resume(telemetry, "sb3")
+        checkpoints = checkpoints_of(plan, model, logger)
+        log = stack.enter_context(upstream_logger(logger, config.tensorboard_dir))
+        model.set_logger(log)
+        with suppress(Cancelled):
+            _learn(plan, model, Watch(logger, checkpoints, config.end_step))
+            log.dump(logger.steps)  # what came after the last of upstream's own
+        checkpoints.save(logger.steps)
+    return logger.final_metrics
+
+
+def _learn(plan: Sb3Plan, model: BaseAlgorithm, watch: Watch) -> None:
+    """Train to `end_step`; schedules go on to `total_timesteps`."""
+    # Upstream logs at the end of every fourth episode: minutes, where these are long.
+    often = {"log_interval": 1} if plan.algorithm.family == OFF_POLICY else {}
+    with suppress(Ended):
+        model.learn(plan.config.total_timesteps - plan.start_step, watch, reset_num_timesteps=False, **often)

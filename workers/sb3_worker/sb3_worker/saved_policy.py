@@ -1,0 +1,115 @@
+"""Policies out of the zip files of `model.save()`: made anew from spaces and plain values, with the weights.
+
+A file's pickles are not loaded: what only they have, classes of the user's own for example, is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator
+
+import torch
+from gymnasium import spaces
+from mosaic_contract import ConfigError
+from stable_baselines3.common import torch_layers
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.vec_env import VecTransposeImage
+from torch import nn
+
+from .algorithms import EVOLUTION, OFF_POLICY, Algorithm
+from .environments import is_image
+from .factory import upstream_class
+from .model_zip import ModelZip, class_in_text
+
+_EXTRACTORS = "stable_baselines3.common.torch_layers"
+_NOT_NEEDED = ("optimizer_class", "optimizer_kwargs")  # to act
+_ACTIVATION = "torch.nn.modules.activation"
+
+
+@dataclass(frozen=True)
+class SavedPolicy:
+    """A policy with the probability of random actions, where it is one by value."""
+
+    policy: BasePolicy
+    exploration: float
+    use_sde: bool
+
+    def of_one_agent(self) -> BasePolicy:
+        """Return the policy, a copy where it keeps noise from action to action."""
+        return copy.deepcopy(self.policy) if self.use_sde else self.policy
+
+
+def load_policy(path: Path, algorithm: Algorithm, observations: Any, actions: Any) -> SavedPolicy:
+    """Return the policy in a file, for these spaces. Raises `ConfigError`."""
+    saved = ModelZip(path)
+    kind = _policy_class(saved, algorithm)
+    kwargs = dict(_policy_kwargs(saved))
+    use_sde = bool(saved.number("use_sde", False))
+    if use_sde and algorithm.family != OFF_POLICY:  # of the others they are among the keywords
+        kwargs["use_sde"] = True
+    schedule = () if algorithm.family == EVOLUTION else (_no_rate,)
+    states, _ = saved.parameters()
+    try:
+        policy = kind(channels_first(observations), actions, *schedule, **kwargs)
+        policy.load_state_dict(states["policy"])
+    except (RuntimeError, TypeError, ValueError, KeyError, AssertionError) as error:
+        raise ConfigError(f"the weights of {path} do not fit a policy for these spaces: {error}") from None
+    return finished(policy, saved.number("exploration_rate", 0.0), use_sde)
+
+
+def finished(policy: BasePolicy, exploration: float, use_sde: bool) -> SavedPolicy:
+    """Return a policy as agents act by it."""
+    policy.set_training_mode(False)
+    if use_sde:
+        with torch.no_grad():
+            policy.reset_noise()  # type: ignore[operator]
+    return SavedPolicy(policy, float(exploration), use_sde)
+
+
+def channels_first(space: Any) -> Any:
+    """Return a space with its images as upstream's policies have them."""
+    if isinstance(space, spaces.Dict):
+        return spaces.Dict({key: channels_first(part) for key, part in space.spaces.items()})
+    if is_image(space) and min(space.shape) != space.shape[0]:
+        return VecTransposeImage.transpose_space(space)
+    return space
+
+
+def _policy_class(saved: ModelZip, algorithm: Algorithm) -> Any:
+    known = {f"{kind.__module__}.{kind.__name__}": kind for kind in
+             upstream_class(algorithm).policy_aliases.values()}  # fmt: skip
+    name = saved.class_name("policy_class")
+    if name not in known:
+        raise ConfigError(
+            f"{saved.path} has a policy of the class {name}, which is none of {algorithm.upstream}'s own "
+            f"({', '.join(known)}): it would have to be unpickled, which can run any code"
+        )
+    return known[name]
+
+
+def _policy_kwargs(saved: ModelZip) -> Iterator[tuple[str, Any]]:
+    for name, value in saved.attributes("policy_kwargs").items():
+        if name in _NOT_NEEDED:
+            continue
+        if name == "net_arch" and isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+            value = value[0]  # as Stable-Baselines3 1 had it
+        if isinstance(value, str):
+            value = _known_class(saved, name, value)
+        yield name, value
+
+
+def _known_class(saved: ModelZip, name: str, text: str) -> Any:
+    module, _, last = class_in_text(text).rpartition(".")
+    owner = {_ACTIVATION: nn, _EXTRACTORS: torch_layers}.get(module)
+    if owner is not None and hasattr(owner, last):
+        return getattr(owner, last)
+    raise ConfigError(
+        f"{saved.path} was saved with policy_kwargs {name}={text:.200}, which is not one of upstream's own: "
+        "it would have to be unpickled, which can run any code"
+    )
+
+
+def _no_rate(progress: float) -> float:
+    return 0.0

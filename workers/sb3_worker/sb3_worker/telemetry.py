@@ -1,0 +1,75 @@
+"""Telemetry of what upstream logs: under its own names, which also go to TensorBoard files."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator
+
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.losses import with_losses
+from mosaic_contract.signals import signals_held
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
+
+LOSSES = {
+    "policy_loss": ["train/policy_gradient_loss", "train/policy_loss", "train/actor_loss"],
+    "value_loss": [
+        "train/value_loss",
+        "train/critic_loss",
+        "train/loss",  # of DQN and QR-DQN, which have no other
+    ],
+}
+
+
+@contextmanager
+def upstream_logger(logger: EpisodeLogger, folder: Path) -> Iterator[Logger]:
+    """Make upstream's logger, which sends to the run's; it is closed at the end."""
+    found = Logger(str(folder), [_Metrics(logger), _TensorBoard(str(folder))])
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+class _Metrics(KVWriter):
+    def __init__(self, logger: EpisodeLogger) -> None:
+        self._logger = logger
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        values = {name: float(value) for name, value in key_values.items()}
+        if values:
+            self._logger.metrics(with_losses(values, LOSSES))
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class _TensorBoard(TensorBoardOutputFormat):
+    """Holds signals while it writes: one in the middle may leave the writer's queue locked for good."""
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        with signals_held():
+            super().write(key_values, key_excluded, step)
+
+
+class Ended(Exception):
+    """Raised in upstream's loop between two updates, where the training ends before its last step."""
+
+
+class Watch(BaseCallback):
+    """Between updates: saves checkpoints that are due, and raises `Ended` from `end_step` on."""
+
+    def __init__(self, logger: EpisodeLogger, checkpoints: Checkpoints, end_step: int) -> None:
+        super().__init__()
+        self._run, self._checkpoints, self._end_step = logger, checkpoints, end_step
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps >= self._end_step:
+            raise Ended
+        if self._checkpoints.due(self._run.steps):
+            self._checkpoints.save(self._run.steps)
+
+    def _on_step(self) -> bool:
+        return True

@@ -1,0 +1,59 @@
+"""The environments that upstream trains on, in a wrapper that reports episodes and sends frames."""
+
+from __future__ import annotations
+
+import functools
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any, Iterator
+
+import gymnasium
+from mosaic_contract import TrainingConfig
+from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.messages import ALONE
+from mosaic_contract.training_episode import TrainingEpisode
+from mosaic_contract.wrappers import wrap
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from .masks import mask_of
+
+
+@contextmanager
+def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> Iterator[DummyVecEnv]:
+    """Make `count` environments of the run, with frames; they are closed at the end."""
+    with ExitStack() as stack:
+        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
+        stack.callback(frames.close)
+        make = functools.partial(gymnasium.make, config.env_id)
+
+        def make_one(index: int) -> gymnasium.Env[Any, Any]:
+            env = frames.make(make)
+            episode = TrainingEpisode(env, index, logger, frames)
+            return Monitor(wrap(TrainingEnvironment(env, episode), config.wrappers, config.env_id))
+
+        makers = [functools.partial(make_one, index) for index in range(count)]
+        yield stack.enter_context(closing(DummyVecEnv(makers)))
+
+
+class TrainingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """One environment. `action_masks` is what MaskablePPO calls, whichever form the masks have."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], episode: TrainingEpisode) -> None:
+        super().__init__(env)
+        self._episode = episode
+        self._info: dict[str, Any] = {}
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        observation, self._info = self.env.reset(**options)
+        self._episode.begin()
+        return observation, self._info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, self._info = self.env.step(action)
+        terminated, truncated = bool(terminated), bool(truncated)
+        self._episode.step({ALONE: float(reward)}, terminated=terminated, truncated=truncated)
+        return observation, float(reward), terminated, truncated, self._info
+
+    def action_masks(self) -> Any:
+        return mask_of(self.env, self._info)

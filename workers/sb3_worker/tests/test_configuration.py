@@ -1,0 +1,95 @@
+"""What does not fit is refused before anything trains, with the reason and what to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.extended
+
+PENDULUM = {"env_id": "Pendulum-v1"}
+MINIGRID = {"env_id": "MiniGrid-Empty-5x5-v0"}
+BAD = {
+    "algorithm": ({"algorithm": "dqnn"}, "did you mean 'dqn'?"),
+    "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
+    "continuous": (
+        {"algorithm": "dqn", **PENDULUM},
+        "dqn needs Discrete as actions (for Box: ppo, a2c, sac, td3, ddpg",
+    ),
+    "discrete": ({"algorithm": "sac"}, "sac needs Box as actions (for Discrete: ppo, a2c, dqn"),
+    "words": (MINIGRID, "no observations with a MissionSpace in them ('mission')"),
+    "wrappers": (MINIGRID, "wrappers= makes vectors of them: ['one_hot', 'flat'] or ['flat']"),
+    "masks": ({"algorithm": "maskable_ppo"}, "CartPole-v1 has neither a method action_masks() nor"),
+    "images": ({"policy": "CnnPolicy"}, "policy='CnnPolicy' needs images, uint8 from 0 to 255"),
+    "dict": ({"policy": "MultiInputPolicy"}, "policy='MultiInputPolicy' needs a Dict as observations"),
+    "gsde": ({"use_sde": True}, "use_sde needs continuous actions; CartPole-v1 has Discrete(2)"),
+    "name": ({"lr": 1e-3}, "unknown hyperparameter 'lr'; here that is 'learning_rate'"),
+    "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
+    "type": ({"learning_rate": "high"}, "expected float, got str 'high'"),
+    "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
+    "widths": ({"net_arch": [0]}, "'net_arch' must be a list of widths"),
+    "critic": ({"critic_net_arch": [8]}, "critic_net_arch needs net_arch"),
+    "linear": ({"algorithm": "ars", "net_arch": [8], "policy": "LinearPolicy"}, "has no hidden layers"),
+    "quantiles": ({"algorithm": "tqc", **PENDULUM, "n_quantiles": 2}, "must be below n_quantiles"),
+    "lstm": ({"algorithm": "recurrent_ppo", "shared_lstm": True}, "needs enable_critic_lstm=False"),
+    "short": (
+        {"algorithm": "dqn", "total_timesteps": 50},
+        "total_timesteps=50 ends before the first update, which comes after learning_starts=100 steps",
+    ),
+    "segment": ({"checkpoint": {"stop_at": 500}}, "checkpoint.stop_at=500 ends within the first 2048 steps"),
+    "checkpoint": ({"checkpoint": {"resume_from": "none.zip"}}, "there is no checkpoint"),
+}
+
+
+@pytest.mark.parametrize(("config", "expected"), BAD.values(), ids=BAD)
+def test_bad_configurations(worker: Any, config: dict[str, Any], expected: str) -> None:
+    assert expected in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+
+
+def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
+    """Those of upstream's constructors, read by Python itself."""
+    script = """
+import inspect, json, sb3_contrib, stable_baselines3
+from sb3_worker.algorithms import ALGORITHMS
+numbers = {}
+for name, one in ALGORITHMS.items():
+    kind = getattr({"stable_baselines3": stable_baselines3}.get(one.package, sb3_contrib), one.upstream)
+    known = inspect.signature(kind.__init__).parameters.values()
+    numbers[name] = {p.name: p.default for p in known if type(p.default) in (int, float)}
+print(json.dumps(numbers))
+"""
+    upstream = worker.output_of("-c", script)
+    described = subprocess.run(
+        [worker.python, "-m", "sb3_worker.cli", "--describe"], capture_output=True, text=True, check=True
+    )
+    listed = json.loads(described.stdout)["hyperparameters"]
+    for algorithm, numbers in upstream.items():
+        found = {one["name"]: one for one in listed[algorithm]}
+        del numbers["verbose"]
+        assert numbers == {name: found[name]["default"] for name in numbers}
+        assert all(one["help"] for one in found.values()), algorithm
+
+
+def test_what_upstream_writes_as_words_and_dictionaries_is_understood(worker: Any) -> None:
+    sac = worker.resolved(algorithm="sac", **PENDULUM, ent_coef="auto", net_arch={"pi": [8], "qf": [16, 16]})
+    values = sac["hyperparameters"]
+    assert (values["ent_coef"], values["net_arch"], values["critic_net_arch"]) == (None, [8], [16, 16])
+
+
+def test_a_training_ends_with_a_whole_update(worker: Any) -> None:
+    """As upstream does: `total_timesteps` is the least."""
+    ppo = worker.resolved(algorithm="ppo", env_id="CartPole-v1", num_envs=4, n_steps=300)
+    assert ppo["steps"] == 10_800
+    assert "steps" not in worker.resolved(algorithm="ars", env_id="CartPole-v1"), "by its episodes"
+
+
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
+    saved = str(Path(worker.trained("dqn").checkpoints[-1]))
+    on = {"env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
+    expected = "step-400.zip is of dqn on CartPole-v1, this run is of qrdqn on CartPole-v1"
+    assert expected in worker.error(algorithm="qrdqn", **on)
+    assert "was trained with net_arch=[16, 16]" in worker.error(algorithm="dqn", net_arch=[8], **on)
