@@ -32,6 +32,9 @@ SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]
         pytest.param(  # 0.92 (seed 1 alone), 0.1
             "cleanrl", "ppo", "BabyAI-GoToRedBallNoDists-v0", 100_000, ROOM, 0.6, marks=pytest.mark.extended
         ),
+        pytest.param(  # 500 (seed 1 alone), 22
+            "sb3", "ppo", "CartPole-v1", 50_000, {}, 200, marks=pytest.mark.extended
+        ),
         ("xuance", "ppo", "CartPole-v1", 30_000, {}, 150),  # 317 to 409, 23
         pytest.param(  # 1,809 to 2,317, 1,100
             "jumanji", "ppo", "Game2048-v1", 250_000, LARGE_BATCHES, 1450, marks=pytest.mark.extended

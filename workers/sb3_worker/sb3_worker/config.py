@@ -13,7 +13,7 @@ from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Algorithm, bound_to
-from .environments import SMALLEST_IMAGE, is_image, is_small, misfits, probe
+from .environments import SMALLEST_IMAGE, in_short, is_image, is_small, misfits, probe
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-sb3/1"
@@ -106,7 +106,7 @@ def _policy_name(algorithm: Algorithm, observations: Any, requested: str) -> str
 def _of_policy(plan: Sb3Plan) -> Iterator[str]:
     """Yield why the policy cannot be used on the observations."""
     values, space = plan.hyperparameters, plan.spec.observation_space
-    has = f"{plan.config.env_id} has {space}"
+    has = f"{plan.config.env_id} has {in_short(space)}"
     is_dict = type(space).__name__ == "Dict"
     if plan.policy.startswith("Cnn") and not (is_image(space) and not is_small(space)):
         size = f"{SMALLEST_IMAGE}×{SMALLEST_IMAGE}"
@@ -119,7 +119,7 @@ def _of_policy(plan: Sb3Plan) -> Iterator[str]:
     if values.get("n_steps", 1) > 1 and is_dict and plan.algorithm.family == OFF_POLICY:
         yield f"n_steps={values['n_steps']}: upstream has no n-step returns of a Dict; {has}"
     if values.get("use_sde") and type(plan.spec.action_space).__name__ != "Box":
-        yield f"use_sde needs continuous actions; {plan.config.env_id} has {plan.spec.action_space}"
+        yield f"use_sde needs continuous actions; {plan.config.env_id} has {in_short(plan.spec.action_space)}"
 
 
 def _of_steps(plan: Sb3Plan) -> Iterator[str]:

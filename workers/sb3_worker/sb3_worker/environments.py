@@ -11,6 +11,8 @@ from mosaic_contract import ConfigError
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.registry import register
+from mosaic_contract.space_compatibility import text_of
+from mosaic_contract.spaces import describe_space
 from mosaic_contract.wrappers import advice
 
 from .algorithms import ALGORITHMS, Algorithm
@@ -51,12 +53,10 @@ def probe(env_id: str) -> ProbedSpec:
 def misfits(algorithm: Algorithm, spec: ProbedSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on these spaces, one sentence a reason."""
     if problem := _observation_problem(spec.observation_space):
-        yield (
-            f"Stable-Baselines3 takes no observations {problem}; {spec.env_id} has {spec.observation_space}"
-            f"{advice(spec.observation_space)}"
-        )
+        has = f"{spec.env_id} has {in_short(spec.observation_space)}"
+        yield f"Stable-Baselines3 takes no observations {problem}; {has}{advice(spec.observation_space)}"
     if problem := _action_problem(algorithm, spec.action_space):
-        yield f"{algorithm.name} {problem}; {spec.env_id} has {spec.action_space}"
+        yield f"{algorithm.name} {problem}; {spec.env_id} has {in_short(spec.action_space)}"
     elif algorithm.masked and not spec.masks:
         yield (
             f"{algorithm.name} needs action masks; {spec.env_id} has neither a method action_masks() nor an "
@@ -80,18 +80,25 @@ def is_small(space: Any) -> bool:
     return bool(min(height, width) < SMALLEST_IMAGE)
 
 
+def in_short(space: Any) -> str:
+    """Return a space as errors name it."""
+    return text_of(describe_space(space))
+
+
 def parts_of(space: Any) -> dict[str, Any]:
     """Return the parts of a Dict; a space that is none is its own only part, called ""."""
     return dict(space.spaces) if type(space).__name__ == "Dict" else {"": space}
 
 
 def _observation_problem(space: Any) -> str:
-    for key, part in parts_of(space).items():
+    parts = parts_of(space)
+    for key, part in parts.items():
         kind = type(part).__name__
         if kind not in _OBSERVATIONS:
             return f"with a {kind} in them ({key!r})" if key else f"of the kind {kind}"
         if kind == "Discrete" and part.start != 0:
             return "that are numbered from elsewhere than 0"
+    for key, part in parts.items():
         if key and is_image(part) and is_small(part):
             return (
                 f"with an image of less than {SMALLEST_IMAGE}×{SMALLEST_IMAGE} pixels beside other parts "

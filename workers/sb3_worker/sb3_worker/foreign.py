@@ -90,7 +90,7 @@ def _misfits(saved: ModelZip, setup: AgentSetup) -> Iterator[str]:
         trained = _described(saved, name)
         found = {**given, **_shape_of(channels_first(make_space(given)))} if what == "observations" else given
         if trained and (text := misfit(trained, found, what)):
-            yield f"{saved.path.name} cannot act for {setup.player_id}: its {text}"
+            yield f"{saved.path.name}: its {text}"
 
 
 def _shape_of(space: Any) -> dict[str, Any]:

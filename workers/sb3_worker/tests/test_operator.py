@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 
+import mosaic_lab as mosaic
+
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 BY_VALUE = ("dqn", "qrdqn")
 ONE_ANSWER = ("td3", "ddpg", "ars")
@@ -58,6 +60,22 @@ def test_masked_actions_are_not_chosen(worker: Any, operators: Any) -> None:
             "select_action", player_id="agent_0", observation=[0.0], action_mask=mask.astype(int).tolist()
         )
         assert answer["action"] == allowed
+
+
+def test_an_arena_passes_on_the_masks_of_such_an_environment(worker: Any, tmp_path: Path) -> None:
+    """Of an environment with `action_masks()`, to every operator."""
+    players = {
+        "walker": mosaic.operators.rl(worker.trained("maskable_ppo").checkpoints[-1], deterministic=False),
+        "random": mosaic.operators.random(),
+    }
+    evaluation = mosaic.Lab(tmp_path / "runs").evaluate(
+        env="masked_walk:MaskedWalk-v0",
+        family="sb3",
+        operators=players,
+        seeds=range(3),
+        pass_env=["PYTHONPATH"],
+    )
+    assert evaluation.wait(300).results()["return"].min() > -10
 
 
 def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
