@@ -1,4 +1,4 @@
-"""Policies out of the zip files of `model.save()`: made anew from spaces and plain values, with the weights.
+"""Policies out of the zip files of `model.save()`: built from spaces and plain values, with the weights.
 
 A file's pickles are not loaded: what only they have, classes of the user's own for example, is refused.
 """

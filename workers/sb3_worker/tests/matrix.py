@@ -1,7 +1,7 @@
 """Every algorithm on every kind of action: trained, acting from its checkpoint, resumed; as a table.
 
-Outside of the test suite: `PYTHONPATH=tests python workers/sb3_worker/tests/matrix.py`. Prints the table of
-the worker's README, and exits with 1 where something of it failed.
+Outside of the test suite: `PYTHONPATH=tests python workers/sb3_worker/tests/matrix.py`. Prints the table,
+and exits with 1 where something of it failed.
 """
 
 from __future__ import annotations
