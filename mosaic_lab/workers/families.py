@@ -17,6 +17,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers.catalog import unknown_worker
 from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.shims import bundled_shims, check_name
+from mosaic_lab.workers.unavailable import reason_against
 from mosaic_lab.workers.worker_environment import RECORD, read_environment
 
 _LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near it
@@ -28,8 +29,8 @@ _FAMILY = re.compile(r"(classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be 
 def family_of(env_id: str, family: str | None = None) -> str:
     """Return the name of the worker that makes the environment ``env_id``; ``family`` where that is given.
 
-    Raises ConfigurationError where no worker says that it makes such ids, or two say so alike;
-    WorkerEnvironmentError where there is no worker of the chosen name.
+    Raises ConfigurationError where no worker says that it makes such ids, two say so alike, or none can make
+    them; WorkerEnvironmentError where there is no worker of the chosen name.
     """
     if family is not None:
         if check_name(family) not in bundled_shims() and read_environment(family) is None:
@@ -40,6 +41,8 @@ def family_of(env_id: str, family: str | None = None) -> str:
     weights = _weights(env_id, fnmatchcase)
     if not any(weights.values()):
         weights |= _weights(env_id, _nearly)
+    if not any(weights.values()) and (reason := reason_against(env_id)):
+        raise ConfigurationError(reason)
     if not weights:
         raise ConfigurationError(
             f"no worker says that it makes the environment {env_id!r}; family= names the worker to make it"
@@ -85,7 +88,8 @@ def families() -> dict[str, tuple[str, ...]]:
 def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
     """Return advice to add to a worker's ``refusal`` to make an environment; empty where none is known.
 
-    It is the way to make a module of the user's importable ("module:Id"), or the worker that names such ids.
+    It is the way to make a module of the user's importable ("module:Id"), the worker that names such ids, or
+    why there is none.
     ``python``: the refusing worker's.
     """
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
@@ -96,7 +100,10 @@ def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
             'that holds it in the variable PYTHONPATH, and pass that on with pass_env=["PYTHONPATH"]'
         )
     holders = [name for name, weight in _weights(env_id, fnmatchcase).items() if weight and name != worker]
-    return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'" if holders else ""
+    if holders:
+        return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'"
+    reason = reason_against(env_id)
+    return f"; {reason}" if reason else ""
 
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:

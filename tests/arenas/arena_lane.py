@@ -41,6 +41,7 @@ class ArenaLane:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
+                cwd=self.folder,
                 env=compose_variables(os.environ),
                 start_new_session=True,
             )
@@ -129,12 +130,23 @@ class ArenaLane:
 
 def sample(space: dict[str, Any], mask: Any, generator: random.Random) -> Any:
     """A random action, a legal one where there is a mask."""
-    if space["type"] == "Discrete":
+    kind = space["type"]
+    if kind == "Discrete":
         legal = [n for n in range(space["n"]) if mask is None or mask[n]]
         return space["start"] + generator.choice(legal)
-    assert space["type"] == "Box", space
+    if kind == "MultiDiscrete":
+        return [generator.randrange(count) for count in space["nvec"]]
+    if kind == "MultiBinary":
+        return [generator.randrange(2) for _ in range(space["n"])]
+    if kind == "Dict":
+        return {name: sample(part, None, generator) for name, part in space["spaces"].items()}
+    assert kind == "Box" and len(space["shape"]) == 1, space
     low, high = (
         bound if isinstance(bound, list) else [bound] * space["shape"][0]
-        for bound in (space["low"], space["high"])
+        for bound in (_finite(space["low"], -1), _finite(space["high"], 1))
     )
     return [generator.uniform(a, b) for a, b in zip(low, high, strict=True)]
+
+
+def _finite(bound: Any, instead: int) -> Any:
+    return instead if isinstance(bound, str) else bound

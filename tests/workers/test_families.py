@@ -19,6 +19,9 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
     assert family_of("classic/connect_four_v3") == "gymnasium"
     assert family_of("MosaicMultiGrid-S-2v2-IndAgObs-v1") == "multigrid"
     assert family_of("Snake-v1") == family_of("jumanji/TSP-v1") == "jumanji"
+    assert family_of("HalfCheetah-v5") == family_of("dm_control/cheetah-run-v0") == "mujoco"
+    assert family_of("VizdoomBasic-v1") == family_of("highway-fast-v0") == "visual"
+    assert family_of("MiniHack-Room-5x5-v0") == family_of("NetHackChallenge-v0") == "nethack"
     assert families()["multigrid"] == ("MosaicMultiGrid-*",)
     assert "random" not in families()
 
@@ -29,6 +32,22 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
 def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
     assert family_of(slip) == "multigrid"
     assert family_of("MiniGrid-Empty-8x8-v0") == "gymnasium"
+
+
+@pytest.mark.parametrize(
+    ("env_id", "reason"),
+    [
+        ("meltingpot/clean_up", "its build downloads files"),
+        ("SMACv2-3m", "StarCraft II"),
+        ("MalmoEnv-v0", "the game Minecraft"),
+        ("hover-aviary-v0", "gym-pybullet-drones is not published"),
+    ],
+)
+def test_what_no_worker_can_have_is_refused_with_the_reason(env_id: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{env_id}' cannot be had: .*{reason}"):
+        family_of(env_id)
+    assert family_of(f"mine:{env_id}") == "gymnasium"
+    assert family_of(env_id, "gymnasium") == "gymnasium"
 
 
 def test_two_that_claim_the_same_are_left_to_the_user(tmp_path: Path) -> None:

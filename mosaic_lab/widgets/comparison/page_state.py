@@ -49,13 +49,17 @@ def episode_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
-    """Return an action as readable text: ``push left``, ``3``, ``[0.12, -1]``."""
+    """Return an action as readable text: ``push left``, ``3``, ``[0.12, -1]``, ``thigh 1`` (of named numbers
+    those that are not 0)."""
     if isinstance(action, int) and meanings and 0 <= action < len(meanings):
         return meanings[action]
     if isinstance(action, Mapping):
         action = unpack(action)
     if hasattr(action, "tolist"):
         action = action.tolist()
+    if isinstance(action, list | tuple) and meanings and len(meanings) == len(action):
+        named = zip(meanings, action, strict=True)
+        return ", ".join(f"{name} {action_text(part)}" for name, part in named if part) or "all 0"
     if isinstance(action, list | tuple):
         return f"[{', '.join(map(action_text, action))}]"
     if isinstance(action, float):

@@ -40,6 +40,8 @@ def test_actions_as_people_read_them() -> None:
     assert action_text(1, ["left", "right"]) == "right"
     assert action_text(7, ["left", "right"]) == "7"
     assert action_text(0.123456) == "0.123"
+    assert action_text([0.0, -1.0], ["hip", "knee"]) == "knee -1"
+    assert action_text([0, 0], ["hip", "knee"]) == "all 0"
     assert action_text(pack(np.array([0.5, -1.0], np.float32))) == "[0.5, -1]"
 
 

@@ -58,7 +58,7 @@ def _lacking(env_id: str, error: Exception) -> ConfigError | None:
     if type(error).__name__ != "DependencyNotInstalled":
         return None
     missing = str(error).partition(", run")[0]
-    where = "; the workers cleanrl and tianshou have it" if "MuJoCo" in missing else ""
+    where = "; the worker mujoco has it" if "MuJoCo" in missing else ""
     return ConfigError(f"{env_id} cannot be made by worker 'gymnasium': {missing}{where}")
 
 

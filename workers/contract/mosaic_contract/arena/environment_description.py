@@ -24,13 +24,14 @@ _NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """Facts about one agent: a name for each action (None: not known), an action for each key (None: the
-    usual ones), and its team (None: derived from the agents' ids; "": it plays for itself, without
-    teammates).
+    """Facts about one agent: a name for each action, or for each number of an action that is a list of them
+    (None: not known), an action for each key (None: the usual ones), and its team (None: derived from the
+    agents' ids; "": it plays for itself, without teammates).
 
     `instructions`: what the environment is about, for operators that read. `describe`: returns the state as
     this agent may know it, as a dict that can be sent as JSON, such as {"text": …}; it is called before the
-    agent acts, where its operator needs a description.
+    agent acts, where its operator needs a description. `packages`: those whose versions are recorded beside
+    the ones that the environment's classes are from.
     """
 
     action_meanings: Sequence[str] | None = None
@@ -38,6 +39,7 @@ class EnvironmentFacts:
     team: str | None = None
     instructions: str = ""
     describe: Callable[[], Mapping[str, Any]] | None = None
+    packages: Sequence[str] = ()
 
 
 FactsOf = Callable[[Any, str], EnvironmentFacts]
@@ -77,7 +79,7 @@ class EnvironmentDescription:
             "teams": self._teams,
             "renders": why_no_frames is None,
             "render_reason": why_no_frames or "",
-            "versions": {**versions, **_versions(self._environment)},
+            "versions": {**versions, **_versions(self._environment, self._packages())},
         }
 
     def introduction(self, agent: str) -> dict[str, Any]:
@@ -106,6 +108,9 @@ class EnvironmentDescription:
         teams = self._teams or {"all": self._environment.agents}
         team = next((members for members in teams.values() if agent in members), [])
         return [other for other in team if other != agent]
+
+    def _packages(self) -> list[str]:
+        return [package for facts in self.facts.values() for package in facts.packages]
 
     def _meanings(self, agent: str) -> list[str] | None:
         meanings = self.facts[agent].action_meanings
@@ -161,12 +166,13 @@ def _finite(number: Any) -> float:
     return float(number)
 
 
-def _versions(environment: EnvironmentAdapter) -> dict[str, str]:
-    """Return the versions of Python, NumPy, and the packages of the environment's classes."""
+def _versions(environment: EnvironmentAdapter, packages: Sequence[str]) -> dict[str, str]:
+    """Return the versions of Python, NumPy, the packages of the environment's classes, and these."""
     inner: Any = environment.env
     classes = [*type(inner).__mro__, *type(getattr(inner, "unwrapped", inner)).__mro__]
     found = {"python": sys.version.partition(" ")[0]}
-    for package in dict.fromkeys(["numpy", *(cls.__module__.partition(".")[0] for cls in classes)]):
+    modules = [cls.__module__.partition(".")[0] for cls in classes]
+    for package in dict.fromkeys(["numpy", *modules, *packages]):
         for name in (package, package.replace("_", "-")):
             try:
                 found[name] = metadata.version(name)

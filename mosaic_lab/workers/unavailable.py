@@ -1,0 +1,34 @@
+"""Environments that no worker can have, and why: known by their ids before anything is started."""
+
+from __future__ import annotations
+
+import re
+
+_REASONS = {  # by a pattern of ids, from their beginning
+    r"(dm_)?melting_?pot": (
+        "Melting Pot cannot be installed as a package: its build downloads files from elsewhere"
+    ),
+    r"(smac(v2|lite)?|starcraft|sc2|pysc2)([^a-z]|$)": (
+        "SMAC needs the game StarCraft II, and smaclite is not published as a package"
+    ),
+    r"(malmo|minerl)": "Malmo and MineRL need the game Minecraft and a Java program beside it",
+    r"(gym_?pybullet_?drones|([a-z]+_)?aviary)": "gym-pybullet-drones is not published as a package",
+    r"(gym_?)?baba": "baba-is-ai is not published as a package",
+    r"brax": "Brax is no longer maintained; MuJoCo's robots are here, such as 'Ant-v5'",
+}
+
+
+def reason_against(env_id: str) -> str | None:
+    """Return why an environment cannot be had; None for any that is not known for it, and for one of a module
+    of the user's own ("module:Id")."""
+    if ":" in env_id:
+        return None
+    plain = env_id.lower().replace("-", "_")
+    return next(
+        (
+            f"{env_id!r} cannot be had: {reason}"
+            for pattern, reason in _REASONS.items()
+            if re.match(pattern, plain)
+        ),
+        None,
+    )

@@ -1,0 +1,75 @@
+"""What each family of environments promises, checked with one of them: seeds, pictures, people."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from arenas.arena_lane import ArenaLane
+from mosaic_contract.fastlane import FrameReader
+from support import wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab.widgets.comparison.page_state import action_text
+from mosaic_lab.workers import WorkerEnvironment
+
+STEPS = 200
+
+
+def environment_ids(worker: WorkerEnvironment) -> list[str]:
+    """Return the ids that a worker lists."""
+    done = subprocess.run([*worker.command(), "--describe"], check=True, capture_output=True, timeout=120)
+    ids: list[str] = json.loads(done.stdout)["environments"]
+    return ids
+
+
+def check_seeds(worker: WorkerEnvironment, env_id: str, folder: Path, steps: int = STEPS) -> None:
+    """The same seed gives the same episode in two processes, also after another episode, and in no other."""
+    played = []
+    for number in range(2):
+        with ArenaLane(worker.command(), folder / str(number)) as lane:
+            lane.open(env_id)
+            if number:
+                lane.play(5, 10)
+            played.append(lane.play(4, steps))
+            if number:
+                assert lane.play(5, steps) != played[0], "another seed gives another episode"
+    first, second = played
+    assert len(first) > 1 and first == second
+
+
+def check_comparison(lab: mosaic.Lab, env_id: str, key: str, **options: Any) -> str:
+    """A random operator beside a person who presses a key; the first picture is one. Return what the card
+    calls the person's action."""
+    before = set(Path.cwd().iterdir())
+    lanes = {"random": mosaic.operators.random(), "person": mosaic.operators.human()}
+    comparison = lab.compare(env=env_id, operators=lanes, seeds=[7], **options)
+    try:
+        person = comparison.lanes[1]
+        assert person.folder is not None
+        assert_drawn(person.folder)
+        comparison.step(timeout=0)
+        request = wait_until(lambda: comparison.view()["lanes"][1]["requests"])[0]
+        action = comparison.view()["lanes"][1]["keys"][request["agent"]][key]
+        assert comparison.act("person", request["agent"], action)
+        comparison.wait(60)
+        view = comparison.view()["lanes"][1]
+        shown = action_text(view["moves"][0]["action"], view["action_meanings"][request["agent"]])
+        assert [lane.step for lane in comparison.lanes] == [1, 1]
+    finally:
+        comparison.stop()
+    new = set(Path.cwd().iterdir()) - before
+    assert {path.name for path in new} <= {"mosaic_runs"}, "files are written into the runs' folders only"
+    return shown
+
+
+def assert_drawn(folder: Path) -> None:
+    """The newest frame of a lane with this folder is a picture of something."""
+    reader = FrameReader(folder)
+    frame = wait_until(lambda: reader.watch(60) or reader.read() or reader.notice, timeout=60)
+    assert not isinstance(frame, str), frame
+    pixels = np.frombuffer(frame.pixels, np.uint8)
+    assert pixels.max() > 40 and pixels.std() > 3, "the picture is all of one colour"
