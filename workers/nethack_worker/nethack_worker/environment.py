@@ -1,0 +1,71 @@
+"""NLE's environments as an arena needs them: seeded at a reset, drawn as an array, ended in one way."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, ClassVar, Mapping
+
+import gymnasium
+import numpy
+from mosaic_contract.arena import check_settings
+from nle.env.base import NLE
+
+_DRAWS = "pixel"  # NLE's render mode that returns an array
+_TEXT_ONLY = "ansi"  # one that needs nothing
+_MOST_SEED = 1 << 62  # what NLE's generators take, with room
+_REFUSALS = ("set_initial_seeds", "set_current_seeds", "get_current_seeds")
+_WON = "TASK_SUCCESSFUL"
+
+
+class NetHackEnvironment(gymnasium.Env[Any, Any]):
+    """One of the environments that NLE or MiniHack has in Gymnasium's registry, with `settings` as keywords.
+
+    Upstream ignores the seed of a reset, and the Challenge refuses any: here it governs the level, the
+    character, the moon, and the rooms that MiniHack takes from MiniGrid. `info` has "success" where
+    the task can be won.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+
+    def __init__(self, env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
+        spec = gymnasium.registry[env_id]
+        module, _, name = str(spec.entry_point).partition(":")
+        maker = getattr(importlib.import_module(module), name)
+        check_settings(env_id, settings, maker)
+        # gymnasium.make would keep max_episode_steps from the game, which ends itself.
+        ours = {"fix_moon_phase": True, "render_mode": _TEXT_ONLY if render_mode is None else _DRAWS}
+        self.game: NLE = maker(**{**spec.kwargs, **settings, **ours})
+        self.spec = spec
+        self.observation_space, self.action_space = self.game.observation_space, self.game.action_space
+        for refusal in _REFUSALS:
+            vars(self.game.nethack).pop(refusal, None)
+
+    def screen(self) -> dict[str, Any]:
+        """Return everything that NLE observes now, whatever the observation space has of it."""
+        return dict(zip(self.game._observation_keys, self.game.last_observation))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            NLE.seed(self.game, seed % _MOST_SEED, seed % _MOST_SEED, False)  # subclasses refuse, or fail
+            rooms = getattr(self.game, "minigrid_env", None)
+            if rooms is not None:
+                rooms.reset(seed=seed)  # the game's reset goes on with its generator
+        observation, info = self.game.reset()
+        return observation, self._named(info)
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, ended, truncated, info = self.game.step(action)
+        info = self._named(info)
+        truncated = bool(truncated or info["end_status"] == "ABORTED")
+        return observation, float(reward), bool(ended) and not truncated, truncated, info
+
+    def render(self) -> Any:
+        return numpy.array(self.game.render(), numpy.uint8)
+
+    def close(self) -> None:
+        self.game.close()
+
+    def _named(self, info: Mapping[str, Any]) -> dict[str, Any]:
+        status = str(getattr(info["end_status"], "name", info["end_status"]))
+        winnable = hasattr(self.game.StepStatus, _WON)
+        return {**info, "end_status": status, **({"success": status == _WON} if winnable else {})}

@@ -1,0 +1,67 @@
+"""NetHack and MiniHack played for real: seeds in two processes, pictures, people's keys, states as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import check_comparison, check_seeds, environment_ids
+
+import mosaic_lab as mosaic
+from mosaic_lab.workers import WorkerEnvironment
+
+ROOM = "MiniHack-Room-5x5-v0"
+
+
+@pytest.mark.parametrize(
+    "env_id",
+    [
+        "MiniHack-MultiRoom-N4-v0",  # its rooms are MiniGrid's
+        *(
+            pytest.param(env_id, marks=pytest.mark.extended)
+            for env_id in (
+                "NetHackChallenge-v0",  # refuses seeds by itself
+                *("NetHackScore-v0", "NetHackStaircasePet-v0", "MiniHack-Quest-Easy-v0", ROOM),
+            )
+        ),
+    ],
+)
+def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, env_id: str, tmp_path: Path) -> None:
+    check_seeds(worker, env_id, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "key", "name"),
+    [(ROOM, "ArrowDown", "south"), pytest.param("NetHackScore-v0", "j", "south", marks=pytest.mark.extended)],
+)
+def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab, env_id: str, key: str, name: str) -> None:
+    assert check_comparison(lab, env_id, key) == name
+
+
+def test_a_state_reads_as_text(lane: ArenaLane) -> None:
+    opened = lane.open(ROOM, needs=["description"])
+    assert opened["versions"]["nle"] and opened["versions"]["minihack"]
+    lane.play(1, 3)
+    text = lane.described["agent_0"]["text"]
+    for part in ("Message:", "Next to you (@):", "floor of a room", "Map:", "@", "hit points", "Inventory:"):
+        assert part in text
+    assert all(row.strip() for row in text.partition("Map:\n")[2].partition("\n\n")[0].splitlines())
+
+
+def test_what_cannot_be_made_is_refused_with_what_to_do(worker: WorkerEnvironment, tmp_path: Path) -> None:
+    refused = {"MiniHack-Romm-5x5-v0": ROOM, "MiniHack-Skill-Custom-v0": 'settings={"des_file": …}'}
+    for number, (env_id, expected) in enumerate(refused.items()):
+        with ArenaLane(worker.command(), tmp_path / str(number)) as lane:
+            error = lane.open(env_id, "error")
+            assert error["error_type"] == "ConfigError" and expected in error["message"]
+
+
+@pytest.mark.extended
+def test_every_environment_is_made_and_drawn(worker: WorkerEnvironment, tmp_path: Path) -> None:
+    """All that the worker lists, but for levels of the user's own."""
+    for env_id in environment_ids(worker):
+        if "-Custom-" not in env_id:
+            with ArenaLane(worker.command(), tmp_path / env_id) as lane:
+                assert lane.open(env_id)["renders"], env_id
+                assert len(lane.play(1, 3)) > 1
