@@ -1,0 +1,55 @@
+"""The families played for real: seeds in two processes, pictures, people's keys, states as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import check_comparison, check_seeds
+
+import mosaic_lab as mosaic
+from mosaic_lab.workers import WorkerEnvironment
+
+pytestmark = pytest.mark.extended  # the environment is 0.5 GB
+
+OF_EACH = {  # an environment, and a key with the name of its action
+    "VizdoomBasic-v1": (" ", "attack"),
+    "CrafterReward-v1": (" ", "do"),
+    "MiniWorld-Hallway-v0": ("ArrowUp", "move forward"),
+    "highway-fast-v0": ("ArrowRight", "faster"),
+}
+ALSO = [
+    *("VizdoomDeathmatch-v1", "VizdoomHealthGathering-MultiBinary-v1", "VizdoomFreedoom1E1M1-S3-v0"),
+    *("MiniWorld-PickupObjects-v0", "parking-v0", "racetrack-v0", "intersection-v0"),
+]
+TEXTS = {"VizdoomBasic-v1": "ammo2: 50", "CrafterReward-v1": "You have: health 9, food 9, drink 9, energy 9."}
+
+
+@pytest.mark.parametrize("env_id", [*OF_EACH, *ALSO])
+def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, env_id: str, tmp_path: Path) -> None:
+    check_seeds(worker, env_id, tmp_path)
+
+
+@pytest.mark.parametrize("env_id", OF_EACH)
+def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab, env_id: str) -> None:
+    key, name = OF_EACH[env_id]
+    assert check_comparison(lab, env_id, key) == name
+
+
+@pytest.mark.parametrize("env_id", TEXTS)
+def test_a_state_reads_as_text(lane: ArenaLane, env_id: str) -> None:
+    lane.open(env_id, needs=["description"])
+    lane.play(1, 1)
+    assert TEXTS[env_id] in lane.described["agent_0"]["text"]
+
+
+def test_several_buttons_are_pressed_by_one_key_each(lane: ArenaLane) -> None:
+    opened = lane.open("VizdoomHealthGathering-MultiBinary-v1")
+    assert opened["action_meanings"]["agent_0"] == ["turn left", "turn right", "move forward"]
+    assert opened["keys"]["agent_0"]["ArrowUp"] == [0, 0, 1]
+
+
+def test_the_maps_of_doom_itself_are_not_here(lane: ArenaLane) -> None:
+    error = lane.open("VizdoomDoomE1M1-S3-v0", "error")
+    assert error["error_type"] == "ConfigError" and "VizdoomFreedoom1E1M1-S3-v0" in error["message"]

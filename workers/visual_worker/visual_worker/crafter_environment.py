@@ -1,0 +1,92 @@
+"""Crafter behind Gymnasium's interface, with episodes that follow from their seeds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, ClassVar, Dict, Mapping
+
+import crafter
+import gymnasium
+import numpy
+from gymnasium import spaces
+from mosaic_contract.arena import check_settings
+
+_PICTURE = (512, 512)
+_DIRECTIONS = {(0, -1): "up", (0, 1): "down", (-1, 0): "left", (1, 0): "right"}
+
+
+class _Members(Dict[Any, None]):
+    """A set that is passed through in the order of insertion. Upstream's sets of creatures are ordered by
+    their addresses in memory, and random numbers are drawn in that order."""
+
+    def add(self, member: Any) -> None:
+        self[member] = None
+
+    def remove(self, member: Any) -> None:
+        del self[member]
+
+
+class CrafterEnvironment(gymnasium.Env[Any, Any]):
+    """`settings` are keywords of `crafter.Env`: area, view, size, length. An episode that reaches its length
+    is truncated."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+
+    def __init__(
+        self, env_id: str, reward: bool, settings: Mapping[str, Any], render_mode: str | None
+    ) -> None:
+        check_settings(env_id, settings, crafter.Env)
+        self.render_mode = render_mode
+        self.game = crafter.Env(**{"reward": reward, **settings, "seed": 0})
+        self._reset_upstream = self.game._world.reset
+        self.game._world.reset = self._reset_in_order
+        self._info: Mapping[str, Any] = {}
+        self._names = self._things()
+        shape = self.game.observation_space.shape
+        self.observation_space = spaces.Box(0, 255, shape, numpy.uint8)
+        self.action_space = spaces.Discrete(len(self.game.action_names))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self.game._seed, self.game._episode = seed, 0
+        observation = self.game.reset()
+        self._info = {"semantic": self.game._sem_view(), "inventory": self.game._player.inventory.copy()}
+        return observation, {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, over, info = self.game.step(action)
+        self._info = info
+        dead = info["discount"] == 0
+        return observation, float(reward), bool(dead), bool(over and not dead), info
+
+    def render(self) -> Any:
+        return self.game.render(_PICTURE)
+
+    def described(self) -> dict[str, str]:
+        """Return what the player sees, row by row, and has, as text."""
+        player = self.game._player
+        wide, high = (int(length) for length in self.game._local_view._grid)
+        left, top = int(player.pos[0]) - wide // 2, int(player.pos[1]) - high // 2
+        rows = [", ".join(self._name(left + x, top + y) for x in range(wide)) for y in range(high)]
+        seen = "\n".join(["What you see, row by row from the top, with you in the middle:", *rows])
+        facing = _DIRECTIONS.get(tuple(int(part) for part in player.facing), "nowhere")
+        has = ", ".join(f"{name} {count}" for name, count in self._info["inventory"].items() if count)
+        state = "You are asleep." if player.sleeping else f"You face {facing}."
+        return {"text": f"{seen}\n\n{state} You have: {has}."}
+
+    def _reset_in_order(self, seed: int | None = None) -> None:
+        self._reset_upstream(seed)
+        self.game._world._chunks = defaultdict(_Members)
+
+    def _things(self) -> dict[int, str]:
+        """Return the names of the numbers on the map of meanings."""
+        names = {number: str(name or "nothing") for name, number in self.game._world._mat_ids.items()}
+        return names | {
+            number: kind.__name__.lower() for kind, number in self.game._sem_view._obj_ids.items()
+        }
+
+    def _name(self, x: int, y: int) -> str:
+        places = self._info["semantic"]
+        inside = 0 <= x < places.shape[0] and 0 <= y < places.shape[1]
+        return self._names[int(places[x, y])] if inside else "nothing"

@@ -1,0 +1,123 @@
+"""ViZDoom: its scenarios, and the maps of Freedoom. (Doom's own maps need its wad files, which are sold.)
+
+The engine writes its settings into the working folder, which in an arena is the run's.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Mapping
+
+from mosaic_contract.arena import EnvironmentFacts
+
+_SOLD = re.compile(r"VizdoomDoom2?(E\dM\d|MAP\d)")
+_SCENARIOS = {  # by how the rest of an id begins, the first that fits
+    "Basic": "A monster stands somewhere on the other side of the room: shoot it, fast.",
+    "DeadlyCorridor": "Reach the vest at the end of a corridor with six monsters that shoot.",
+    "DefendCenter": "You stand in the middle of a round room: shoot the monsters that come.",
+    "DefendLine": "Shoot the monsters that come from the other side of the room.",
+    "HealthGathering": "The floor hurts: collect medkits to stay alive as long as you can.",
+    "MyWayHome": "Find the vest in a maze of rooms.",
+    "PredictPosition": "Shoot the moving monster with one rocket, which takes time to get there.",
+    "TakeCover": "Dodge the fireballs that monsters throw from the other side of the room.",
+    "Deathmatch": "Shoot as many monsters as you can.",
+    "Freedoom": "Find the exit of the level alive.",
+}
+_KEYS = {
+    "MOVE_FORWARD": ("ArrowUp",),
+    "MOVE_BACKWARD": ("ArrowDown",),
+    "TURN_LEFT": ("ArrowLeft",),
+    "TURN_RIGHT": ("ArrowRight",),
+    "MOVE_LEFT": ("a", "ArrowLeft"),  # an arrow where nothing turns
+    "MOVE_RIGHT": ("d", "ArrowRight"),
+    "ATTACK": (" ",),
+    "USE": ("e",),
+    "JUMP": ("j",),
+    "CROUCH": ("c",),
+    "SPEED": ("r",),
+    "STRAFE": ("s",),
+    "RELOAD": ("l",),
+    "ZOOM": ("z",),
+    "SELECT_NEXT_WEAPON": ("n",),
+    "SELECT_PREV_WEAPON": ("p",),
+}
+_WEAPON = re.compile(r"SELECT_WEAPON(\d)")
+
+
+@lru_cache(maxsize=None)
+def ids() -> tuple[str, ...]:
+    import gymnasium
+    import vizdoom.gymnasium_wrapper  # noqa: F401  (registers them)
+
+    return tuple(name for name in gymnasium.registry if name.startswith("Vizdoom") and not _SOLD.match(name))
+
+
+def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    import gymnasium
+
+    from .last_picture import LastPicture
+
+    env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
+    return LastPicture(env)
+
+
+def facts_of(env: Any, agent: str) -> EnvironmentFacts:
+    inner = env.unwrapped
+    buttons = [button.name for button in inner.game.get_available_buttons()]
+    presses = _presses(inner, buttons)
+    rest = env.spec.id.removeprefix("Vizdoom")
+    task = next((text for begin, text in _SCENARIOS.items() if rest.startswith(begin)), "")
+    keys = {}
+    for button in buttons:
+        for key in _keys_of(button):
+            if key not in keys and button in presses:
+                keys[key] = presses[button]
+    return EnvironmentFacts(
+        _names(inner, buttons),
+        keys,
+        instructions=f"You play Doom, and see what your player sees. {task}",
+        describe=lambda: {"text": _variables(inner)},
+    )
+
+
+def _keys_of(button: str) -> tuple[str, ...]:
+    weapon = _WEAPON.fullmatch(button)
+    return (weapon[1],) if weapon else _KEYS.get(button, ())
+
+
+def _names(inner: Any, buttons: list[str]) -> list[str] | None:
+    """Return the names of the choices, or of the buttons where several may be pressed; None where an action
+    also has numbers."""
+    if inner.num_delta_buttons:
+        return None
+    words = [button.lower().replace("_", " ") for button in buttons]
+    if not inner.max_buttons_pressed:
+        return words
+    return [
+        " and ".join(word for word, pressed in zip(words, combination) if pressed) or "nothing"
+        for combination in inner.button_map
+    ]
+
+
+def _presses(inner: Any, buttons: list[str]) -> dict[str, Any]:
+    """Return the action that presses one button alone, by its name."""
+    binary = buttons[inner.num_delta_buttons :]
+    found: dict[str, Any] = {}
+    for place, button in enumerate(binary):
+        pressed = [int(other == place) for other in range(len(binary))]
+        action: Any = pressed
+        if inner.max_buttons_pressed:
+            action = next(n for n, one in enumerate(inner.button_map) if one.tolist() == pressed)
+        if inner.num_delta_buttons:
+            action = {"binary": action, "continuous": [0.0] * inner.num_delta_buttons}
+        found[button] = action
+    return found
+
+
+def _variables(inner: Any) -> str:
+    """Return the numbers that the game shows its player."""
+    state = inner.state
+    names = [one.name.lower() for one in inner.game.get_available_game_variables()]
+    values = [] if state is None or state.game_variables is None else state.game_variables
+    return "\n".join(f"{name}: {value:g}" for name, value in zip(names, values)) or "no numbers are shown"

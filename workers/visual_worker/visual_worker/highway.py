@@ -1,0 +1,92 @@
+"""highway-env: driving among other cars, seen from above."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from typing import Any, Mapping
+
+from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings
+
+_MODULE = "highway_env."
+_SEVERAL = "multi-agent"  # a tuple of actions, and of rewards
+_DUMMY = ("SDL_VIDEODRIVER", "dummy")
+_KEYS = {  # upstream's
+    "LANE_LEFT": "ArrowUp",
+    "LANE_RIGHT": "ArrowDown",
+    "FASTER": "ArrowRight",
+    "SLOWER": "ArrowLeft",
+    "IDLE": " ",
+}
+_TASKS = {  # by how an id begins, the first that fits
+    "exit": "Leave the highway by the exit.",
+    "highway": "Drive fast on a highway with other cars, on the right, without a collision.",
+    "intersection": "Cross an intersection with other cars, without a collision.",
+    "lane-keeping": "Keep the car in the middle of its lane.",
+    "merge": "Drive on a highway, and let cars in that come from a ramp, without a collision.",
+    "parking": "Park the car in the place that is the goal, in its direction.",
+    "racetrack": "Follow the track, without a collision.",
+    "roundabout": "Drive through a roundabout with other cars, fast and without a collision.",
+    "two-way": "Overtake on a road with oncoming cars, without a collision.",
+    "u-turn": "Make a turn into the opposite direction among other cars, without a collision.",
+}
+
+
+@lru_cache(maxsize=None)
+def ids() -> tuple[str, ...]:
+    import gymnasium
+    import highway_env
+
+    gymnasium.register_envs(highway_env)
+    return tuple(
+        name
+        for name, spec in gymnasium.registry.items()
+        if str(spec.entry_point).startswith(_MODULE) and _SEVERAL not in name
+    )
+
+
+def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    if os.environ.get(_DUMMY[0]) == _DUMMY[1]:
+        del os.environ[_DUMMY[0]]  # with it upstream draws nothing, although it needs no window
+    import gymnasium
+
+    from .fixed_spaces import FixedSpaces
+
+    check_gymnasium_settings(env_id, settings)
+    env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
+    return FixedSpaces(env)
+
+
+def facts_of(env: Any, agent: str) -> EnvironmentFacts:
+    task = next(text for begin, text in _TASKS.items() if env.spec.id.startswith(begin))
+    about = f"You drive a car. {task} {_observed(env.unwrapped)}".strip()
+    kind = env.unwrapped.action_type
+    actions = getattr(kind, "actions", None)
+    if isinstance(actions, dict):
+        names = [actions[number] for number in range(len(actions))]
+        keys = {_KEYS[name]: number for number, name in enumerate(names)}
+        return EnvironmentFacts([name.lower().replace("_", " ") for name in names], keys, instructions=about)
+    if len(env.action_space.shape or ()) == 1:
+        return _continuous(kind, about)
+    return EnvironmentFacts(instructions=about)
+
+
+def _continuous(kind: Any, about: str) -> EnvironmentFacts:
+    """Return the facts of a car that is steered by numbers: left and right steer, up and down accelerate."""
+    names = ["acceleration"] * kind.longitudinal + ["steering"] * kind.lateral
+    keys = {}
+    if kind.longitudinal:
+        keys |= {"ArrowUp": [1.0, 0.0][: len(names)], "ArrowDown": [-1.0, 0.0][: len(names)]}
+    if kind.lateral:
+        keys |= {"ArrowLeft": [0.0, -1.0][-len(names) :], "ArrowRight": [0.0, 1.0][-len(names) :]}
+    return EnvironmentFacts(names, {**keys, " ": [0.0] * len(names)}, instructions=about)
+
+
+def _observed(inner: Any) -> str:
+    """Return what the rows and columns of an observation are, where it is a table of cars."""
+    features = getattr(inner.observation_type, "features", None)
+    if type(inner.observation_type).__name__ != "KinematicObservation" or not features:
+        return ""
+    names = re.sub(r"[\[\]']", "", str(list(features)))
+    return f"You observe a table with a row for each car, yours first, and the columns {names}."
