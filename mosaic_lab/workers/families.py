@@ -22,6 +22,7 @@ from mosaic_lab.workers.worker_environment import RECORD, read_environment
 
 _LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near it
 _ALIKE = 0.85  # of 1: how near
+_VERSION = re.compile(r"-v(\d+)$")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FAMILY = re.compile(r"(classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
 
@@ -116,11 +117,13 @@ def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
 
 
 def _nearly(env_id: str, glob: str) -> bool:
-    """Whether an id begins as a glob does, but for case, signs or a slip of the finger."""
+    """Whether an id begins as a glob does, but for case, signs or a slip of the finger; one of another version
+    does not."""
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
     alike = difflib.SequenceMatcher(None, _letters(begins), _letters(fixed)).ratio()
-    return len(fixed) >= _LONG_ENOUGH and alike >= _ALIKE
+    versions = {found[1] for one in (env_id, glob) if (found := _VERSION.search(one))}
+    return len(fixed) >= _LONG_ENOUGH and alike >= _ALIKE and len(versions) < 2
 
 
 def _letters(text: str) -> str:

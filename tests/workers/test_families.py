@@ -32,6 +32,8 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
 def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
     assert family_of(slip) == "multigrid"
     assert family_of("MiniGrid-Empty-8x8-v0") == "gymnasium"
+    assert family_of("HalfCheeta-v5") == "mujoco"
+    assert family_of("HalfCheetah-v4") == "gymnasium"  # left to the worker that a policy was trained by
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,15 @@ _TASKS = {
     "Walker2d": "You control a figure with two legs that lives in a plane; it should walk to the right.",
 }
 
+_TOO_OLD = "Pusher-v4"  # needs MuJoCo before 3
+
 
 @lru_cache(maxsize=None)
 def ids() -> tuple[str, ...]:
     import gymnasium
 
-    return tuple(f"{name}-v{n}" for name in _TASKS for n in (4, 5) if f"{name}-v{n}" in gymnasium.registry)
+    known = (f"{name}-v{version}" for name in _TASKS for version in (4, 5))
+    return tuple(env_id for env_id in known if env_id in gymnasium.registry and env_id != _TOO_OLD)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:

@@ -13,7 +13,7 @@ from .drawing import check_drawing, choose_backend
 from .joints import actuator_names, facts_of_joints
 
 _MODULE = "gymnasium_robotics."
-_OLD = "MujocoPy"  # classes that need mujoco-py
+_OLD = ("MujocoPy", "envs.mujoco.")  # classes and modules that need mujoco-py
 _TASKS = {  # by how an id begins, the first that fits
     "FetchPickAndPlace": "You control a robot's arm; it should take the block to the target.",
     "FetchPush": "You control a robot's arm; it should push the block to the target on the table.",
@@ -42,7 +42,7 @@ def ids() -> tuple[str, ...]:
     return tuple(
         name
         for name, spec in gymnasium.registry.items()
-        if str(spec.entry_point).startswith(_MODULE) and _OLD not in str(spec.entry_point)
+        if str(spec.entry_point).startswith(_MODULE) and not any(old in str(spec.entry_point) for old in _OLD)
     )
 
 
