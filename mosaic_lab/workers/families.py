@@ -117,8 +117,8 @@ def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
 
 
 def _nearly(env_id: str, glob: str) -> bool:
-    """Whether an id begins as a glob does, but for case, signs or a slip of the finger; one of another version
-    does not."""
+    """Whether an id begins as a glob does, but for case, signs or a slip of the finger, and is not another
+    version."""
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
     alike = difflib.SequenceMatcher(None, _letters(begins), _letters(fixed)).ratio()
