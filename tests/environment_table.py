@@ -38,6 +38,7 @@ FAMILIES = {
         "dm_control": "dm_control/cheetah-run-v0",
     },
     "nethack": {"NetHack": "NetHackScore-v0", "MiniHack": "MiniHack-Room-5x5-v0"},
+    "procgen": {"Procgen": "procgen-coinrun-v0", "Overcooked": "overcooked/cramped_room"},
     "visual": {
         "ViZDoom": "VizdoomBasic-v1",
         "Crafter": "CrafterReward-v1",
