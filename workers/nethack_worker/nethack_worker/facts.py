@@ -1,4 +1,4 @@
-"""What operators and panels get to know of a game beside its observations."""
+"""The facts of a game for operators and panels, beside its observations."""
 
 from __future__ import annotations
 
