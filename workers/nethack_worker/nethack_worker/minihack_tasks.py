@@ -9,7 +9,7 @@ from typing import Any, Mapping
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts
 
-_ELSEWHERE = "Boxoban"  # its levels are downloaded
+_NOT_HERE = ("Boxoban", "CrossingS")  # its levels are downloaded; these need an older MiniGrid
 _CUSTOM = "-Custom-"  # a level of the user's own
 _SKILLS = re.compile(r"MiniHack-(Eat|Pray|Sink|Wield|Wear|PutOn|Zap|Read|Closed|Locked)")
 _GAME = "You play a small level of NetHack, MiniHack's task {name}."
@@ -20,9 +20,8 @@ def ids() -> tuple[str, ...]:
     import gymnasium
     import minihack  # noqa: F401  (registers them)
 
-    return tuple(
-        name for name in gymnasium.registry if name.startswith("MiniHack-") and _ELSEWHERE not in name
-    )
+    tasks = (name for name in gymnasium.registry if name.startswith("MiniHack-"))
+    return tuple(name for name in tasks if not any(part in name for part in _NOT_HERE))
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
