@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison, check_seeds
+from shim_kit.environment_checks import assert_drawn, check_comparison, check_seeds
 
 import mosaic_lab as mosaic
 from mosaic_lab.workers import WorkerEnvironment
@@ -21,7 +21,7 @@ OF_EACH = {  # an environment, and a key with the name of its action
 }
 ALSO = [
     *("VizdoomDeathmatch-v1", "VizdoomHealthGathering-MultiBinary-v1", "VizdoomFreedoom1E1M1-S3-v0"),
-    *("MiniWorld-PickupObjects-v0", "parking-v0", "racetrack-v0", "intersection-v0"),
+    *("MiniWorld-PickupObjects-v0", "parking-parked-v0", "racetrack-v0", "intersection-v0"),
 ]
 TEXTS = {"VizdoomBasic-v1": "ammo2: 50", "CrafterReward-v1": "You have: health 9, food 9, drink 9, energy 9."}
 
@@ -42,6 +42,12 @@ def test_a_state_reads_as_text(lane: ArenaLane, env_id: str) -> None:
     lane.open(env_id, needs=["description"])
     lane.play(1, 1)
     assert TEXTS[env_id] in lane.described["agent_0"]["text"]
+
+
+def test_a_class_without_a_render_mode_is_drawn_too(lane: ArenaLane) -> None:
+    assert lane.open("parking-parked-v0")["renders"]
+    lane.do("ready", "reset", seed=1, episode_index=0)
+    assert_drawn(lane.folder)
 
 
 def test_several_buttons_are_pressed_by_one_key_each(lane: ArenaLane) -> None:

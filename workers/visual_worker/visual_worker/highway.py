@@ -54,7 +54,8 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     from .fixed_spaces import FixedSpaces
 
     check_gymnasium_settings(env_id, settings)
-    env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
+    env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings})
+    env.unwrapped.render_mode = render_mode  # some of the classes have no such keyword
     return FixedSpaces(env)
 
 
