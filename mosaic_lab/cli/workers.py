@@ -1,4 +1,4 @@
-"""``mosaic-lab workers``: list, install, check and remove worker environments.
+"""``mosaic-lab workers``: list, install, check and remove worker environments, and write a new worker.
 
 Each command prints what a function of ``mosaic_lab.workers`` returns.
 """
@@ -17,7 +17,7 @@ from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.run_table import duration_text
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
-from mosaic_lab.workers import WorkerInfo
+from mosaic_lab.workers import WorkerInfo, templates
 from mosaic_lab.workers.catalog import not_installed, replacement
 from mosaic_lab.workers.families import families
 from mosaic_lab.workers.shims import bundled_shims
@@ -52,6 +52,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     install.add_argument("--python", metavar="PATH", help=python)
     instead = "let it take the place of a worker of the same name that comes with MOSAIC Lab"
     install.add_argument("--replace", action="store_true", help=instead)
+    more = "install this requirement too, one that the worker's package does not declare (repeat for several)"
+    install.add_argument("--with", dest="also", action="append", default=[], metavar="REQUIREMENT", help=more)
+    platform = "./folder is a worker written for the MOSAIC platform; here its name is mosaic-NAME"
+    install.add_argument("--mosaic", dest="platform", action="store_true", help=platform)
     install.set_defaults(run=_install, parser=install)
 
     check = commands.add_parser("check", help="run the conformance suite on an installed worker")
@@ -62,6 +66,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     remove.add_argument("name", metavar="NAME")
     remove.set_defaults(run=_remove)
 
+    new = commands.add_parser("new", help="write the package of a new worker, to be filled in")
+    new.add_argument("name", metavar="NAME", help="of the worker; its folder is NAME_worker")
+    kinds = "; ".join(f"{kind}: {what}" for kind, what in templates.KINDS.items())
+    new.add_argument(
+        "--kind", choices=templates.KINDS, default="training", help=f"{kinds} (default: training)"
+    )
+    new.set_defaults(run=_new)
+
 
 def _say(line: str) -> None:
     print(line, flush=True)
@@ -69,9 +81,11 @@ def _say(line: str) -> None:
 
 def _install(arguments: argparse.Namespace) -> int:
     if arguments.all:
-        if arguments.source or arguments.python or arguments.replace:
+        one = (arguments.source, arguments.python, arguments.replace, arguments.also, arguments.platform)
+        if any(one):
             arguments.parser.error(
-                "--source, --python and --replace are for one worker: leave --all out, give its NAME"
+                "--source, --python, --replace, --with and --mosaic are for one worker: leave --all out, "
+                "give its NAME"
             )
         return _install_all(arguments.torch)
     workers.install(
@@ -80,6 +94,8 @@ def _install(arguments: argparse.Namespace) -> int:
         torch=arguments.torch,
         python=arguments.python,
         replace=arguments.replace,
+        also=arguments.also,
+        platform=arguments.platform,
         progress=_say,
     )
     return 0
@@ -106,20 +122,30 @@ def _install_all(torch: str) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from mosaic_contract.conformance import format_report
+    from mosaic_contract.conformance import format_report, level
 
     results = workers.check(arguments.name, on_result=lambda result: _say(sanitize(format_report([result]))))
     failed = sum(not result.passed for result in results)
     _say(
         f"{arguments.name}: {failed} of {len(results)} checks failed"
         if failed
-        else f"{arguments.name}: all checks passed"
+        else f"{arguments.name}: all checks passed, of {level(results)}"
     )
     return 1 if failed else 0
 
 
 def _remove(arguments: argparse.Namespace) -> int:
     workers.remove(arguments.name, progress=_say)
+    return 0
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    folder, name = templates.new(arguments.name, arguments.kind), arguments.name
+    _say(f"{folder} is a worker that {templates.KINDS[arguments.kind]}. It runs as it is:")
+    _say(f"  mosaic-lab workers install ./{folder} && mosaic-lab workers check {name}")
+    _say(f"What to fill in is marked {templates.MARK!r}; workers/README.md explains each part:")
+    for place in templates.places(folder):
+        _say(f"  {place.file}:{place.line}  {place.text}")
     return 0
 
 

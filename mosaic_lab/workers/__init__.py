@@ -7,6 +7,7 @@ from mosaic_lab.workers.catalog import WorkerInfo, catalog, find, info
 from mosaic_lab.workers.checking import check
 from mosaic_lab.workers.discovery import describe
 from mosaic_lab.workers.installing import ensure, install, remove
+from mosaic_lab.workers.templates import new
 from mosaic_lab.workers.worker_environment import WorkerEnvironment
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "find",
     "info",
     "install",
+    "new",
     "remove",
 ]

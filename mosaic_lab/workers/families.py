@@ -2,7 +2,7 @@
 
 A shim names the ids that it makes as globs: ``[tool.mosaic-lab] environments = ["MosaicMultiGrid-*"]``. Where
 several match, the one that says more counts. An id that nearly begins as one of them ("mosaic-multigrid-S-…")
-belongs there too: that worker knows the right ones. Nothing is installed, started or imported here.
+belongs there too: that worker knows the right ones. Nothing is installed or imported here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers.catalog import unknown_worker
+from mosaic_lab.workers.discovery import kernel_workers
 from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.shims import bundled_shims, check_name
 from mosaic_lab.workers.unavailable import reason_against
@@ -34,7 +35,8 @@ def family_of(env_id: str, family: str | None = None) -> str:
     them; WorkerEnvironmentError where there is no worker of the chosen name.
     """
     if family is not None:
-        if check_name(family) not in bundled_shims() and read_environment(family) is None:
+        known = check_name(family) in bundled_shims() or read_environment(family) or kernel_workers(family)
+        if not known:
             raise unknown_worker(family)
         return family
     if not isinstance(env_id, str) or not env_id.strip():

@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import MAIN
 from worker_fixtures import write_shim, write_upstream
 
 from mosaic_lab import workers
 from mosaic_lab.cli import main
 from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.pip_settings import uv_environment
 from mosaic_lab.workers.shims import contract_folder
 from mosaic_lab.workers.uv import uv_binary
 
@@ -173,6 +175,29 @@ def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there
     ]
     assert found[3] > 3
     assert described == ["installed", "kernel environment"]
+
+
+def test_a_worker_from_a_package_registry_is_found_beside_mosaic_lab_and_usable(tmp_path: Path) -> None:
+    """A wheel with no requirement that only this repository could fulfil, installed into our environment."""
+    shim = workers.new("my_lib", "operator", tmp_path)
+    uv = [uv_binary(), "--quiet", "--no-progress"]
+    subprocess.run(
+        [*uv, "build", "--wheel", str(shim), "-o", str(tmp_path)], check=True, env=uv_environment()
+    )
+    python = make_venv(tmp_path / "venv")
+    wheel = str(next(tmp_path.glob("*.whl")))
+    subprocess.run([*uv, "pip", "install", "--no-index", "--python", str(python), wheel], check=True)
+
+    found, described = in_kernel_environment(python, "my_lib")
+
+    assert isinstance(found, list) and found[:2] == ["kernel environment", str(python)]
+    assert described == ["installed", "kernel environment"]
+    checked = subprocess.run(
+        [python, "-c", MAIN, "workers", "check", "my_lib"], capture_output=True, text=True, timeout=120
+    )
+    assert "my_lib: all checks passed" in checked.stdout, checked.stdout + checked.stderr
+    chosen = "from mosaic_lab.workers.families import family_of; print(family_of('Any-v0', 'my_lib'))"
+    assert subprocess.check_output([python, "-c", chosen], text=True, timeout=60) == "my_lib\n"
 
 
 def test_an_installed_environment_comes_before_the_kernels(tmp_path: Path) -> None:

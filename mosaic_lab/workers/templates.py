@@ -1,0 +1,110 @@
+"""Writes the folder of a new worker from a template.
+
+``workers/templates`` has one template of each kind, each of them a whole worker: it is called ``placeholder``
+there, and what its author replaces is marked ``FILL IN``.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.catalog import catalog
+from mosaic_lab.workers.shims import bundled_folder
+
+KINDS = {
+    "training": "trains, and acts by what it has trained",
+    "operator": "acts, and does not train",
+    "environment": "provides environments",
+}
+"""The kinds of workers that there are templates of."""
+
+MARK = "FILL IN"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A marked line of a new worker: its file, relative to the working folder where it was written, the
+    number of the line, and its text."""
+
+    file: Path
+    line: int
+    text: str
+
+
+def new(name: str, kind: str = "training", folder: str | Path = ".") -> Path:
+    """Write worker ``name`` into the new folder ``<folder>/<name>_worker``, and return that.
+
+    It can be installed, and passes the conformance suite, as it is; `places` are what to fill in. ``kind`` is
+    one of `KINDS`. Raises WorkerEnvironmentError, with all problems, for a name that cannot be a package's or
+    is taken, for an unknown kind and for a folder that exists; then nothing is written.
+    """
+    target = Path(folder).expanduser() / f"{name}_worker"
+    if problems := list(_problems(name, kind, target)):
+        raise WorkerEnvironmentError("No worker is written: " + "; ".join(problems))
+    try:
+        shutil.copytree(bundled_folder() / "templates" / kind, target, ignore=_LEFT_OUT)
+        _rename(target, name)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    return target
+
+
+def places(worker: Path) -> list[Place]:
+    """Return the marked lines of a new worker's folder."""
+    return [
+        Place(file, number, line.strip().removeprefix("#").strip())
+        for file in sorted(worker.rglob("*"))
+        if file.is_file()
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if MARK in line
+    ]
+
+
+def _problems(name: str, kind: str, target: Path) -> Iterator[str]:
+    if kind not in KINDS:
+        yield f"kind {kind!r} is not one of {', '.join(KINDS)}"
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        yield (
+            f"{name!r} cannot be the name of a worker and of its Python package: give lower-case letters, "
+            f"digits and '_', beginning with a letter, at most 40 of them{_suggestion(name)}"
+        )
+        return
+    if name.endswith("_worker"):
+        yield f"'_worker' is added to the name: give {name.removesuffix('_worker')!r}"
+    if taken := next((info for info in catalog() if info.name == name), None):
+        yield f"there is a worker {name!r} already ({taken.origin}, {taken.state}): give another name"
+    if target.exists():
+        yield f"{target} exists already: give another name, or move it away"
+    elif not target.parent.is_dir():
+        yield f"there is no folder {target.parent}"
+
+
+def _suggestion(name: str) -> str:
+    near = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_").removesuffix("_worker")
+    return f", such as {near!r}" if _NAME.fullmatch(near) and not keyword.iskeyword(near) else ""
+
+
+def _rename(worker: Path, name: str) -> None:
+    """Give the files of a copied template, and what is in them, the name of the worker."""
+    for file in [file for file in worker.rglob("*") if file.is_file()]:
+        text = file.read_text(encoding="utf-8").replace(
+            "placeholder-worker", f"{name.replace('_', '-')}-worker"
+        )
+        text = text.replace("placeholder", name).replace("Placeholder", _title(name))
+        file.write_text(text, encoding="utf-8")
+    (worker / "placeholder_worker").rename(worker / f"{name}_worker")
+
+
+def _title(name: str) -> str:
+    """Return a worker's name as a namespace of ids: "my_lib" is "MyLib"."""
+    return "".join(part.title() for part in name.split("_"))

@@ -1,0 +1,30 @@
+"""An operator: acts for one agent by what a training has saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Mapping
+
+import numpy
+from mosaic_contract import AgentSetup
+from mosaic_contract.trained_policy import trained_policy
+
+from .algorithms import ALGORITHMS
+from .training import FORMAT
+
+
+class Policy:
+    """Chooses the action that the weights of a checkpoint value most; `deterministic` changes nothing."""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._weights, _, _ = trained_policy(setup, FORMAT, ALGORITHMS, load)
+
+    def select_action(self, observation: Any) -> int:
+        # FILL IN: what the library makes of an observation. Random numbers come from `setup.seed` and the
+        # seed of `episode_begin(seed, episode_index)`, so that the same seeds give the same episode.
+        return int((observation @ self._weights).argmax())
+
+
+def load(path: Path, description: Mapping[str, Any]) -> Any:
+    """Return the policy of a checkpoint. FILL IN: load weights only, never a pickle."""
+    return numpy.load(path, allow_pickle=False)

@@ -1,0 +1,119 @@
+"""A training: `resolve` checks its configuration, `train` runs it and reports."""
+
+from __future__ import annotations
+
+import functools
+import io
+from typing import Any, Callable, Iterator
+
+import gymnasium
+import numpy
+from mosaic_contract import Telemetry, TrainingConfig, check_hyperparameters
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.environment_spec import DISCRETE, EnvironmentSpec
+from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.messages import ALONE
+from mosaic_contract.training_episode import TrainingEpisode
+from mosaic_contract.training_plan import check_algorithm
+
+from .algorithms import ALGORITHMS
+
+FORMAT = "mosaic-placeholder/1"
+"""Of checkpoints: `mosaic.operators.rl(run)` finds the worker by it."""
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """Return the configuration with every default filled in. Raises `ConfigError` with all problems."""
+    check_algorithm(config.algorithm, ALGORITHMS)
+    problems = list(_problems(config))
+    known = ALGORITHMS[config.algorithm]
+    return config.to_dict(check_hyperparameters(config.hyperparameters, known, problems))
+
+
+def _problems(config: TrainingConfig) -> Iterator[str]:
+    # FILL IN: what the library cannot do, refused before anything starts.
+    if config.checkpoint.resume_from is not None:
+        yield "this worker cannot resume from a checkpoint: leave checkpoint.resume_from out"
+    try:
+        env = gymnasium.make(config.env_id)
+    except gymnasium.error.Error as error:
+        yield f"environment {config.env_id!r} cannot be made here: {error}"
+        return
+    spec = EnvironmentSpec.of(config.env_id, env)
+    yield from spec.observation_problems(config.algorithm)
+    yield from spec.action_problems(config.algorithm, {config.algorithm: [DISCRETE]})
+    env.close()
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
+    """Train to the end of the episode in which the last step is, and return the final metrics.
+
+    A Stop raises `Cancelled` at any line of it.
+    """
+    frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, environments=1)
+    env = frames.make(functools.partial(gymnasium.make, config.env_id))
+    logger = EpisodeLogger(telemetry)
+    episode = TrainingEpisode(env, 0, logger, frames)
+    search = Search(config, env)
+    description = {
+        "format": FORMAT,
+        "hyperparameters": config.hyperparameters,
+        **EnvironmentSpec.of(config.env_id, env).describe_spaces(),
+    }
+    checkpoints = Checkpoints(config, logger, description, search.weights, suffix=".npy", format="npy")
+    env.reset(seed=config.seed)  # the episodes that follow go on from this seed
+    try:
+        while logger.steps < config.end_step:
+            search.improve(lambda weights: play(env, weights, episode))
+            logger.metrics({"best_return": search.best_return})
+            if checkpoints.due(logger.steps):
+                checkpoints.save(logger.steps)
+    finally:
+        checkpoints.save(logger.steps)
+        frames.close()
+        env.close()
+    return logger.final_metrics
+
+
+# FILL IN: the library takes the place of what follows. Call the episode's `begin` and `step` from its hooks;
+# where it has none and only reports, call the logger's `episode` and `metrics`.
+
+
+class Search:
+    """Random changes of the weights (observations, actions) of a linear policy; the better weights are kept.
+
+    `best` are the best so far, `best_return` is their mean return.
+    """
+
+    def __init__(self, config: TrainingConfig, env: Any) -> None:
+        self._noise = config.hyperparameters["noise"]
+        self._tries = config.hyperparameters["episodes_per_try"]
+        self._generator = numpy.random.default_rng(config.seed)
+        self.best = numpy.zeros((env.observation_space.shape[0], int(env.action_space.n)))
+        self.best_return = -numpy.inf
+
+    def improve(self, evaluate: Callable[[Any], float]) -> None:
+        """Try one change. `evaluate` plays an episode with weights and returns its return."""
+        weights = self.best + self._noise * self._generator.normal(size=self.best.shape)
+        mean = float(numpy.mean([evaluate(weights) for _ in range(self._tries)]))
+        if mean >= self.best_return:
+            self.best, self.best_return = weights, mean
+
+    def weights(self) -> bytes:
+        """Return the best weights as the bytes of a file."""
+        file = io.BytesIO()
+        numpy.save(file, self.best)
+        return file.getvalue()
+
+
+def play(env: Any, weights: Any, episode: TrainingEpisode) -> float:
+    """Play an episode, which is logged and shown, and return its return."""
+    observation, _ = env.reset()
+    episode.begin()
+    terminated = truncated = False
+    while not (terminated or truncated):
+        action = int((observation @ weights).argmax())
+        observation, reward, terminated, truncated, _ = env.step(action)
+        episode.step({ALONE: float(reward)}, terminated=terminated, truncated=truncated)
+    return episode.total
