@@ -21,7 +21,7 @@ from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers.discovery import Interpreter, environment_of, inspect_interpreter
 from mosaic_lab.workers.home import worker_folder
 from mosaic_lab.workers.pip_settings import without_credentials
-from mosaic_lab.workers.shims import Shim, bundled_folder, contract_folder, copied
+from mosaic_lab.workers.shims import ADAPTER, Shim, bundled_folder, contract_folder, copied, copied_adapter
 from mosaic_lab.workers.sources import Choice, choose_source, torch_arguments
 from mosaic_lab.workers.uv import Uv
 from mosaic_lab.workers.worker_environment import (
@@ -37,7 +37,7 @@ from mosaic_lab.workers.worker_environment import (
 )
 
 _CONTRACT = "mosaic-contract"
-_COPY = "shim"  # beside the virtual environment: what the shim was built from
+_COPY, _ADAPTER_COPY = "shim", "adapter"  # beside the virtual environment: what it was built from
 
 
 def build(shim: Shim, request: Request, uv: Uv) -> WorkerEnvironment:
@@ -47,7 +47,7 @@ def build(shim: Shim, request: Request, uv: Uv) -> WorkerEnvironment:
     uv.say(f"worker '{shim.name}' from {choice.source or 'its own pins'}: {choice.reason}")
     with new_folder(shim.name) as folder:
         python = _make_venv(shim, request, folder / "venv", uv)
-        torch = _install_packages(copied(shim, folder / _COPY), choice, request, python, uv)
+        torch = _install_packages(_packages(shim, folder, choice.extra), choice, shim, request, python, uv)
         origin = BUNDLED if shim.folder.parent == bundled_folder() else THIRD_PARTY
         worker_environment = replace(
             _worker_in(inspect_interpreter(python), shim.name, origin, shim.folder),
@@ -69,9 +69,9 @@ def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> Worker
     # A refresh that is killed half way must not look finished, even if the sources change back.
     write_environment(replace(worker_environment, refreshing=True))
     assert worker_environment.freeze_path is not None
-    copy = copied(shim, worker_environment.freeze_path.parent / _COPY)
+    packages = _packages(shim, worker_environment.freeze_path.parent, None)
     install = ["pip", "install", "--python", str(worker_environment.python), "--no-deps"]
-    uv.do("installing the shim", *install, *_fresh(shim), str(contract_folder()), copy.requirement(None))
+    uv.do("installing the shim", *install, *_fresh(shim), *packages)
     interpreter = inspect_interpreter(worker_environment.python)
     worker = _worker_in(interpreter, shim.name, worker_environment.origin, shim.folder)
     changed = replace(
@@ -174,11 +174,23 @@ def _make_venv(shim: Shim, request: Request, venv: Path, uv: Uv) -> Path:
     return venv / "bin" / "python"
 
 
-def _install_packages(shim: Shim, choice: Choice, request: Request, python: Path, uv: Uv) -> str | None:
+def _packages(shim: Shim, folder: Path, extra: str | None) -> list[str]:
+    """Return the requirements of the contract and of copies, in ``folder``, of the shim and its adapter."""
+    contract, copy = str(contract_folder()), copied(shim, folder / _COPY)
+    if not shim.adapter:
+        return [contract, copy.requirement(extra)]
+    # The platform installs its workers so: not all of them declare all of their packages.
+    return [contract, "--editable", str(copy.folder), copied_adapter(shim, folder / _ADAPTER_COPY)]
+
+
+def _install_packages(
+    ours: list[str], choice: Choice, shim: Shim, request: Request, python: Path, uv: Uv
+) -> str | None:
     """Install the shim with its pins, then upstream without its own; return what was decided about torch."""
     install = ["pip", "install", "--python", str(python)]
-    packages = [str(contract_folder()), shim.requirement(choice.extra)]
-    torch = torch_arguments(uv, python, shim.pins(choice.extra), packages, request.torch)
+    packages = [*ours, *request.also]
+    pins = [*shim.pins(choice.extra), *request.also]
+    torch = torch_arguments(uv, python, pins, packages, request.torch)
     uv.do("installing the worker's packages", *install, *_fresh(shim), *torch, *packages)
     if choice.upstream:
         # A checkout may have changed without a change of its version: uv's cache must not answer for it.
@@ -189,7 +201,8 @@ def _install_packages(shim: Shim, choice: Choice, request: Request, python: Path
 
 def _fresh(shim: Shim) -> list[str]:
     """uv caches builds of a folder until its pyproject.toml changes; we want its present code."""
-    return ["--reinstall-package", shim.distribution, "--reinstall-package", _CONTRACT]
+    ours = [shim.distribution, _CONTRACT, *([ADAPTER] if shim.adapter else [])]
+    return [word for name in ours for word in ("--reinstall-package", name)]
 
 
 def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> WorkerEnvironment:

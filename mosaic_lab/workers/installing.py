@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from mosaic_lab.errors import WorkerEnvironmentError
@@ -13,7 +14,7 @@ from mosaic_lab.workers import build as building
 from mosaic_lab.workers.catalog import find, not_installed, replacement, unknown_worker
 from mosaic_lab.workers.discovery import Interpreter, inspect_interpreter, kernel_workers
 from mosaic_lab.workers.home import Progress, home, installer_lock, worker_folder
-from mosaic_lab.workers.shims import Shim, bundled_shims, check_name, read_shim
+from mosaic_lab.workers.shims import Shim, bundled_shims, check_name, read_platform_worker, read_shim
 from mosaic_lab.workers.sources import torch_backend
 from mosaic_lab.workers.uv import Uv
 from mosaic_lab.workers.worker_environment import (
@@ -34,6 +35,8 @@ def install(
     torch: str = "auto",
     python: str | Path | None = None,
     replace: bool = False,
+    also: Sequence[str] = (),
+    platform: bool = False,
     progress: Progress = print,
     timeout: float = INSTALL_SECONDS,
 ) -> WorkerEnvironment:
@@ -45,19 +48,22 @@ def install(
     the worker already, it is registered as it is, its metadata read again) or a version for uv. Without any
     of these it is as it was requested last time. What is installed already as requested is left alone.
     ``replace``: whether another worker may take the place of one that comes with MOSAIC Lab and has the same
-    name. ``timeout``, in seconds, covers waiting for another installer and building. Raises
-    WorkerEnvironmentError, and leaves nothing half-built.
+    name. ``also``: requirements beside those that the shim declares. ``platform``: ``name_or_path`` is the
+    folder of a worker that was written for the MOSAIC platform, which is called "mosaic-<name>" here.
+    ``timeout``, in seconds, covers waiting for another installer and building. Raises WorkerEnvironmentError,
+    and leaves nothing half-built.
     """
     torch_backend(torch)
-    shim, name = _shim_and_name(name_or_path)
+    shim, name = _shim_and_name(Path(name_or_path) if platform else name_or_path, platform)
     if shim is not None and shim.in_kernel and (here := kernel_workers(name).get(name)):
         progress(
             f"worker '{name}' runs in the environment of mosaic-lab itself, {here.root}: nothing is installed"
         )
         return here
-    request = Request(_absolute_source(shim, source), torch, _absolute_python(python))
+    platform = shim is not None and shim.adapter is not None  # also where an installed one is given by name
+    request = Request(_absolute_source(shim, source), torch, _absolute_python(python), tuple(also), platform)
     recorded = read_environment(name)
-    if recorded and request == Request() and (shim is None or shim == recorded.shim()):
+    if recorded and request == Request(platform=platform) and (shim is None or shim == recorded.shim()):
         request = recorded.request
     # The content of a checkout may have changed since it was last installed.
     again = source is not None and shim is not None and source not in {known.name for known in shim.sources}
@@ -167,10 +173,10 @@ def _refuse_our_name(name: str, place: Path | None, present: WorkerEnvironment |
     )
 
 
-def _shim_and_name(name_or_path: str | Path) -> tuple[Shim | None, str]:
+def _shim_and_name(name_or_path: str | Path, platform: bool = False) -> tuple[Shim | None, str]:
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or os.sep in text or text.startswith((".", "~")):
-        shim = read_shim(Path(text))
+        shim = read_platform_worker(Path(text)) if platform else read_shim(Path(text))
         return shim, shim.name
     recorded = read_environment(check_name(text))
     if recorded is not None and recorded.origin == THIRD_PARTY:
@@ -218,6 +224,7 @@ def _satisfies(present: WorkerEnvironment, shim: Shim | None, request: Request) 
         and request.source in (None, present.source)
         and request.torch in ("auto", present.request.torch)
         and request.python in (None, present.request.python)
+        and request.also in ((), present.request.also)
     )
 
 

@@ -31,8 +31,12 @@ from typing import Any
 from mosaic_lab.errors import WorkerEnvironmentError
 
 ENTRY_POINT_GROUP = "mosaic.workers"
+ADAPTER = "mosaic-platform-adapter"
+PLATFORM = "mosaic-"
+"""The names of workers of the MOSAIC platform begin with it."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CODE = {".py", ".toml", ".json", ".yaml", ".yml", ".cfg"}
+_NOT_WORKERS = {"contract", "mosaic_platform"}  # among the folders of ours: what workers are installed with
 _NOT_CODE = {"__pycache__", "build", "dist", "node_modules", "tests", "venv"}
 _NOT_COPIED = {"__pycache__", "node_modules"}
 _BUILT = {"build", "dist"}
@@ -64,6 +68,8 @@ class Shim:
     environments: tuple[str, ...] = ()
     in_kernel: bool = False
     trains: bool = True
+    adapter: Path | None = None
+    """The package that adapts a worker of the MOSAIC platform, installed with it; None for all others."""
 
     def requirement(self, extra: str | None) -> str:
         brackets = f"[{extra}]" if extra else ""
@@ -77,7 +83,7 @@ class Shim:
     def fingerprint(self) -> str:
         """Hash of the shim's code and the contract's."""
         digest = hashlib.sha256()
-        for root in (self.folder, contract_folder()):
+        for root in filter(None, (self.folder, contract_folder(), self.adapter)):
             for file in sorted(_code_files(root)):
                 digest.update(f"{file.relative_to(root)}\0".encode())
                 digest.update(file.read_bytes())
@@ -100,7 +106,7 @@ def bundled_shims() -> dict[str, Shim]:
     found = (
         read_shim(file.parent)
         for file in sorted(bundled_folder().glob("*/pyproject.toml"))
-        if file.parent.name != contract_folder().name
+        if file.parent.name not in _NOT_WORKERS
     )
     return {shim.name: shim for shim in found}
 
@@ -126,6 +132,26 @@ def read_shim(folder: Path) -> Shim:
             f'[project] with a name and [project.entry-points."{ENTRY_POINT_GROUP}"]; workers/README.md '
             "shows one."
         ) from error
+
+
+def read_platform_worker(folder: Path) -> Shim:
+    """Read the folder of a worker of the MOSAIC platform, whose name begins with "mosaic-" here, since the
+    platform has workers of the same names as ours. Raises WorkerEnvironmentError as `read_shim`."""
+    shim = read_shim(folder)
+    if not shim.name.startswith(PLATFORM):
+        shim = replace(shim, name=f"{PLATFORM}{shim.name}")
+    return replace(shim, adapter=bundled_folder() / "mosaic_platform")
+
+
+def copied_adapter(shim: Shim, folder: Path) -> str:
+    """Copy the shim's adapter, with the worker's name, to ``folder``; return the requirement of that."""
+    assert shim.adapter is not None
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(shim.adapter, folder, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    file = folder / "pyproject.toml"
+    declared = file.read_text(encoding="utf-8").replace("\nmosaic-platform = ", f"\n{shim.name} = ")
+    file.write_text(declared, encoding="utf-8")
+    return f"{ADAPTER} @ {folder.as_uri()}"
 
 
 def copied(shim: Shim, folder: Path) -> Shim:

@@ -18,7 +18,7 @@ from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers.home import worker_folder
-from mosaic_lab.workers.shims import Shim, bundled_shims, read_shim
+from mosaic_lab.workers.shims import Shim, bundled_shims, read_platform_worker, read_shim
 
 BUNDLED = "bundled"
 THIRD_PARTY = "third party"
@@ -30,11 +30,14 @@ FREEZE = "freeze.txt"
 
 @dataclass(frozen=True)
 class Request:
-    """What the user requested: the source, the torch build and the Python (None: the shim's own choice)."""
+    """What the user requested: the source, the torch build and the Python (None: the shim's own choice),
+    requirements beside the shim's own, and whether the worker is one of the MOSAIC platform."""
 
     source: str | None = None
     torch: str = "auto"
     python: str | None = None
+    also: tuple[str, ...] = ()
+    platform: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,8 @@ class WorkerEnvironment:
         if self.origin == BUNDLED:
             return bundled_shims().get(self.name)
         try:
-            return read_shim(self.shim_folder) if self.shim_folder else None
+            read = read_platform_worker if self.request.platform else read_shim
+            return read(self.shim_folder) if self.shim_folder else None
         except WorkerEnvironmentError:
             return None
 
@@ -176,5 +180,6 @@ def _from_record(record: Mapping[str, Any]) -> WorkerEnvironment:
         given[key] = Path(given[key]) if given[key] is not None else None
     given["metadata"] = WorkerMetadata.from_dict(given["metadata"])
     given["capabilities"] = WorkerCapabilities.from_dict(given["capabilities"])
-    given["request"] = Request(**given["request"])
+    request = given["request"]
+    given["request"] = Request(**{**request, "also": tuple(request.get("also", ()))})
     return WorkerEnvironment(**given)

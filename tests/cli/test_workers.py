@@ -166,8 +166,8 @@ class TestAll:
         [
             (["--all", "first"], "not allowed with"),
             (["first", "--all"], "not allowed with"),
-            (["--all", "--source", "git"], "--source, --python and --replace are for one worker"),
-            (["--all", "--python", "3.11"], "--source, --python and --replace are for one worker"),
+            (["--all", "--source", "git"], "are for one worker: leave --all out"),
+            (["--all", "--python", "3.11"], "are for one worker: leave --all out"),
             ([], "is required"),
         ],
     )

@@ -49,7 +49,7 @@ def test_a_new_training_trains_and_its_checkpoints_act(
     assert run.wait().state == "completed"
     operators = {"learned": mosaic.operators.rl(run), "random": mosaic.operators.random()}
     evaluation = lab.evaluate(env="CartPole-v1", operators=operators, seeds=range(5))
-    means = evaluation.wait().results().groupby("operator")["total_reward"].mean()
+    means = evaluation.wait().results().groupby("operator")["return"].mean()
     assert means["learned"] > 2 * means["random"]
     with pytest.raises(mosaic.ConfigurationError, match=r"(?s)cannot resume.*needs vectors"):
         lab.train(
@@ -66,7 +66,7 @@ def test_a_new_environment_is_played_in(folder: Path, capfd: pytest.CaptureFixtu
         operators={"random": mosaic.operators.random()},
         seeds=range(3),
     )
-    assert evaluation.wait().results()["total_reward"].between(-20, -1).all()
+    assert evaluation.wait().results()["return"].between(-20, -1).all()
 
 
 @pytest.mark.parametrize("kind", templates.KINDS)

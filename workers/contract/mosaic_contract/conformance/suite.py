@@ -18,6 +18,7 @@ from typing import Any
 from mosaic_contract.conformance.arena_checks import ArenaChecks
 from mosaic_contract.conformance.export_checks import ExportChecks
 from mosaic_contract.conformance.operator_checks import OperatorChecks
+from mosaic_contract.conformance.plain_checks import PLAIN, PlainChecks, is_plain
 from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
 from mosaic_contract.conformance.training_checks import TrainingChecks
 from mosaic_contract.fastlane import LINK, clear
@@ -86,7 +87,7 @@ def check_worker(
     if "error" in found[0]:
         raise LookupError(f"the metadata of {found[0]['name']} cannot be read: {found[0]['error']}")
     path = Path(found[0]["folder"], "conformance.json")
-    if path.exists() or "train" in found[0]["capabilities"].get("modes", ["train"]):
+    if path.exists() or "train" in found[0]["capabilities"].get("modes", []):
         try:
             text = path.read_text(encoding="utf-8")
             options.setdefault("config", json.loads(text.replace("{package}", str(path.parent))))
@@ -101,9 +102,19 @@ def format_report(results: Sequence[CheckResult]) -> str:
     return "\n".join(map(_format, results))
 
 
-_PARTS: dict[str, Any] = {
+def level(results: Sequence[CheckResult]) -> str:
+    """Return the level of the protocol that was checked, in words."""
+    plain = any(result.name.startswith(PLAIN) for result in results)
+    return "the plain protocol" if plain else "the whole protocol"
+
+
+def _operator_checks(subject: Subject) -> OperatorChecks | PlainChecks:
+    return PlainChecks(subject) if is_plain(subject) else OperatorChecks(subject)
+
+
+_PARTS: dict[str, Callable[[Subject], Any]] = {
     "train": TrainingChecks,
-    "operate": OperatorChecks,
+    "operate": _operator_checks,
     "arena": ArenaChecks,
     "export": ExportChecks,
 }
@@ -131,19 +142,26 @@ def _discovery(subject: Subject) -> str:
     if "error" in worker:
         raise Unmet("metadata", worker["error"])
     about, subject.capabilities = worker["metadata"], worker["capabilities"]
-    subject.name, subject.modes = worker["name"], subject.capabilities.get("modes", ["train"])
-    for field in ("name", "version", "upstream_library"):
+    subject.name = worker["name"]
+    foreign = "modes" not in subject.capabilities  # metadata of other classes than the contract's
+    subject.modes = subject.capabilities.get("modes", _modes_of_foreign(subject))
+    for field in ("name", "version", *([] if foreign else ["upstream_library"])):
         if not about.get(field):
             raise Unmet(f"metadata that says its {field}", repr(about))
     if not _PARTS.keys() & subject.modes:
         raise Unmet(
             f"one of {sorted(_PARTS)} among the modes of its capabilities", repr(subject.capabilities)
         )
-    upstream = about["upstream_library"].lower().replace("-", "_")
+    upstream = (about.get("upstream_library") or "").lower().replace("-", "_")
     heavy = {upstream, "torch", "tensorflow", "jax"} & {top.lower() for top in worker["imports"]}
     if heavy:
         raise Unmet("metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
     return f"{worker['name']} {about['version']}, {' and '.join(subject.modes)}"
+
+
+def _modes_of_foreign(subject: Subject) -> list[str]:
+    """Return the modes of a worker that does not declare any: it acts, and trains where the suite can try."""
+    return [*(["train"] if subject.config.get("tiny") else []), "operate"]
 
 
 def _nothing_left(subject: Subject) -> str:

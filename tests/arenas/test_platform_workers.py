@@ -1,0 +1,142 @@
+"""A worker of the MOSAIC platform, installed as it is: acting, training, playing in its own environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from evaluation.evaluation_fixtures import Evaluate, outcomes
+from support import PEERS, at_work, wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab import operators, workers
+from mosaic_lab.cli import main
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.workers import WorkerEnvironment
+
+WALKER = PEERS / "platform_walker"
+NAME = "mosaic-random"  # it is called as one of ours
+
+
+@pytest.fixture(scope="module")
+def walker(mosaic_home: Path) -> Iterator[WorkerEnvironment]:
+    """The platform's worker, which is installed for as long as these tests run."""
+    assert main(["workers", "install", "--mosaic", str(WALKER)]) == 0
+    installed = workers.find(NAME)
+    assert installed is not None
+    yield installed
+    workers.remove(NAME)
+
+
+@pytest.fixture
+def lab(walker: WorkerEnvironment, tmp_path: Path) -> mosaic.Lab:
+    return mosaic.Lab(tmp_path / "mosaic_runs")
+
+
+def test_it_is_listed_under_a_name_of_its_own_and_passes_the_check(
+    walker: WorkerEnvironment, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert walker.capabilities.modes == ["train", "operate", "arena"]
+    assert walker.capabilities.action_spaces == ["Discrete"]
+    assert (walker.metadata.version, walker.metadata.upstream_library) == ("0.3.0", "walker-worker")
+    assert workers.info("random").origin != "third party"
+    assert workers.info(NAME).state == "installed"
+
+    checked = main(["workers", "check", NAME])
+
+    printed = capfd.readouterr().out
+    assert checked == 0, printed
+    assert f"{NAME}: all checks passed, of the plain protocol" in printed
+
+
+def test_it_acts_in_evaluations_and_the_same_seeds_give_the_same_episodes(
+    walker: WorkerEnvironment, start_evaluation: Evaluate
+) -> None:
+    them: dict[str, OperatorSpec] = {"theirs": operators.worker(NAME, category="random")}
+    arguments = {"seeds": [1, 2], "max_steps": 30}
+    first = start_evaluation("Taxi-v4", {**them, "ours": operators.random()}, **arguments).wait(180)
+    second = start_evaluation("Taxi-v4", them, **arguments, parallel=1).wait(180)
+    table = outcomes(first)
+    assert list(table["status"]) == ["ok"] * 4 and not table["illegal"].any()
+    theirs = table[table["operator"] == "theirs"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(theirs, outcomes(second).reset_index(drop=True), check_dtype=False)
+    played = [list(first.steps("theirs", seed)["action"]) for seed in (1, 2)]
+    assert played[0] != played[1] and len(set(played[0])) > 2
+
+
+def test_it_plays_in_its_own_environment(walker: WorkerEnvironment, start_evaluation: Evaluate) -> None:
+    own = {"it": operators.passive()}  # the one action is to go on
+    first = start_evaluation("Corridor", own, family=NAME, seeds=[1, 2, 3]).wait(120)
+    table = first.results()
+    assert list(table["status"]) == ["ok"] * 3
+    assert list(table["return"]) == [-length for length in table["length"]]
+    assert table["length"].min() >= 5
+    again = start_evaluation("Corridor", own, family=NAME, seeds=[1, 2, 3]).wait(120)
+    pd.testing.assert_frame_equal(outcomes(again), outcomes(first))
+    with pytest.raises(mosaic.MosaicError, match="no option --policy-path"):
+        start_evaluation("Corridor", own, family=NAME, seeds=[1], settings={"policy_path": "x"}).wait(60)
+
+
+def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
+    run = lab.train(NAME, algorithm="walk", env="Hill-v0", seed=7, total_timesteps=50, stride=0.5)
+    assert run.wait().state == "completed"
+    assert list(run.episodes()["total_reward"]) == [5.0, 10.0, 15.0, 20.0, 25.0]
+    heights = run.metrics("height")
+    assert list(heights["step"]) == [10, 20, 30, 40, 50] and list(heights["value"])[-1] == 25.0
+    assert set(run.metrics("seed")["value"]) == {7.0}, "the seed is on the command line"
+    (checkpoint,) = run.checkpoints
+    assert checkpoint.step == 50
+    trained = json.loads(checkpoint.path.read_text())
+    assert trained["algo"] == "walk" and trained["extras"]["algo_params"] == {"stride": 0.5}
+    assert checkpoint.path.is_relative_to(run.folder.path)
+    assert f"walking from {run.folder.path}" in run.log(), "what is no message is in the log"
+
+
+def test_its_failure_its_refusal_and_a_stop(lab: mosaic.Lab) -> None:
+    arguments = {"algorithm": "walk", "env": "Hill-v0"}
+    failed = lab.train(NAME, **arguments, total_timesteps=50, fail_at=20)  # type: ignore[arg-type]
+    with pytest.raises(mosaic.RunFailed, match="PathError: the path has ended"):
+        failed.wait()
+    with pytest.raises(
+        mosaic.ConfigurationError, match=r"refuses the configuration.*unknown parameter 'pace'"
+    ):
+        lab.train(NAME, **arguments, total_timesteps=50, pace=2)  # type: ignore[arg-type]
+    run = at_work(lab.train(NAME, **arguments, total_timesteps=10**9))  # type: ignore[arg-type]
+    wait_until(lambda: len(run.episodes()) > 2)
+    assert run.stop().state == "cancelled"
+
+
+def test_what_the_adapter_does_not_have_is_named(walker: WorkerEnvironment) -> None:
+    for code, said in {
+        "import gym_gui.services.actor": "gym_gui.services.actor of the MOSAIC platform is not provided",
+        "from gym_gui.core.worker import discover_workers": "cannot import name 'discover_workers'",
+        "from gym_gui.services.trainer.proto import trainer_pb2; trainer_pb2.X": "trainer daemon",
+    }.items():
+        done = subprocess.run([walker.python, "-c", code], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and said in done.stderr
+
+
+CHECKOUT = os.environ.get("MOSAIC_PLATFORM_CHECKOUT", "")
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(not CHECKOUT, reason="MOSAIC_PLATFORM_CHECKOUT names no checkout of the MOSAIC platform")
+@pytest.mark.parametrize("name", ["random", "passive"])
+def test_the_platforms_own_baselines_run_unchanged(
+    name: str, tmp_path: Path, own_home: Path, start_evaluation: Evaluate
+) -> None:
+    folder = Path(CHECKOUT, "3rd_party", "workers", "mosaic", f"{name}_worker")
+    workers.install(folder, platform=True)
+    assert all(result.passed for result in workers.check(f"mosaic-{name}"))
+    them = {"theirs": operators.worker(f"mosaic-{name}", category=name), "ours": operators.random()}
+    table = start_evaluation("CartPole-v1", them, seeds=range(3)).wait(300).results()
+    assert list(table["status"]) == ["ok"] * 6 and not table["illegal"].any()
+    own = start_evaluation(
+        "CartPole-v1", {"it": operators.passive()}, family=f"mosaic-{name}", seeds=range(3)
+    ).wait(120)
+    assert list(own.results()["status"]) == ["ok"] * 3

@@ -1,0 +1,39 @@
+"""A worker as those of the MOSAIC platform are: nothing here knows MOSAIC Lab."""
+
+from __future__ import annotations
+
+from walker_worker.runtime import Walker  # noqa: F401 (as the platform's do: importing the package loads all)
+
+__version__ = "0.3.0"
+
+
+def get_worker_metadata() -> tuple:
+    from gym_gui.core.worker import WorkerCapabilities, WorkerMetadata
+
+    metadata = WorkerMetadata(
+        name="Walker Worker",
+        version=__version__,
+        description="Walks",
+        author="Somebody",
+        homepage="",
+        upstream_library=None,
+        upstream_version=None,
+        license="MIT",
+    )
+    capabilities = WorkerCapabilities(
+        worker_type="walker",
+        supported_paradigms=("sequential",),
+        env_families=("gymnasium",),
+        action_spaces=("discrete",),
+        observation_spaces=("structured",),
+        max_agents=8,
+        supports_self_play=False,
+        supports_population=False,
+        supports_checkpointing=True,
+        supports_pause_resume=False,
+        requires_gpu=False,
+        gpu_memory_mb=None,
+        cpu_cores=1,
+        estimated_memory_mb=32,
+    )
+    return metadata, capabilities

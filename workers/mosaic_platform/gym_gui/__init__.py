@@ -1,0 +1,26 @@
+"""What workers of the MOSAIC platform import of the platform's own package, as far as MOSAIC Lab has it.
+
+Names and fields are the platform's, the code is MOSAIC Lab's. Importing a module that is not here is an error
+with its name.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+
+class _Missing(MetaPathFinder):
+    """Comes after every other finder: explains which module of the platform is missing."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.startswith("gym_gui."):
+            raise ModuleNotFoundError(
+                f"the module {name} of the MOSAIC platform is not provided by MOSAIC Lab's adapter "
+                "(mosaic-platform-adapter), which has what workers need of the platform and nothing else",
+                name=name,
+            )
+
+
+sys.meta_path.append(_Missing())

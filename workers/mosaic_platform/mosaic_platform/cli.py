@@ -1,0 +1,38 @@
+"""`python -m mosaic_platform.cli`: the command line of the adapter.
+
+An operator is the platform's process itself, in the place of this one: it speaks the plain protocol.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+from mosaic_contract import Worker, deferred, main
+
+from . import get_worker_metadata
+from .command import command
+from .introduction import introduction
+
+WORKER = Worker(
+    get_worker_metadata,
+    resolve=deferred("mosaic_platform.training:resolve"),
+    train=deferred("mosaic_platform.training:train"),
+    optional=("algorithm", "total_timesteps"),
+    make_environment=deferred("mosaic_platform.own_environment:make"),
+)
+
+
+def become_operator(arguments: list[str]) -> NoReturn:
+    """Replace this process by the worker with these arguments."""
+    worker = introduction()
+    given = {} if "--run-id" in arguments else {"run-id": worker.name}
+    words = command(worker, given, *arguments)
+    os.execv(words[0], words)
+
+
+if __name__ == "__main__":
+    if {"--interactive", "--help"} & set(sys.argv):
+        become_operator(sys.argv[1:])
+    sys.exit(main(WORKER))

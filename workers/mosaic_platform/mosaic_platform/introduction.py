@@ -1,0 +1,164 @@
+"""What there is to know about the platform's worker in this environment: its metadata, options and modes.
+
+Its metadata is that of its own package, whose import may be slow: it is kept in a file until the package
+changes. Its options and modes, which it declares nowhere, are read from its source text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Mapping
+
+GROUP = "mosaic.workers"
+
+_KEPT = Path(__file__).with_name("introduction.json")
+_OPTION = re.compile(r"""["'](--[a-z][a-z0-9-]*)["']""")
+_SPACES = {
+    "discrete": "Discrete",
+    "continuous": "Box",
+    "box": "Box",
+    "multidiscrete": "MultiDiscrete",
+    "multibinary": "MultiBinary",
+}
+_PARADIGMS = {"sequential": "aec", "turn_based": "aec", "simultaneous": "parallel", "parallel": "parallel"}
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """The worker's name here, the module to run, its options, the fields of its configuration, its metadata.
+
+    `stamp` says of which state of its package this is true.
+    """
+
+    name: str
+    module: str
+    options: list[str]
+    fields: list[str]
+    metadata: dict[str, Any]
+    capabilities: dict[str, Any]
+    stamp: list[int]
+
+
+@cache
+def introduction() -> Introduction:
+    """Return what is known of the worker. Raises `LookupError` where there is not exactly one."""
+    adapter, worker = _entry_points()
+    folder = _folder(worker.module)
+    stamp = _stamp(folder)
+    with suppress(OSError, ValueError, TypeError):
+        kept = Introduction(**json.loads(_KEPT.read_text(encoding="utf-8")))
+        if kept.stamp == stamp and kept.name == adapter.name:
+            return kept
+    found = _find_out(adapter, worker, folder, stamp)
+    with suppress(OSError):  # an environment that cannot be written to is read again each time
+        part = _KEPT.with_name(f".{os.getpid()}.json")
+        part.write_text(json.dumps(asdict(found)), encoding="utf-8")
+        part.replace(_KEPT)
+    return found
+
+
+def _entry_points() -> tuple[EntryPoint, EntryPoint]:
+    """Return the adapter's entry point and the worker's."""
+    found = list(entry_points(group=GROUP))
+    ours = [point for point in found if point.module == __package__]
+    others = {point.value: point for point in found if point.module != __package__}
+    if len(ours) != 1 or len(others) != 1:
+        names = ", ".join(point.name for point in others.values()) or "none"
+        raise LookupError(f"the adapter needs one worker of the platform in its environment; it has: {names}")
+    return ours[0], next(iter(others.values()))
+
+
+def _folder(module: str) -> Path:
+    spec = find_spec(module.partition(".")[0])
+    if spec is None or spec.origin is None:
+        raise LookupError(f"the module {module} of the worker cannot be found")
+    return Path(spec.origin).parent
+
+
+def _stamp(folder: Path) -> list[int]:
+    times = [file.stat().st_mtime_ns for file in folder.rglob("*.py")]
+    return [len(times), max(times)]
+
+
+def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list[int]) -> Introduction:
+    texts = {file.relative_to(folder).as_posix(): _text(file) for file in folder.rglob("*.py")}
+    command = "cli.py" if "cli.py" in texts else "__main__.py"
+    options = sorted(set(_OPTION.findall(texts.get(command, ""))))
+    about, capabilities = (_document(one) for one in worker.load()())
+    return Introduction(
+        name=adapter.name,
+        module=f"{folder.name}.cli" if command == "cli.py" else folder.name,
+        options=options,
+        fields=_fields(texts.get("config.py", "")),
+        metadata=_metadata(about, adapter.name, worker),
+        capabilities=_capabilities(capabilities, _modes(options, "".join(texts.values()))),
+        stamp=stamp,
+    )
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+def _fields(text: str) -> list[str]:
+    """Return the fields of the class of configurations, which has a field `run_id`; those that the platform
+    prescribes where there is none."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            fields = [one.target for one in node.body if isinstance(one, ast.AnnAssign)]
+            names = [one.id for one in fields if isinstance(one, ast.Name)]
+            if "run_id" in names:
+                return names
+    return ["run_id", "algo", "env_id", "total_timesteps", "seed", "extras"]
+
+
+def _document(about: Any) -> dict[str, Any]:
+    """Return the fields of metadata, which the platform's classes have as attributes, without empty ones."""
+    return {name: value for name, value in vars(about).items() if value is not None}
+
+
+def _metadata(about: Mapping[str, Any], name: str, worker: EntryPoint) -> dict[str, Any]:
+    package = worker.dist.name if worker.dist is not None else worker.module
+    named = {"upstream_library": package, **about, "name": name}
+    return {
+        **named,
+        "description": f"{about.get('description', '')} (a worker of the MOSAIC platform)".strip(),
+    }
+
+
+def _capabilities(about: Mapping[str, Any], modes: list[str]) -> dict[str, Any]:
+    kinds = (re.sub(r"[^a-z]", "", str(kind).lower()) for kind in about.get("action_spaces", ()))
+    paradigms = {_PARADIGMS[one] for one in about.get("supported_paradigms", ()) if one in _PARADIGMS}
+    return {
+        **about,
+        "supported_paradigms": sorted(paradigms | {"single_agent"}),
+        "action_spaces": sorted({_SPACES[kind] for kind in kinds if kind in _SPACES}),
+        "env_families": sorted(map(str, about.get("env_families", ()))),
+        "observation_spaces": sorted(map(str, about.get("observation_spaces", ()))),
+        "modes": modes,
+    }
+
+
+def _modes(options: list[str], text: str) -> list[str]:
+    """Return what the worker can be used for: its commands are named in its text, as strings."""
+
+    def names(command: str) -> bool:
+        return re.search(rf"""["']{command}["']""", text) is not None
+
+    modes = []
+    if "--config" in options:
+        modes.append("train")
+    if "--interactive" in options and names("select_action"):
+        modes.append("operate")
+    if "--interactive" in options and names("reset") and names("step"):
+        modes.append("arena")
+    return modes

@@ -1,0 +1,137 @@
+"""A training of the platform's worker: the configuration as it reads it, its reports as telemetry."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Mapping
+
+from mosaic_contract import ConfigError, Telemetry, TrainingConfig, UpstreamFailed
+
+from .command import command, variables
+from .event_files import EventFiles
+from .introduction import Introduction, introduction
+from .translation import Translation
+
+_STOP_SECONDS = 5.0
+_CHECK_SECONDS = 100.0
+_SHOWN_LINES = 8
+_NAMES = {  # what a worker's configuration may call a field, by what it is called here
+    "run_id": ("run_id",),
+    "seed": ("seed",),
+    "env_id": ("env_id",),
+    "algorithm": ("algo", "algorithm", "method", "agent"),
+    "total_timesteps": ("total_timesteps", "max_steps", "running_steps"),
+}
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """Return the configuration. Raises `ConfigError` for what the worker cannot do or refuses."""
+    worker = introduction()
+    if config.checkpoint.resume_from is not None:
+        raise ConfigError(f"{worker.name} resumes by settings of its own: leave checkpoint.resume_from out")
+    if "--dry-run" in worker.options:
+        _check(worker, config)
+    return config.to_dict()
+
+
+def document(worker: Introduction, config: TrainingConfig) -> dict[str, Any]:
+    """Return the worker's configuration: what it has fields for at the top, else in `extras.algo_params`."""
+    values = {
+        "run_id": config.run_id,
+        "seed": config.seed,
+        "env_id": config.env_id,
+        "algorithm": config.algorithm,
+        "total_timesteps": config.total_timesteps,
+    }
+    known = set(worker.fields)
+    made: dict[str, Any] = {
+        name: values[field]
+        for field, names in _NAMES.items()
+        for name in names
+        if name in known and values[field] not in ("", 0)
+    }
+    made["seed"] = config.seed
+    given = dict(config.hyperparameters)
+    extras = {**(config.raw.get("extras") or {}), **(given.pop("extras", None) or {})}
+    parameters = {name: value for name, value in given.items() if name not in known}
+    made.update({name: value for name, value in given.items() if name in known})
+    if "extras" in known:
+        made["extras"] = {"tensorboard_dir": "tensorboard", **extras, "algo_params": parameters}
+    elif parameters:
+        raise ConfigError(
+            [f"{worker.name} has no field {name!r} in its configuration" for name in parameters]
+        )
+    return made
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Run the worker to its end and translate what it writes. Raises `UpstreamFailed` where it fails."""
+    worker = introduction()
+    path = config.run_dir / "platform" / "config.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document(worker, config), indent=2), encoding="utf-8")
+    translation = Translation(telemetry, config.run_dir)
+    shown = {"GYM_GUI_FASTLANE_ONLY": "1" if config.fastlane.enabled else "0"}
+    process = subprocess.Popen(
+        _command(worker, config, path),
+        cwd=config.run_dir,
+        env={**variables(config.run_dir), **shown},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        with EventFiles(telemetry, config.run_dir):
+            for line in process.stdout:
+                translation.take(line)
+            code = process.wait()
+    finally:
+        _end(process)
+    if translation.failure is not None:
+        raise translation.failure
+    if code != 0:
+        raise UpstreamFailed(f"{worker.name} ended with exit code {code}; why is in the log", "ExitCode")
+    return translation.results
+
+
+def _command(worker: Introduction, config: TrainingConfig, path: Path, *flags: str) -> list[str]:
+    options = {"config": path, "run-id": config.run_id, "seed": config.seed}
+    return command(worker, options, *flags)
+
+
+def _check(worker: Introduction, config: TrainingConfig) -> None:
+    """Raise `ConfigError` where the worker's own dry run refuses the configuration."""
+    with tempfile.TemporaryDirectory(prefix="mosaic-platform-") as folder:
+        path = Path(folder, "config.json")
+        path.write_text(json.dumps(document(worker, config)), encoding="utf-8")
+        try:
+            done = subprocess.run(
+                _command(worker, config, path, "--dry-run"),
+                cwd=folder,
+                env=variables(Path(folder)),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_CHECK_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ConfigError(f"the dry run of {worker.name} took more than {_CHECK_SECONDS:g} s") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+        raise ConfigError(f"{worker.name} refuses the configuration: " + " / ".join(said[-_SHOWN_LINES:]))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the worker where it still runs, as after a Stop, which its process group has got too."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_STOP_SECONDS)
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()

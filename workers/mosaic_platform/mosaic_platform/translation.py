@@ -1,0 +1,106 @@
+"""From the lines of the platform's worker to telemetry. What is no message goes to the run's log."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import Any, Mapping
+
+from mosaic_contract import BadLine, Telemetry, UpstreamFailed, decode_line
+
+_NOT_METRICS = {"episode", "step", "global_step", "memory_mb", "cpu_percent", "timestamp"}
+
+
+class Translation:
+    """Takes the lines of one training.
+
+    `results` are its final metrics; `failure` is the worker's reason for a failed run, None without one.
+    """
+
+    def __init__(self, telemetry: Telemetry, run_dir: Path) -> None:
+        self._telemetry = telemetry
+        self._run_dir = run_dir
+        self.results: dict[str, Any] = {}
+        self.failure: UpstreamFailed | None = None
+
+    def take(self, line: bytes) -> None:
+        """Translate a line."""
+        try:
+            message = decode_line(line)
+        except BadLine:
+            message = {}
+        name = message.get("event") or message.get("type")
+        take = getattr(self, f"_take_{name}", None) if isinstance(name, str) else None
+        if take is None:
+            sys.stderr.write(line.decode("utf-8", "replace"))
+            sys.stderr.flush()
+            return
+        payload = message.get("payload")
+        take(payload if isinstance(payload, dict) else message)
+
+    # The first and the last event of a run are written by `mosaic_contract.main`.
+
+    def _take_run_started(self, payload: Mapping[str, Any]) -> None:
+        """Nothing."""
+
+    def _take_run_completed(self, payload: Mapping[str, Any]) -> None:
+        final = payload.get("final_metrics")
+        self.results = _numbers({**payload, **(final if isinstance(final, dict) else {})})
+
+    def _take_run_failed(self, payload: Mapping[str, Any]) -> None:
+        kind = str(payload.get("error_type", "RuntimeError"))
+        self.failure = UpstreamFailed(str(payload.get("error", "the worker gives no reason")), kind)
+
+    def _take_run_cancelled(self, payload: Mapping[str, Any]) -> None:
+        reason = payload.get("reason", "it gives no reason")
+        self.failure = UpstreamFailed(f"the worker has cancelled the run: {reason}", "Cancelled")
+
+    def _take_heartbeat(self, payload: Mapping[str, Any]) -> None:
+        step = self._step(payload)
+        self._telemetry.advance(step)
+        metrics = {name: value for name, value in _numbers(payload).items() if name not in _NOT_METRICS}
+        if metrics:
+            self._telemetry.metrics(step, metrics)
+
+    def _take_metrics(self, payload: Mapping[str, Any]) -> None:
+        values = payload.get("values")
+        self._telemetry.metrics(self._step(payload), _numbers(values if isinstance(values, dict) else {}))
+
+    def _take_checkpoint_saved(self, payload: Mapping[str, Any]) -> None:
+        metrics = payload.get("metrics")
+        self._telemetry.checkpoint_saved(
+            self._path(payload),
+            step=self._step(payload),
+            metrics=_numbers(metrics if isinstance(metrics, dict) else {}),
+            format=str(payload.get("format", "")),
+        )
+
+    def _take_checkpoint_loaded(self, payload: Mapping[str, Any]) -> None:
+        episode = int(_numbers(payload).get("episode", 0))
+        self._telemetry.checkpoint_loaded(self._path(payload), step=self._step(payload), episode=episode)
+
+    def _take_episode(self, message: Mapping[str, Any]) -> None:
+        numbers = _numbers(message)
+        self._telemetry.episode(
+            total_reward=numbers.get("total_reward", 0.0),
+            steps=int(numbers.get("steps", 0)),
+            terminated=message.get("terminated") is True,
+            truncated=message.get("truncated") is True,
+            step=self._step(message),
+        )
+
+    def _step(self, payload: Mapping[str, Any]) -> int:
+        numbers = _numbers(payload)
+        return int(numbers.get("step", numbers.get("global_step", self._telemetry.last_step)))
+
+    def _path(self, payload: Mapping[str, Any]) -> Path:
+        return self._run_dir / str(payload.get("checkpoint_path", ""))
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {
+        str(name): value
+        for name, value in values.items()
+        if type(value) in (int, float) and math.isfinite(value)
+    }
