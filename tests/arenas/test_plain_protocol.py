@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from arenas.comparison_fixtures import Compare
 from evaluation.evaluation_fixtures import Evaluate, outcomes
+from mosaic_contract.conformance import format_report, level
 from support import PEERS
 
 from mosaic_lab import operators, workers
@@ -27,6 +28,12 @@ def foreign(mosaic_home: Path) -> Iterator[Any]:
     assert (installed.metadata.name, installed.metadata.version) == ("foreign", "2.3")
     yield operators.worker("foreign", category="random")
     workers.remove("foreign")
+
+
+def test_the_check_knows_its_level(foreign: Any) -> None:
+    results = workers.check("foreign")
+    assert all(result.passed for result in results), format_report(results)
+    assert level(results) == "the plain protocol"
 
 
 def sent(evaluation: Evaluation) -> list[dict[str, Any]]:

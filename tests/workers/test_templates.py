@@ -36,7 +36,7 @@ def test_a_new_operator_can_be_installed_passes_the_check_and_acts(
 ) -> None:
     printed = make("operator", capfd)
     assert "mosaic-lab workers install ./my_lib_worker && mosaic-lab workers check my_lib" in printed
-    assert "my_lib: all checks passed" in printed
+    assert "my_lib: all checks passed, of the whole protocol" in printed
 
 
 @pytest.mark.extended
