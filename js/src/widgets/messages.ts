@@ -263,6 +263,10 @@ export interface Person {
   /** The legal moves by name, of a game that has such. */
   moves: string[] | null;
   board: { fen: string; moves: string[] } | null;
+  /** The state in words, as far as the person may know it; null where there are none, or it is another's turn. */
+  text: string | null;
+  /** The action is itself a text. */
+  words: boolean;
   /** The id of the request for an action; null between turns. */
   request: string | null;
   legal: Action[] | null;

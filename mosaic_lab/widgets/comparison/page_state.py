@@ -25,6 +25,7 @@ MOST_AGENTS = 12
 MOST_RETURNS = 4
 """Agents whose own returns are shown in the table, beside the sum."""
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
+_LONGEST_TEXT = 20_000  # characters of a description
 _DIGITS = 3
 
 
@@ -221,6 +222,8 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
         "bounds": [start, start + space["n"] - 1] if space.get("type") == "Discrete" else None,
         "typed": not actions,
         "moves": moves,
+        "text": text[:_LONGEST_TEXT] if isinstance(text := described.get("text"), str) else None,
+        "words": space.get("type") == "Text",
         "board": {"fen": described["fen"], "moves": moves or []} if "fen" in described else None,
         "request": None if request is None else str(request["id"]),
         "legal": legal if legal is None or len(legal) <= MOST_ACTIONS else None,

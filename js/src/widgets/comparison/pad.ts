@@ -33,6 +33,7 @@ export class Pad implements Player {
   private readonly message: HTMLElement;
   private readonly change: HTMLButtonElement;
   private readonly restore: HTMLButtonElement;
+  private readonly text: HTMLElement;
   private readonly list: HTMLElement;
   private readonly typed: HTMLElement;
   private readonly field: HTMLInputElement;
@@ -59,6 +60,9 @@ export class Pad implements Player {
     const restore = () => this.actions.bind(this.person.agent, null);
     const hint = 'The keys that the environment comes with';
     this.restore = button(head, 'Default keys', hint, restore, SMALL);
+    this.text = element('pre', 'mosaic-pad-text', this.el);
+    this.text.setAttribute('aria-label', `what ${person.agent} may know`);
+    this.text.tabIndex = 0; // it may be longer than its place
     this.list = element('div', 'mosaic-pad-actions', this.el);
     this.typed = element('div', 'mosaic-pad-typed', this.el);
     this.field = element('input', 'mosaic-number', this.typed);
@@ -93,6 +97,9 @@ export class Pad implements Player {
     this.keys = own ?? person.keys;
     this.awaited = person.request !== null && person.request !== this.answered;
     this.drawHead();
+    // The last text stays between turns, unless another person sits at the same screen.
+    if (person.text !== null || several || !this.text.textContent)
+      setTextOrHide(this.text, person.text ?? '');
     this.drawField();
     const key = ([action]: Person['actions'][number]) => JSON.stringify(action);
     drawEach(
@@ -162,11 +169,11 @@ export class Pad implements Player {
     this.change.hidden = typed;
   }
 
-  /** What is typed: one of the moves that have names, or the number of an action. */
+  /** What is typed: one of the moves that have names, a text, or the number of an action. */
   private drawField(): void {
-    const { agent, bounds, moves, typed } = this.person;
+    const { agent, bounds, moves, typed, words } = this.person;
     this.typed.hidden = !typed;
-    const kind = moves ? 'text' : 'number';
+    const kind = moves || words ? 'text' : 'number';
     if (this.field.type !== kind) this.field.type = kind;
     this.field.setAttribute('aria-label', `${moves ? 'move' : 'action'} of ${agent}`);
     if (bounds) [this.field.min, this.field.max] = bounds.map(String) as [string, string];
@@ -182,7 +189,8 @@ export class Pad implements Player {
 
   private submit(): void {
     if (!this.field.reportValidity()) return;
-    this.play(this.person.moves ? this.field.value.trim() : Number(this.field.value));
+    const { moves, words } = this.person;
+    this.play(moves || words ? this.field.value.trim() : Number(this.field.value));
     this.field.value = '';
   }
 

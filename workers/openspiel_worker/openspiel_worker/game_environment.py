@@ -1,0 +1,185 @@
+"""A game of OpenSpiel as an environment of PettingZoo's kind whose agents act in turns (AEC)."""
+
+from __future__ import annotations
+
+import string
+from typing import Any, ClassVar, Mapping
+
+import numpy
+import pyspiel
+from gymnasium import spaces
+
+from .pictures import picture_of
+
+_MOST_TEXT = 1 << 16  # characters of an observation
+
+
+class GameEnvironment:
+    """A game. Its agents are "player_0", "player_1", …; chance is drawn from the seed of the reset.
+
+    Where players move at once, they do so one after another, and none sees what the others have chosen in the
+    same move. An observation is the tensor of the player's information state, in games without one that of
+    its observation, else a text. A reward is the change of the player's return.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "openspiel", "render_modes": ["rgb_array"]}
+
+    def __init__(self, kind: Any, parameters: Mapping[str, Any], render_mode: str | None) -> None:
+        self.kind = kind
+        self.render_mode = render_mode
+        self._parameters = dict(parameters)
+        self.game = self._load(0)
+        self.state: Any = None
+        self.possible_agents = [f"player_{number}" for number in range(self.game.num_players())]
+        self.agents: list[str] = []
+        self.agent_selection = self.possible_agents[0]
+        self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
+        self._tensor, shape = self._observed()
+        observed = (
+            spaces.Text(_MOST_TEXT, min_length=0, charset=string.printable)
+            if self._tensor is None
+            else spaces.Box(-numpy.inf, numpy.inf, shape, numpy.float32)
+        )
+        self._spaces = {
+            agent: (observed, spaces.Discrete(self.game.num_distinct_actions()))
+            for agent in self.possible_agents
+        }
+
+    @property
+    def unwrapped(self) -> GameEnvironment:
+        return self
+
+    @property
+    def perfect(self) -> bool:
+        """Whether every player sees the whole state."""
+        return bool(self.game.get_type().information == pyspiel.GameType.Information.PERFECT_INFORMATION)
+
+    def agent_iter(self) -> None:
+        """Name of PettingZoo's by which environments with turns are recognized."""
+        raise NotImplementedError("an arena steps this environment by its agent_selection")
+
+    def number_of(self, agent: str) -> int:
+        """Return an agent's number in the game."""
+        return self._numbers[agent]
+
+    def observation_space(self, agent: str) -> Any:
+        return self._spaces[agent][0]
+
+    def action_space(self, agent: str) -> Any:
+        return self._spaces[agent][1]
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        self._chance = numpy.random.default_rng(seed)
+        if "rng_seed" in self.kind.parameter_specification:  # its chance is drawn inside the game
+            self.game = self._load(int(self._chance.integers(1 << 31)))
+        self.state = self.game.new_initial_state()
+        self._chosen: dict[int, int] = {}
+        self.agents = list(self.possible_agents)
+        self._returns = [0.0] * len(self.agents)
+        self._went_on()
+
+    def step(self, action: int | None) -> None:
+        if self.terminations[self.agent_selection]:  # the last step of an agent whose game is over
+            self.agents.remove(self.agent_selection)
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+            self.agent_selection = next(iter(self.agents), self.agent_selection)
+            return
+        self._play(self._numbers[self.agent_selection], int(action))
+        self._went_on()
+
+    def observe(self, agent: str) -> Any:
+        player = self._numbers[agent]
+        if self._tensor is None:
+            return self.text_for(agent)[:_MOST_TEXT]
+        values = numpy.asarray(getattr(self.state, self._tensor)(player), numpy.float32)
+        return values.reshape(self._spaces[agent][0].shape)
+
+    def text_for(self, agent: str) -> str:
+        """Return the state as OpenSpiel writes it, as far as this agent may know it."""
+        player, provides = self._numbers[agent], self.game.get_type()
+        if self.perfect:
+            return str(self.state)
+        if provides.provides_information_state_string:
+            return str(self.state.information_state_string(player))
+        if provides.provides_observation_string:
+            return str(self.state.observation_string(player))
+        return f"Your moves so far: {', '.join(self._own_moves(player)) or 'none'}"
+
+    def legal_moves(self) -> dict[str, int]:
+        """Return the legal actions of the player on turn by their names, those of the same name with their
+        numbers."""
+        player, moves = self._numbers[self.agent_selection], {}
+        for action in self.state.legal_actions(player):
+            name = self.state.action_to_string(player, action).strip()
+            moves[f"{name} [{action}]" if name in moves or not name else name] = int(action)
+        return moves
+
+    def render(self) -> Any:
+        return picture_of(self)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def copy(self) -> GameEnvironment:
+        """Return another environment of the same game."""
+        return GameEnvironment(self.kind, self._parameters, self.render_mode)
+
+    def _load(self, seed: int) -> Any:
+        """Return the game; `seed` is of those that draw their chance themselves."""
+        parameters = dict(self._parameters)
+        if "rng_seed" in self.kind.parameter_specification:
+            parameters.setdefault("rng_seed", seed)
+        return pyspiel.load_game(self.kind.short_name, parameters)
+
+    def _observed(self) -> tuple[str | None, list[int]]:
+        """Return the name of the tensor that is observed, None for a text, and its shape."""
+        provides = self.game.get_type()
+        if provides.provides_information_state_tensor:
+            return "information_state_tensor", list(self.game.information_state_tensor_shape())
+        if provides.provides_observation_tensor:
+            return "observation_tensor", list(self.game.observation_tensor_shape())
+        return None, []
+
+    def _went_on(self) -> None:
+        """Draw chance until a player is on turn or the game is over, and note what has changed."""
+        while self.state.is_chance_node():
+            actions, shares = zip(*self.state.chance_outcomes())
+            shares = numpy.asarray(shares)
+            self.state.apply_action(int(self._chance.choice(actions, p=shares / shares.sum())))
+        returns = self.state.returns()
+        self.rewards = {
+            agent: returns[number] - self._returns[number] for agent, number in self._numbers.items()
+        }
+        self._returns = returns
+        over = self.state.is_terminal()
+        self.terminations = dict.fromkeys(self.agents, over)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {agent: {} for agent in self.agents}
+        player = 0 if over else self._on_turn()
+        self.agent_selection = self.possible_agents[player]
+        if not over:
+            mask = numpy.asarray(self.state.legal_actions_mask(player), numpy.int8)
+            self.infos[self.agent_selection] = {"action_mask": mask}
+
+    def _on_turn(self) -> int:
+        """Return the player who acts next; where several move at once, the first who has not chosen yet."""
+        if not self.state.is_simultaneous_node():
+            return int(self.state.current_player())
+        return next(player for player in self._movers() if player not in self._chosen)
+
+    def _movers(self) -> list[int]:
+        return [player for player in self._numbers.values() if self.state.legal_actions(player)]
+
+    def _play(self, player: int, action: int) -> None:
+        """Play an action; where several move at once, when all have chosen."""
+        if not self.state.is_simultaneous_node():
+            self.state.apply_action(action)
+            return
+        self._chosen[player] = action
+        if len(self._chosen) == len(self._movers()):
+            others = pyspiel.INVALID_ACTION
+            self.state.apply_actions([self._chosen.get(one, others) for one in self._numbers.values()])
+            self._chosen = {}
+
+    def _own_moves(self, player: int) -> list[str]:
+        return [str(pair.action) for pair in self.state.full_history() if pair.player == player]

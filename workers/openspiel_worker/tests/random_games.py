@@ -1,0 +1,50 @@
+"""Plays every game for 200 steps and draws it, and prints as JSON what is wrong: run by the tests with the
+Python of the worker's environment. Arguments: ids, in place of all but those that take minutes."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+
+from openspiel_worker.environment_facts import facts_of
+from openspiel_worker.games import known, make
+
+_STEPS = 200
+_SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # they solve every deal
+
+
+def problems(env_id: str) -> list[str]:
+    """What is wrong with a game: names that differ from those in the state, pictures that are black."""
+    env = make(env_id, {}, "rgb_array")
+    facts = {agent: facts_of(env, agent) for agent in env.possible_agents}
+    generator, found, steps = random.Random(1), [], 0
+    while steps < _STEPS:
+        env.reset(seed=steps)
+        while env.agents and not env.terminations[env.agent_selection] and steps < _STEPS:
+            agent = env.agent_selection
+            mask = env.infos[agent]["action_mask"]
+            seen = env.observe(agent)
+            if not isinstance(seen, str) and not env.observation_space(agent).contains(seen):
+                found.append(f"an observation is not in {env.observation_space(agent)}")
+            described = facts[agent].describe()
+            legal = [action for action, allowed in enumerate(mask) if allowed]
+            meanings = facts[agent].action_meanings
+            names = {meanings[action]: action for action in legal} if meanings else described["legal_moves"]
+            if env.legal_moves() != names:
+                found.append(f"{names} are called {env.legal_moves()}")
+            env.step(generator.choice(legal))
+            steps += 1
+        if env.render().max() < 100:
+            found.append("the picture is black")
+    return list(dict.fromkeys(found))
+
+
+if __name__ == "__main__":
+    for env_id in sys.argv[1:] or [one for one in known() if one not in _SLOW]:
+        began = time.monotonic()
+        print(env_id, end=" ", file=sys.stderr, flush=True)
+        if found := problems(env_id):
+            print(json.dumps({env_id: found}), flush=True)
+        print(f"{time.monotonic() - began:.2f} s", file=sys.stderr, flush=True)
