@@ -31,8 +31,11 @@ class RandomOperator:
     def select_action(
         self, observation: Any, *, action_mask: Any = None, info: Mapping[str, Any] | None = None
     ) -> Any:
-        if action_mask is None and info:
-            action_mask = _mask_of_moves(self._space, info.get("legal_moves"))
+        moves = (info or {}).get("legal_moves")
+        if isinstance(self._space, spaces.Text) and isinstance(moves, list) and moves:
+            return str(moves[self._space.np_random.integers(len(moves))])
+        if action_mask is None:
+            action_mask = _mask_of_moves(self._space, moves)
         if action_mask is None:
             return self._space.sample()
         return self._space.sample(mask=_mask(self._space, action_mask))

@@ -47,6 +47,9 @@ def test_legal_moves_count_where_there_is_no_mask(talk: Conversation) -> None:
     assert set(actions(talk, 100, info={"legal_moves": [11, 14]})) == {11, 14}
     assert set(actions(talk, 100, info={"legal_moves": [11]}, action_mask=[0, 0, 1, 0, 0])) == {12}
     assert len(set(actions(talk, 100, info={"legal_moves": ["e2e4"]}))) == 5, "moves that are no actions"
+    talk.agent({"type": "Text", "max_length": 9, "characters": "abc"}, "writer", seed=1)
+    written = actions(talk, 50, player_id="writer", info={"legal_moves": ["[1]", "[2]"]})
+    assert set(written) == {"[1]", "[2]"}
 
 
 def test_other_spaces(talk: Conversation) -> None:
