@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import string
 import subprocess
 import sys
 import tempfile
@@ -97,7 +98,7 @@ class TextWorld(TextEnvironment):
         self._task, self._max_steps = task, max_episode_steps
         self._env: Any = None
         self.observation_space = spaces.Text(_MOST_TEXT, min_length=0)
-        self.action_space = spaces.Text(_LONGEST, min_length=0)
+        self.action_space = spaces.Text(_LONGEST, min_length=0, charset=string.printable)
         goal, commands, hints = _ABOUT[task]
         self.instructions = (
             f"You play TextWorld, an adventure in text: rooms, things and puzzles. {goal} These are the"
