@@ -1,0 +1,128 @@
+"""A game of TextArena as an environment of PettingZoo's kind whose agents act in turns (AEC)."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+from typing import Any, ClassVar, Mapping
+
+import textarena
+from gymnasium import spaces
+from mosaic_contract import ConfigError
+
+_LONGEST = 10_000  # characters of an action
+_MOST_TEXT = 1 << 20  # characters of an observation
+_MOST_PLAYERS = 15
+_IN_BRACKETS = re.compile(r"\[[^\[\]\n]{1,60}\]")
+_SPEAKERS = re.compile(r"\[(GAME|Player \d+|player \d+)\]")
+
+
+class AnyText(spaces.Text):
+    """Texts of any characters, up to a length."""
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str) and len(x) <= self.max_length
+
+
+class TextGame:
+    """A game. Its agents are "player_0", "player_1", …; observations and actions are texts, rewards come at
+    the end."""
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "textarena", "render_modes": []}
+    render_mode = None
+
+    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
+        self.name = name
+        self._settings = dict(settings)
+        count = self._settings.pop("num_players", None)
+        self._env = self._made()
+        self._count = self._fewest() if count is None else self._checked(count)
+        self.possible_agents = [f"player_{number}" for number in range(self._count)]
+        self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
+        self.agents: list[str] = []
+        self.agent_selection = self.possible_agents[0]
+        self._observation_space = AnyText(_MOST_TEXT, min_length=0)
+        self._action_space = AnyText(_LONGEST, min_length=0)
+
+    @property
+    def unwrapped(self) -> Any:
+        return self._env
+
+    def agent_iter(self) -> None:
+        """Name of PettingZoo's by which environments with turns are recognized."""
+        raise NotImplementedError("an arena steps this environment by its agent_selection")
+
+    def number_of(self, agent: str) -> int:
+        """Return an agent's number in the game."""
+        return self._numbers[agent]
+
+    def observation_space(self, agent: str) -> Any:
+        return self._observation_space
+
+    def action_space(self, agent: str) -> Any:
+        return self._action_space
+
+    def reset(self, seed: int | None = None, options: Any = None) -> None:
+        self._env = self._made()  # some keep what was of the game before
+        random.seed(seed)  # the generator that the games draw from
+        self._env.reset(num_players=self._count, seed=seed)
+        self.agents = list(self.possible_agents)
+        self._texts = dict.fromkeys(self.agents, "")
+        self._went_on(done=False)
+
+    def step(self, action: str | None) -> None:
+        if self.terminations[self.agent_selection]:  # the last step of an agent whose game is over
+            self.agents.remove(self.agent_selection)
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+            self.agent_selection = next(iter(self.agents), self.agent_selection)
+            return
+        done, _ = self._env.step(str(action))
+        self._went_on(bool(done))
+
+    def observe(self, agent: str) -> str:
+        """Return what the game has shown to an agent up to its latest turn."""
+        return self._texts[agent][-_MOST_TEXT:]
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _went_on(self, done: bool) -> None:
+        rewards = (self._env.close()[0] or {}) if done else {}
+        self.rewards = {agent: float(rewards.get(number, 0.0)) for agent, number in self._numbers.items()}
+        self.terminations = dict.fromkeys(self.agents, done)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        if done:
+            self.agent_selection = self.agents[0]
+            return
+        number, text = self._env.get_observation()
+        self.agent_selection = agent = self.possible_agents[number]
+        self._texts[agent] = str(text)
+        self.infos[agent] = {"legal_moves": moves_in(str(text))}
+
+    def _made(self) -> Any:
+        return textarena.make(self.name, **self._settings)
+
+    def _checked(self, count: Any) -> int:
+        """Return a number of players. Raises `ConfigError` for one with which the game does not begin."""
+        try:
+            self._env.reset(num_players=count, seed=0)
+        except Exception as error:  # whatever the game raises
+            raise ConfigError(f"{self.name} cannot be played with num_players={count!r}: {error}") from None
+        return int(count)
+
+    def _fewest(self) -> int:
+        """Return the smallest number of players of the game. Many begin with one player and cannot go on."""
+        for count in range(1, _MOST_PLAYERS + 1):
+            with contextlib.suppress(Exception):  # what a game raises for a number that it does not have
+                self._env.reset(num_players=count, seed=0)
+                if count > 1 or isinstance(self._env.state, textarena.SinglePlayerState):
+                    return count
+        raise ConfigError(f"{self.name} begins with no number of players from 1 to {_MOST_PLAYERS}")
+
+
+def moves_in(text: str) -> list[str]:
+    """Return the moves that a text names, in square brackets, in their order."""
+    found = _IN_BRACKETS.findall(_SPEAKERS.sub("", text))
+    return list(dict.fromkeys(found))
