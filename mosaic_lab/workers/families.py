@@ -25,7 +25,7 @@ _LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near 
 _ALIKE = 0.85  # of 1: how near
 _VERSION = re.compile(r"-v(\d+)$")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-_FAMILY = re.compile(r"(classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
+_FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
 
 
 def family_of(env_id: str, family: str | None = None) -> str:

@@ -1,0 +1,94 @@
+"""Environments in Gymnasium's registry of several agents, with spaces, observations and rewards in tuples.
+
+They become parallel environments, whose agents are "agent_0", "agent_1", ….
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping
+
+from mosaic_contract.arena import check_gymnasium_settings
+
+_GRAPHICS = "its pictures need OpenGL: apt-get install libegl1 libgl1 libglu1-mesa"
+
+
+class TupleEnvironment:
+    """An environment with Tuple spaces, spoken to as a PettingZoo parallel environment."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self.possible_agents = [f"agent_{number}" for number in range(len(env.action_space))]
+        self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
+        self.agents: list[str] = []
+
+    @property
+    def unwrapped(self) -> Any:
+        return self._env.unwrapped
+
+    def number_of(self, agent: str) -> int:
+        """Return an agent's place in the environment's tuples."""
+        return self._numbers[agent]
+
+    def observation_space(self, agent: str) -> Any:
+        return self._env.observation_space[self._numbers[agent]]
+
+    def action_space(self, agent: str) -> Any:
+        return self._env.action_space[self._numbers[agent]]
+
+    def reset(self, seed: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        observations, info = self._env.reset(seed=seed)
+        self.agents = list(self.possible_agents)
+        return dict(zip(self.agents, observations)), {agent: dict(info) for agent in self.agents}
+
+    def step(self, actions: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        played = [actions[agent] for agent in self.possible_agents]
+        observations, rewards, terminated, truncated, info = self._env.step(played)
+        agents = self.possible_agents
+        if terminated or truncated:
+            self.agents = []
+        return (
+            dict(zip(agents, observations)),
+            {agent: float(reward) for agent, reward in zip(agents, rewards)},
+            dict.fromkeys(agents, bool(terminated)),
+            dict.fromkeys(agents, bool(truncated)),
+            {agent: dict(info) for agent in agents},
+        )
+
+    def render(self) -> Any:
+        try:
+            return self.unwrapped.render(mode="rgb_array")
+        except ImportError as error:
+            raise ImportError(f"{_GRAPHICS} ({error.name or 'a library'} is missing)") from error
+        except Exception as error:
+            if type(error).__name__ == "NoSuchDisplayException":
+                raise RuntimeError(_GRAPHICS) from error
+            raise
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def make_tuple_environment(env_id: str, settings: Mapping[str, Any]) -> TupleEnvironment:
+    """Make a registered environment, with `settings` as keywords. Raises `ConfigError` for those that it does
+    not have."""
+    import gymnasium
+
+    os.environ.setdefault("PYGLET_HEADLESS", "1")  # pyglet reads it when it is imported, to draw
+    check_gymnasium_settings(env_id, settings)
+    # Gymnasium's checker knows one agent only.
+    return TupleEnvironment(gymnasium.make(env_id, disable_env_checker=True, **settings))
+
+
+def registered(prefix: str) -> list[str]:
+    """Return the ids of Gymnasium's registry that begin with a prefix."""
+    import gymnasium
+
+    return sorted(env_id for env_id in gymnasium.registry if env_id.startswith(prefix))
+
+
+def keys_of(names: list[str], usual: Mapping[str, str], second: bool) -> dict[str, int]:
+    """Return the keys of actions: `usual` by name, for the second of two people those on the left."""
+    left = {"ArrowUp": "w", "ArrowLeft": "a", "ArrowDown": "s", "ArrowRight": "d", " ": "e", "0": "q"}
+    keys = {name: usual[name] for name in names if name in usual}
+    return {(left[key] if second else key): names.index(name) for name, key in keys.items()}
