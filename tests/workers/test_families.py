@@ -23,6 +23,10 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
     assert family_of("VizdoomBasic-v1") == family_of("highway-fast-v0") == "visual"
     assert family_of("procgen-coinrun-v0") == family_of("overcooked/cramped_room") == "procgen"
     assert family_of("MiniHack-Room-5x5-v0") == family_of("NetHackChallenge-v0") == "nethack"
+    assert family_of("OpenSpiel/kuhn_poker") == family_of("open_spiel/kuhn_poker") == "openspiel"
+    assert family_of("TextArena/Nim-v0") == "text"
+    assert family_of("pong_v3") == family_of("atari/pong_v3") == "multiagent"
+    assert family_of("rware-tiny-2ag-v2") == family_of("Foraging-8x8-2p-3f-v3") == "multiagent"
     assert families()["multigrid"] == ("MosaicMultiGrid-*",)
     assert "random" not in families()
 
