@@ -31,6 +31,11 @@ FAMILIES = {
         "Atari": "ALE/Pong-v5",
         "MiniGrid": "MiniGrid-Empty-8x8-v0",
     },
+    "multiagent": {
+        "RWARE": "rware-tiny-2ag-v2",
+        "Level-Based Foraging": "Foraging-8x8-2p-1f-v3",
+        "PettingZoo Atari": "pong_v3",
+    },
     "multigrid": {"mosaic-multigrid": "MosaicMultiGrid-S-2v2-IndAgObs-v1"},
     "mujoco": {
         "MuJoCo": "HalfCheetah-v5",
@@ -38,7 +43,9 @@ FAMILIES = {
         "dm_control": "dm_control/cheetah-run-v0",
     },
     "nethack": {"NetHack": "NetHackScore-v0", "MiniHack": "MiniHack-Room-5x5-v0"},
+    "openspiel": {"OpenSpiel": "OpenSpiel/connect_four"},
     "procgen": {"Procgen": "procgen-coinrun-v0", "Overcooked": "overcooked/cramped_room"},
+    "text": {"TextArena": "TextArena/TicTacToe-v0"},
     "visual": {
         "ViZDoom": "VizdoomBasic-v1",
         "Crafter": "CrafterReward-v1",
