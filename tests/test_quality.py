@@ -41,6 +41,7 @@ FLOORS = {
     "mosaic_lab.filming": 3,
     "mosaic_lab.search": 3,
     "mosaic_lab.sweeps": 3,
+    "mosaic_lab.curricula": 3,
     "mosaic_lab.lab": 4,
     "mosaic_lab.notebooks": 4,
     "mosaic_lab.html_export": 4,

@@ -48,6 +48,12 @@ test('a sweep is charted by its trials, and what has no curves only where there 
   assert.deepEqual(states.chartedRuns(['trial-2', 'sweep', 'evaluation'], rows), ['trial-2', 'trial-1']);
   assert.deepEqual(states.chartedRuns(['other', 'trial-1', 'evaluation'], rows), ['other', 'trial-1']);
   assert.deepEqual(states.chartedRuns(['evaluation'], rows), ['evaluation']);
+  const staged = [row('curriculum'), row('stage-1', {}, { parent: 'curriculum' })];
+  assert.deepEqual(
+    states.chartedRuns(['curriculum'], staged),
+    ['curriculum'],
+    'which has the curves of its stages'
+  );
 });
 
 describe('settings', () => {
@@ -93,6 +99,8 @@ describe('settings', () => {
     const trial = (id: string, parent: string | null) =>
       row(id, {}, { name: `cleanrl ppo CartPole-v1 trial ${id} seed 1`, parent });
     assert.deepEqual([...distinctNames([trial('1', 's'), trial('2', 's')]).values()], ['trial 1', 'trial 2']);
+    const stage = row('3', {}, { name: 'cleanrl ppo CartPole-v1 seed 1 stage 2', parent: 's' });
+    assert.deepEqual([...distinctNames([trial('1', 's'), stage]).values()], ['trial 1', 'stage 2']);
     const [first] = distinctNames([trial('1', 's'), trial('1', 't')]).values();
     assert.equal(first, 'cleanrl ppo CartPole-v1 trial 1 seed 1 1', 'of two sweeps they are not');
   });

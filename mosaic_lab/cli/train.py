@@ -39,7 +39,7 @@ _DEFAULTS = {
     for name, parameter in signature(Trainer.train).parameters.items()
     if parameter.kind is Parameter.KEYWORD_ONLY
 }
-"""The keywords of `Trainer.train`, each of which an option sets, with their defaults."""
+"""The keywords of `Trainer.train` with their defaults; an option sets each but the curriculum."""
 
 _RESERVED = ("self", "worker", *_DEFAULTS)
 """What no hyperparameter can be called."""

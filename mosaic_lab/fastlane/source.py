@@ -20,7 +20,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane.last_frames import keep, newest
 from mosaic_lab.fastlane.packet import Pixels
 from mosaic_lab.keeper.processes import place
-from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.run_store import RunFolder, is_run_id
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.keeper.tail import progress
 from mosaic_lab.sanitize import sanitize
@@ -55,7 +55,8 @@ class FrameSource:
         """What the writer said last of its frames, as far as it was read; stays when the run has ended."""
         self._folder = RunFolder(folder)
         self._last: Frame | None = None
-        self._reader = FrameReader(folder)
+        self._publisher = publisher_of(self._folder)
+        self._reader = FrameReader(self._publisher)
         self._status = self._folder.status()
         self._ring = self._reader.state
         self._begun = False
@@ -147,11 +148,18 @@ class FrameSource:
         now = time.monotonic()
         final = self._status.state.finished and self._status.state is not State.LOST
         if not final and now - self._looked_at >= LOOK_SECONDS:
+            self._follow_publisher()
             self._status, self._ring, self._looked_at = self._folder.status(), self._reader.state, now
             self._begun = self._begun or (
                 self._ring == "absent" and any(progress(self._folder.telemetry_path).values())
             )
         return self._status
+
+    def _follow_publisher(self) -> None:
+        publisher = publisher_of(self._folder)
+        if publisher != self._publisher:
+            self._reader.close()
+            self._publisher, self._reader = publisher, FrameReader(publisher)
 
     @cached_property
     def _total(self) -> object:
@@ -192,6 +200,14 @@ class FrameSource:
             return "waiting for the first frame"
         silent = 0.0 if self._silent_since is None else time.monotonic() - self._silent_since
         return f"no new frame for {silent // 10 * 10:.0f} s" if silent >= SILENT_SECONDS else ""
+
+
+def publisher_of(folder: RunFolder) -> Path:
+    """Return the folder of the run that publishes frames for this one: of a curriculum its newest stage's."""
+    segments = folder.document(folder.stages_path).get("segments")
+    newest = segments[-1] if isinstance(segments, list) and segments else None
+    run_id = newest.get("run") if isinstance(newest, dict) else None
+    return folder.path.parent / run_id if isinstance(run_id, str) and is_run_id(run_id) else folder.path
 
 
 def last_seen(frame: Frame, total: object) -> str:

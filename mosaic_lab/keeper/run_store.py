@@ -56,6 +56,7 @@ class RunFolder:
         self.node_path = path / "node.json"
         self.state_path = path / "state.json"
         self.stop_path = path / "stop.json"
+        self.stages_path = path / "stages.json"
         self.lock_path = path / "keeper.lock"
         self.keeper_log_path = path / "keeper.log"
         self.telemetry_path = path / "telemetry.jsonl"

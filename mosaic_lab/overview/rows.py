@@ -22,8 +22,9 @@ class RunRow:
 
     ``label`` is what the run was called when it was started, ``name`` the same until the user gives another.
     ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
-    run that it belongs below: of a trial its sweep. ``trials`` are those of a sweep that have ended, of a
-    population, which is ``segmented``, the segments. ``duration`` is in seconds, ``speed`` in steps a second.
+    run that it belongs below: of a trial its sweep, of a stage its curriculum. ``trials`` are a sweep's
+    that have ended, of a population, which is ``segmented``, the segments. ``duration`` is in seconds,
+    ``speed`` in steps a second.
     ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
     ones, ``sparkline`` at most 40 means over equal parts of the returns so far. These four come later than
     the rest, when the run's telemetry has been read.
@@ -91,7 +92,7 @@ def run_row(
         env=_text(config.get("env_id")),
         seed=_whole(config.get("seed")),
         group=run.group,
-        parent=run.parent or run.sweep,
+        parent=run.parent or run.sweep or run.curriculum,
         tags=annotations.tags,
         notes=annotations.notes,
         created=run.created,

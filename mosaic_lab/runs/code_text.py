@@ -16,15 +16,32 @@ from typing import Any
 from mosaic_lab.keeper.environment_variables import requested
 from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.training import Trainer
 
 _LINE = 88
 _DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
+_STAGE_DEFAULTS = {name: one.default for name, one in signature(Stage).parameters.items()}
 
 
 def training_code(run: RunRecord, lab: str = "lab") -> str:
     """Return the call of ``lab.train`` that starts this training again; ``lab`` is the name of the `Lab`."""
-    return call(f"{lab}.train", [literal(run.worker)], training_arguments(run))
+    named = training_arguments(run)
+    stages = run.config.get("curriculum")
+    if not isinstance(stages, list):
+        return call(f"{lab}.train", [literal(run.worker)], named)
+    named = {name: value for name, value in named.items() if name != "env"}
+    codes = ",\n    ".join(_stage_code(_table(stage)) for stage in stages)
+    named["curriculum"] = Code(f"[\n    {codes},\n]")
+    return f"import mosaic_lab as mosaic\n\n{call(f'{lab}.train', [literal(run.worker)], named)}"
+
+
+def _stage_code(stage: Mapping[str, Any]) -> str:
+    given = {name: stage.get(name) for name in ("steps", "until", "window")}
+    known = {name: value for name, value in given.items() if value not in (None, _STAGE_DEFAULTS[name])}
+    return call(
+        "mosaic.Stage", [literal(stage.get("env"))], {**known, **_table(stage.get("hyperparameters"))}
+    )
 
 
 def training_arguments(run: RunRecord) -> dict[str, Any]:

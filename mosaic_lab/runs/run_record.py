@@ -95,8 +95,16 @@ class RunRecord:
     @property
     def sweep(self) -> str | None:
         """The id of the sweep that this run is a trial of; None for others."""
-        sweep = self._launch.get("sweep")
-        found = sweep.get("id") if isinstance(sweep, dict) else None
+        return self._part_of("sweep")
+
+    @property
+    def curriculum(self) -> str | None:
+        """The id of the curriculum that this run trains a stage of; None for others."""
+        return self._part_of("curriculum")
+
+    def _part_of(self, kind: str) -> str | None:
+        whole = self._launch.get(kind)
+        found = whole.get("id") if isinstance(whole, dict) else None
         return found if isinstance(found, str) else None
 
     @property

@@ -119,6 +119,7 @@ class Supervisor:
         films: FilmMode = "off",
         parent: str | None = None,
         sweep: Mapping[str, Any] | None = None,
+        curriculum: Mapping[str, Any] | None = None,
         run_id: str | None = None,
         starts_runs: bool = False,
         on: str | None = None,
@@ -134,7 +135,8 @@ class Supervisor:
         path and cwd). ``hyperparameters`` are all values that it trains with, defaults included. ``films`` is
         recorded: of which checkpoints there are to be films. ``parent`` is the id of the run that this one
         works for, in the background: it takes no place of ``max_running``. ``sweep`` are the ``id`` of the
-        sweep and the number of the ``trial`` that the run belongs to. ``run_id`` is a new one by default.
+        sweep and the number of the ``trial`` that the run belongs to, ``curriculum`` the ``id`` of the
+        curriculum and the number of the ``stage``. ``run_id`` is a new one by default.
         ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. ``on`` names a
         cluster (see `engines.clusters.find`), whose nodes make the command themselves, ``restarts`` times
         again when a node is lost. The worker's working directory is its run folder.
@@ -170,6 +172,7 @@ class Supervisor:
                 "films": films,
                 "parent": parent,
                 "sweep": dict(sweep) if sweep is not None else None,
+                "curriculum": dict(curriculum) if curriculum is not None else None,
                 "starts_runs": starts_runs,
                 "on": on,
                 "restarts": restarts,

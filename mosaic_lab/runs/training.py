@@ -20,10 +20,12 @@ from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
+from mosaic_lab.runs.curriculum_plan import plan_curriculum
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
+from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.training_arguments import (
     checkpoint_setting,
     frame_settings,
@@ -32,7 +34,7 @@ from mosaic_lab.runs.training_arguments import (
     seed_list,
     step_count,
 )
-from mosaic_lab.runs.training_plan import TrainingPlan
+from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
 from mosaic_lab.runs.unstarted import starting
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import remedy
@@ -63,6 +65,7 @@ class Trainer:
         algorithm: str | None = None,
         env: str | None = None,
         total_timesteps: int | None = None,
+        curriculum: Sequence[Stage] | None = None,
         seed: int | Iterable[int] = 1,
         gpus: int | Sequence[int] | None = None,
         threads: int = 1,
@@ -89,6 +92,11 @@ class Trainer:
             algorithm: one of the worker's. Only ``"script"`` can do without this and the next two.
             env: an environment id.
             total_timesteps: environment steps to train for.
+            curriculum: stages to train in, one after the other, such as
+                ``[mosaic.Stage("CartPole-v0", until=150), mosaic.Stage("CartPole-v1")]``, in place of
+                ``env``: the run, a `Curriculum`, trains each in a run of its own that resumes from the newest
+                checkpoint before it. All have the same spaces. ``total_timesteps`` is needed where a stage
+                has no ``steps``; ``checkpoint_every`` is by default a tenth of the shortest stage.
             seed: a number, or several for one run each.
             gpus: how many free GPUs, or which (shared with others that name them); default: none, or
                 the profile's.
@@ -122,33 +130,21 @@ class Trainer:
             WorkerEnvironmentError: there is no such worker, or its environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
+        given = {**locals(), **hyperparameters}  # all arguments by their names
+        for name in ("self", "worker", "curriculum", "hyperparameters"):
+            del given[name]
         film_making.check_mode(films)
         seeds, several = seed_list(seed)
+        given["seed"] = seeds[0]
         with self._installation_log() as progress:
-            plan = self.plan(
-                worker,
-                progress=progress,
-                algorithm=algorithm,
-                env=env,
-                total_timesteps=total_timesteps,
-                seed=seeds[0],
-                gpus=gpus,
-                threads=threads,
-                checkpoint_every=checkpoint_every,
-                resume_from=resume_from,
-                stop_at=stop_at,
-                frames=frames,
-                films=films,
-                wrappers=wrappers,
-                environ=environ,
-                pass_env=pass_env,
-                grace_seconds=grace_seconds,
-                on=on,
-                restarts=restarts,
-                **hyperparameters,
+            plan = (
+                self.plan(worker, progress=progress, **given)
+                if curriculum is None
+                else plan_curriculum(self.plan, worker, curriculum, progress=progress, **given)
             )
             tools = film_making.equipment(workers.ensure(worker), env, progress) if films != "off" else None
-        group = new_group_name(worker, *filter(None, (algorithm, env))) if several else None
+        what = (algorithm, "curriculum" if curriculum is not None else env)
+        group = new_group_name(worker, *filter(None, what)) if several else None
 
         def start(one: int) -> Run:
             run = plan.start(self.supervisor, one, group=group, environ=environ)
@@ -243,6 +239,7 @@ class Trainer:
             program=resolved.get("program"),
             on=on,
             restarts=restarts,
+            spaces={name: resolved[name] for name in SPACES if name in resolved},
         )
 
     def make_films(

@@ -10,6 +10,9 @@ from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.supervisor import Supervisor
 
+SPACES = ("agents", "observation_space", "action_space")
+"""Of a worker's dry run: the environment's spaces, as `mosaic_contract.checkpoints.spaces_of` reads them."""
+
 
 @dataclass(frozen=True)
 class TrainingPlan:
@@ -17,6 +20,8 @@ class TrainingPlan:
 
     ``config`` is that of the run with the first seed, ``hyperparameters`` are all values that it trains with,
     defaults included, ``pass_env`` the names of environment variables; values of variables are not in it.
+    ``spaces`` are those of the environment, as descriptions of checkpoints have them; empty where the worker
+    does not say them.
     """
 
     worker: str
@@ -32,6 +37,7 @@ class TrainingPlan:
     program: Mapping[str, str] | None = None
     on: str | None = None
     restarts: int = 0
+    spaces: Mapping[str, Any] = field(default_factory=dict)
 
     def start(
         self,

@@ -11,12 +11,12 @@ from typing import Any
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs.ends import trained
 from mosaic_lab.runs.run_ids import default_label, new_run_id
 from mosaic_lab.sweeps.metric import MetricFollower, aggregated
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.trials import Saved, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
-from mosaic_lab.telemetry.decoding import whole
 
 logger = logging.getLogger(__name__)
 
@@ -25,24 +25,6 @@ def new_run_ids(plan: SweepPlan) -> dict[int, str]:
     """Return an id for the run of each seed of a new trial."""
     training = plan.training
     return {seed: new_run_id(training.worker, {**training.config, "seed": seed}) for seed in plan.seeds}
-
-
-def trained(run: Run) -> bool:
-    """Whether nothing of the training of a run that has ended remains to be done: it has completed, or was
-    stopped with a checkpoint after its last update, which may be before ``total_timesteps``."""
-    if run.state is not State.CANCELLED:
-        return run.state is State.COMPLETED
-    saved = run.checkpoints
-    return bool(saved) and saved[-1].step >= _last_step(run)
-
-
-def _last_step(run: Run) -> float:
-    """Return the step at which the training of a run that has started ends; infinite where its worker does
-    not say so."""
-    with run.folder.telemetry_path.open("rb") as file:
-        started = whole(file.readline(), "run_started")
-    steps = started["payload"]["config"].get("steps") if started is not None else None
-    return steps if isinstance(steps, int) else math.inf
 
 
 class TrialRuns:

@@ -18,6 +18,7 @@ from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.overview.averages import Curve, Floats
 from mosaic_lab.widgets.charts.chart_pointer import ChartPointer
 from mosaic_lab.widgets.charts.curves import positive, stack
+from mosaic_lab.widgets.charts.vertical_marks import Mark, VerticalMarks
 
 HEIGHT, SMALL_HEIGHT = "290px", "170px"
 EMPTY = "mosaic-empty"
@@ -74,10 +75,16 @@ class Chart:
     """The figure of a panel. Only one thread may draw at a time.
 
     ``strokes``: those of the lines that will be drawn. ``small``: lower, from zero up,
-    and with few ticks, to be one of several beside each other.
+    and with few ticks, to be one of several beside each other. ``marked``: with vertical marks.
     """
 
-    def __init__(self, y_label: str = "", strokes: Iterable[Stroke] = (PLAIN,), small: bool = False) -> None:
+    def __init__(
+        self,
+        y_label: str = "",
+        strokes: Iterable[Stroke] = (PLAIN,),
+        small: bool = False,
+        marked: bool = False,
+    ) -> None:
         self._x = bqplot.LinearScale()
         self._limits: tuple[float | None, float | None] = (None, None)  # of y, which a reset keeps
         self._linear = bqplot.LinearScale(min=0.0) if small else bqplot.LinearScale()
@@ -95,6 +102,7 @@ class Chart:
             for stroke in sorted(set(strokes), key=lambda stroke: (-stroke.width, STYLES.index(stroke.style)))
         }
         self._marks = (self._bands, self._thin, *self._tops.values())
+        self._verticals = VerticalMarks(self._x) if marked else None
         self._x_axis = bqplot.Axis(
             scale=self._x, grid_lines="none", label_location="end", label_offset="2.6em"
         )
@@ -107,7 +115,7 @@ class Chart:
         self._linear.observe(self._number, names=["min", "max"])
         self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
         self.figure = bqplot.Figure(
-            marks=list(self._marks),
+            marks=[*self._marks, *(self._verticals.figure_marks if self._verticals else ())],
             axes=[self._x_axis, self._linear_axis],
             layout=Layout(width="100%", height=SMALL_HEIGHT if small else HEIGHT, min_width="0"),
             fig_margin={"top": 10, "bottom": 44, "left": 58, "right": 16},
@@ -127,7 +135,8 @@ class Chart:
         """All widgets of the chart, with the axes and scales that are not in use now."""
         scales = (self._x, self._linear, self._log)
         axes = (self._x_axis, self._linear_axis, self._log_axis)
-        return [*self.parts, *self._marks, *scales, *axes, self._pan_zoom]
+        verticals = self._verticals.widgets if self._verticals else ()
+        return [*self.parts, *self._marks, *verticals, *scales, *axes, self._pan_zoom]
 
     @property
     def x_scale(self) -> bqplot.LinearScale:
@@ -140,8 +149,11 @@ class Chart:
         y = self._log if self._is_log else self._linear
         return Window((self._x.min, self._x.max), (y.min, y.max))
 
-    def draw(self, lines: Sequence[Line], x_label: str) -> None:
-        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
+    def draw(self, lines: Sequence[Line], x_label: str, marks: Sequence[Mark] = ()) -> None:
+        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps. ``marks`` are the
+        vertical ones of a chart that has some."""
+        if self._verticals is not None:
+            self._verticals.draw(marks)
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
         thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
         drawn = [line for line in lines if len(line.curve[0])]
@@ -212,6 +224,8 @@ class Chart:
         """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
         for mark in self._marks:
             mark.send_state(("x", "y"))
+        if self._verticals is not None:
+            self._verticals.send_again()
         for axis in (self._x_axis, self._linear_axis, self._log_axis):
             form = axis.tick_format
             axis.tick_format = None  # the page takes no notice of what does not change

@@ -20,6 +20,7 @@ from mosaic_lab.chart_style import (
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.averages import Curve
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
+from mosaic_lab.widgets.charts.vertical_marks import Mark
 
 WIDTH_SCALE = 0.86
 """Points here for a pixel of a chart in the page."""
@@ -35,10 +36,11 @@ def picture(
     background: str = "none",
     sharpness: int = DOTS_PER_INCH,
     window: Window = EVERYTHING,
+    marks: Sequence[Mark] = (),
 ) -> bytes:
     """Return the chart as PNG. ``background``: a colour, or "none" (transparent).
 
-    ``sharpness`` is in dots per inch, ``window`` the part in view.
+    ``sharpness`` is in dots per inch, ``window`` the part in view, ``marks`` are vertical lines.
     """
     from matplotlib.ticker import NullLocator
 
@@ -58,6 +60,8 @@ def picture(
             zorder=3 - width / 10,  # wide lines below thin ones
             label=line.label,
         )
+    for x, label in marks:
+        draw_mark(axes, x, label)
     if log:
         axes.set_yscale("log", nonpositive="mask")
         values = [curve[1] for line in lines for curve in (line.curve, *line.thin)]
@@ -82,6 +86,13 @@ def fill_band(axes: Any, outline: Curve, color: str) -> None:
 
     corners = np.column_stack(outline)
     axes.add_artist(Polygon(corners, color=color, alpha=BAND_OPACITY, linewidth=0, clip_on=True))
+
+
+def draw_mark(axes: Any, x: float, label: str) -> None:
+    """Draw a vertical line over the whole height, with its label at the top."""
+    axes.axvline(x, color=INK, alpha=0.6, linewidth=0.8, linestyle="dashed", zorder=1)
+    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "annotation_clip": True}
+    axes.annotate(label, (x, 1.0), (3, -2), va="top", color=INK, fontsize=7.5, **place)
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:

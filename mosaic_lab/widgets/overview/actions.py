@@ -13,6 +13,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview.service import Name, Params, RunId, Service, converted
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.code_text import training_arguments
+from mosaic_lab.runs.curriculum import Curriculum, is_curriculum
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.widgets.evaluation import is_evaluation
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
@@ -74,9 +75,9 @@ class Actions:
             run.stop(wait=False)
 
     def resume(self, params: RunParams, report: Report) -> dict[str, Any]:
-        """Play the remaining episodes of an evaluation, go on with a sweep, or start a training that
-        continues, under the same name, from the newest checkpoint of this one. Returns the id of the run that
-        goes on."""
+        """Play the remaining episodes of an evaluation, go on with a sweep or a curriculum, or start a
+        training that continues, under the same name, from the newest checkpoint of this one. Returns the id
+        of the run that goes on."""
         (run,) = self._runs([params.run])
         if run.alive:
             raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
@@ -90,6 +91,9 @@ class Actions:
 
             Sweep(run.folder, self._display).resume()
             return {"run": run.id}
+        if is_curriculum(run):
+            Curriculum(run.folder, self._display).resume()
+            return {"run": run.id}
         trainer = Trainer(
             Supervisor(self._root, display=self._display),
             lambda: nullcontext(lambda line: report({"worker": run.worker, "line": line})),
@@ -101,7 +105,8 @@ class Actions:
         return {"run": started.id}
 
     def remove(self, params: RemoveParams, report: Report) -> None:
-        """Delete runs that have ended, with the trials of sweeps where that is requested. Raises MosaicError,
+        """Delete runs that have ended, with the trials of sweeps and the stages of curricula where that is
+        requested. Raises MosaicError,
         and deletes none, where one is alive."""
         runs = self._runs(params.runs)
         if params.trials:
@@ -160,12 +165,15 @@ class Actions:
         )
 
     def _trials(self, runs: list[Run]) -> list[Run]:
-        """Return the runs of the trials of sweeps, without those that are among ``runs``."""
+        """Return the runs of the trials of sweeps and of the stages of curricula, without those that are
+        among ``runs``."""
         from mosaic_lab.sweeps import Sweep
 
         named = {run.id for run in runs}
         sweeps = [Sweep(run.folder, self._display) for run in runs if is_sweep(run)]
-        return [run for sweep in sweeps for run in sweep.trial_runs if run.id not in named]
+        curricula = [Curriculum(run.folder, self._display) for run in runs if is_curriculum(run)]
+        parts = [*(one.trial_runs for one in sweeps), *(one.stage_runs for one in curricula)]
+        return [run for runs in parts for run in runs if run.id not in named]
 
     def _runs(self, ids: list[str]) -> list[Run]:
         return [Run(self._service.run(run_id).folder, self._display) for run_id in dict.fromkeys(ids)]

@@ -6,7 +6,6 @@ film itself only on request, the one that it requested last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import anywidget
@@ -17,13 +16,12 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.film import TYPE, Film
 from mosaic_lab.runs.films import Films
-from mosaic_lab.telemetry.metric_names import default_metric
 from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.refresh import refresh_scheduler
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.run_chart import metric_names, x_unit
+from mosaic_lab.widgets.runs.run_chart import step_places
 from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_FILMS = 100
@@ -107,7 +105,7 @@ class CollapsibleFilms:
     def _place(self, strip: FilmStrip) -> None:
         """Send where the films are on the chart, whose unit of time grows with the run."""
         steps = [film["step"] for film in strip.films]
-        strip.places = film_places(self._view, steps, self._axis)
+        strip.places = step_places(self._view, steps, self._axis)
 
     def _described(self, film: Film) -> dict[str, Any]:
         return {**film.facts, "frame": self._frames[film.step]}
@@ -133,17 +131,6 @@ class CollapsibleFilms:
             strip.film = {**answer, "data": self._view.run.films.at(int(wanted["step"])).read(), "error": ""}
         except (MosaicError, KeyError, TypeError, ValueError) as error:
             strip.film = {**answer, "data": b"", "error": str(error)}
-
-
-def film_places(view: RunView, steps: Sequence[int], axis: Axis) -> list[float | None]:
-    """Return where steps of a run lie on the x axis of its chart; None where its curve has no points."""
-    if axis == "step":
-        return list(steps)
-    metric = default_metric(metric_names([view]))
-    if metric is None:
-        return [None] * len(steps)
-    unit, _ = x_unit([view], axis)
-    return [x / unit for x in view.feed.series[metric].nearest(steps, axis)]
 
 
 def has_films(run: Run) -> bool:

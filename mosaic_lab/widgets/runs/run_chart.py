@@ -17,6 +17,7 @@ from mosaic_lab.chart_style import color, outline
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.runs.run_labels import (
     distinct_labels,
     distinct_names,
@@ -25,9 +26,10 @@ from mosaic_lab.runs.run_labels import (
     title_and_labels,
     without_seed,
 )
-from mosaic_lab.telemetry.metric_names import ordered
+from mosaic_lab.telemetry.metric_names import default_metric, ordered
 from mosaic_lab.telemetry.series import Axis, Series
 from mosaic_lab.widgets.charts.chart import Line
+from mosaic_lab.widgets.charts.vertical_marks import Mark
 from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_LINES = 24
@@ -209,3 +211,21 @@ def x_unit(views: Sequence[RunView], x: Axis) -> tuple[float, str]:
     longest = max((view.feed.seconds for view in views), default=0.0)
     unit, name = (1.0, "s") if longest < 600 else (60.0, "min") if longest < 36_000 else (3600.0, "h")
     return unit, f"wall time ({name})"
+
+
+def step_places(view: RunView, steps: Sequence[int], axis: Axis) -> list[float | None]:
+    """Return where steps of a run lie on the x axis of its chart; None where its curve has no points."""
+    if axis == "step":
+        return list(steps)
+    metric = default_metric(metric_names([view]))
+    if metric is None:
+        return [None] * len(steps)
+    unit, _ = x_unit([view], axis)
+    return [x / unit for x in view.feed.series[metric].nearest(steps, axis)]
+
+
+def stage_places(view: RunView, axis: Axis) -> list[Mark]:
+    """Return where the stages of a curriculum begin on the x axis of its chart; empty for other runs."""
+    marks = stage_marks(view.run)
+    places = step_places(view, [step for step, _ in marks], axis)
+    return [(x, label) for x, (_, label) in zip(places, marks, strict=True) if x is not None]

@@ -11,10 +11,12 @@ from ipywidgets import VBox, Widget
 
 from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.curriculum import is_curriculum
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.charts.static_chart import picture
+from mosaic_lab.widgets.charts.vertical_marks import Mark
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.panel_widgets import Controls
@@ -30,6 +32,7 @@ from mosaic_lab.widgets.runs.run_chart import (
     legend_entry,
     metric_names,
     run_views,
+    stage_places,
 )
 from mosaic_lab.widgets.runs.run_view import Notice, info
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
@@ -66,7 +69,7 @@ class RunPanel(FollowingPanel):
         self._metric_chosen = metric is not None
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
-        self.chart = Chart()
+        self.chart = Chart(marked=alone and is_curriculum(runs[0]))
         self.films = CollapsibleFilms(views[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
         self.system = SystemCharts(views)
         folded = [
@@ -104,7 +107,8 @@ class RunPanel(FollowingPanel):
             content, settings = self._content(), self._settings()
         if not (lines := content.shown(settings)):
             return None
-        return picture(lines, content.x_label, ", ".join(settings.shown_metrics), settings.log)
+        title = ", ".join(settings.shown_metrics)
+        return picture(lines, content.x_label, title, settings.log, marks=self._marks(settings))
 
     # ------------------------------------------------------------ drawing
 
@@ -117,7 +121,7 @@ class RunPanel(FollowingPanel):
         counts = [view.feed.series[name].count if name in view.feed.series else 0
                   for view in self.views for name in settings.metrics]  # fmt: skip
         states = [view.status.state for view in self.views]
-        if (stamp := (settings, counts, states)) != self._drawn:
+        if (stamp := (settings, counts, states, self._marks(settings))) != self._drawn:
             self._drawn = stamp
             self._draw_chart(settings)
         self.controls.waiting = self._instead_of_lines(settings)
@@ -127,7 +131,7 @@ class RunPanel(FollowingPanel):
         content = self._content()
         self._notes = content.notes
         self.chart.use_log(settings.log)
-        self.chart.draw(content.shown(settings), content.x_label)
+        self.chart.draw(content.shown(settings), content.x_label, self._marks(settings))
         states = {} if self._alone or settings.interval else {v.run.id: v.status.state for v in self.views}
         self.controls.legend = [legend_entry(line, states.get(line.key)) for line in content.lines]
         self._hidden = len(content.lines) if not content.shown(settings) else None
@@ -156,6 +160,9 @@ class RunPanel(FollowingPanel):
     def _settings(self) -> ChartSettings:
         c: Any = self.controls
         return ChartSettings(tuple(c.chosen), c.x, c.smoothing, c.log_axis, c.interval, frozenset(c.hidden))
+
+    def _marks(self, settings: ChartSettings) -> list[Mark]:
+        return stage_places(self.views[0], settings.x) if self._alone else []
 
     def _content(self) -> ChartContent:
         return chart_content(self.views, self._settings(), self._alone)
@@ -228,6 +235,7 @@ class RunPanel(FollowingPanel):
                 background="white",
                 sharpness=SAVED_DOTS_PER_INCH,
                 window=window,
+                marks=self._marks(settings),
             )
             self._download(settings, "png", png)
 

@@ -40,4 +40,5 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name, one in ALGORITHMS.items()
         },
         resume_bound={name: one.bound for name, one in ALGORITHMS.items()},
+        resume_elsewhere=list(ALGORITHMS),
     )

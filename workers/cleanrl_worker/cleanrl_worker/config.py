@@ -30,13 +30,13 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class ScriptPlan(TrainingPlan):
     """A training, decided in full; `config.algorithm` is the one that runs. `rollout`: steps between two
-    updates of an on-policy script, else 1. `render_modes`: those of the environment.
+    updates of an on-policy script, else 1. `environment` is without its wrappers.
     """
 
     algorithm: Algorithm
     upstream: Upstream
     rollout: int
-    render_modes: tuple[str, ...]
+    environment: ProbedEnvironment
 
     @property
     def steps(self) -> int:
@@ -62,7 +62,8 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
     upstream = plan.upstream.describe(plan.algorithm.script)
-    return plan.resolved(upstream=upstream, arguments=plan.arguments, steps=plan.steps)
+    spaces = plan.environment.describe_spaces()
+    return plan.resolved(**spaces, upstream=upstream, arguments=plan.arguments, steps=plan.steps)
 
 
 def make_plan(config: TrainingConfig) -> ScriptPlan:
@@ -77,12 +78,13 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
     if checkpoint is not None:
         config = replace(config, wrappers=config.wrappers or wrappers_of(checkpoint[1]))
     video = given.get("capture_video") is True
-    environment = probe(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
+    own = probe(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
+    environment = own.wrapped(config.wrappers)
     algorithm = _runnable(algorithm, environment, upstream)
     config = replace(config, algorithm=algorithm.name)
 
     problems = misfits(algorithm, environment, legacy=upstream.legacy, available=upstream.available())
-    problems += start_problems(config, checkpoint, algorithm.bound, _LARGEST_SEED)
+    problems += start_problems(config, checkpoint, algorithm.bound, _LARGEST_SEED, own.describe_spaces())
     if checkpoint is not None and checkpoint[1].get("legacy") is not upstream.legacy:
         saved, here = _kind(not upstream.legacy), _kind(upstream.legacy)
         name = checkpoint[0].name
@@ -99,9 +101,7 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
             f"{config.end_field} is less than one rollout of {algorithm.name} "
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
-    plan = ScriptPlan(
-        config, hyperparameters, checkpoint, algorithm, upstream, rollout, environment.render_modes
-    )
+    plan = ScriptPlan(config, hyperparameters, checkpoint, algorithm, upstream, rollout, own)
     if checkpoint is not None and plan.start_step >= plan.steps:
         raise ConfigError(
             f"checkpoint.resume_from: {checkpoint[0].name} is at step {plan.start_step:,} of "

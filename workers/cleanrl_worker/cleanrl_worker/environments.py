@@ -24,7 +24,7 @@ from .upstream import installed
 
 @dataclass(frozen=True)
 class ProbedEnvironment(EnvironmentSpec):
-    """An environment's spaces, observations as the wrappers make them, and how it renders.
+    """An environment's spaces, and how it renders.
     `old`: the old gym's, not Gymnasium's.
     """
 
@@ -37,7 +37,7 @@ def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bo
 
     With a legacy upstream an id that Gymnasium cannot make is looked up in the old gym (pybullet's are
     there). Raises `ConfigError` for an environment that cannot be made here, and
-    for wrappers that do not fit it.
+    for `wrappers` where it is the old gym's.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium
@@ -59,8 +59,7 @@ def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bo
     env.close()
     if render:
         _draw(gymnasium.make, probed)
-    wrapped: ProbedEnvironment = probed.wrapped(wrappers)
-    return wrapped
+    return probed
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:

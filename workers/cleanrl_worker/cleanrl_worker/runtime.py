@@ -68,7 +68,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
             "fastlane": asdict(config.fastlane),
             "environments": plan.hyperparameters.get("num_envs", 1),
             "env_id": config.env_id,
-            "render_modes": plan.render_modes,
+            "render_modes": plan.environment.render_modes,
         },
         "description": {
             "format": FORMAT,

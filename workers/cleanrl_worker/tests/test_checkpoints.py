@@ -169,7 +169,7 @@ def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) 
 
     assert "is of ppo on CartPole-v1" in refused("dqn", "CartPole-v1")
     message = refused("ppo", "Acrobot-v1")
-    assert message.endswith("is of ppo on CartPole-v1, this run is of ppo on Acrobot-v1")
+    assert "is of ppo on CartPole-v1, this run is of ppo on Acrobot-v1: observations are Box(6)" in message
     assert "saved at step 2048" in refused("ppo", "CartPole-v1", steps=2048)
     message = refused("ppo", "CartPole-v1", steps=2500)
     assert "is at step 2,048 of 2,500: less than one rollout (num_envs × num_steps = 512 steps)" in message

@@ -15,13 +15,15 @@ import json
 import logging
 import threading
 from pathlib import Path
-from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Union
+from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Union
 
 from mosaic_contract.codec import read_document, write_whole
 from mosaic_contract.config import TrainingConfig
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.messages import ALONE
+from mosaic_contract.space_compatibility import misfit
+from mosaic_contract.wrappers import observation_transform
 
 Spaces = Mapping[str, Mapping[str, Any]]
 
@@ -161,17 +163,47 @@ def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
+def space_misfit(trained: Mapping[str, Any], found: Mapping[str, Any], wrappers: Sequence[str] = ()) -> str:
+    """Return why a training on one environment cannot go on in another, "" where it can. Both are described:
+    their spaces as `spaces_of` reads them, and "env_id". `wrappers` are those of the observations of both.
+    """
+    before, after = spaces_of(trained), spaces_of(found)
+    if set(before) != set(after):
+        return f"its agents are {', '.join(sorted(after))}, those before were {', '.join(sorted(before))}"
+    for agent, spaces in after.items():
+        whose = "" if agent == ALONE else f"{agent}: "
+        observations = [
+            observation_transform(one["observation_space"], wrappers, str(of.get("env_id"))).space
+            for one, of in ((before[agent], trained), (spaces, found))
+        ]
+        actions = [one["action_space"] for one in (before[agent], spaces)]
+        for (one, other), what in ((observations, "observations"), (actions, "actions")):
+            if why := misfit(one, other, what):
+                return whose + why
+    return ""
+
+
 def resume_misfits(
-    config: TrainingConfig, path: Path, described: Mapping[str, Any], bound_to: Iterable[str]
+    config: TrainingConfig,
+    path: Path,
+    described: Mapping[str, Any],
+    bound_to: Iterable[str],
+    environment: Mapping[str, Any] | None = None,
 ) -> Iterator[str]:
     """Yield the reasons why a training cannot resume from a checkpoint, a sentence each. `bound_to` names the
-    hyperparameters that cannot change.
+    hyperparameters that cannot change. `environment` has the spaces of the run's environment, as `spaces_of`
+    reads them, where a training can go on in another one of the same spaces.
     """
     field = f"checkpoint.resume_from: {path.name}"
     of = f"{described['algorithm']} on {described['env_id']}"
     if of != f"{config.algorithm} on {config.env_id}":
-        yield f"{field} is of {of}, this run is of {config.algorithm} on {config.env_id}"
-        return
+        misfits = f"{field} is of {of}, this run is of {config.algorithm} on {config.env_id}"
+        if described["algorithm"] != config.algorithm or environment is None:
+            yield misfits
+            return
+        if why := space_misfit(described, environment, wrappers_of(described)):
+            yield f"{misfits}: {why}"
+            return
     wrappers = wrappers_of(described)
     if config.wrappers not in ((), wrappers):
         trained = f"wrappers={list(wrappers)}" if wrappers else "no wrappers"

@@ -53,6 +53,9 @@ class WorkerCapabilities(_Document):
     `resume_bound` has the algorithms whose trainings end at `checkpoint.stop_at` and resume from there:
     `{"ppo": {"num_envs": "it says what a step is"}}`, with the reason for each hyperparameter that a resumed
     training cannot change, or for all of them under the name "*". All others it trains on with.
+
+    `resume_elsewhere` has those of them whose trainings resume in another environment of the same spaces,
+    too. A dry run of theirs describes the spaces (`EnvironmentSpec.describe_spaces`).
     """
 
     worker_type: str
@@ -73,6 +76,7 @@ class WorkerCapabilities(_Document):
     modes: list[str] = field(default_factory=lambda: ["train"])
     algorithm_facts: dict[str, dict[str, str]] = field(default_factory=dict)
     resume_bound: dict[str, dict[str, str]] = field(default_factory=dict)
+    resume_elsewhere: list[str] = field(default_factory=list)
 
 
 def describe_worker(

@@ -226,7 +226,7 @@ class Telemetry:
         )
 
     def steps(self, lines: bytes) -> None:
-        """Write encoded lines of "step" messages in one call."""
+        """Write encoded lines in one call: of "step" messages, or what another run has reported."""
         with self._lock:
             if not self._finished:
                 self._write(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Collection, Iterable, Iterator, Optional, Tuple
+from typing import Any, Collection, Iterable, Iterator, Mapping, Optional, Tuple
 
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import TrainingConfig, nearest
@@ -70,11 +70,12 @@ def start_problems(
     resume_from: DescribedCheckpoint | None,
     bound_to: Iterable[str],
     largest_seed: int,
+    environment: Mapping[str, Any] | None = None,
 ) -> Iterator[str]:
     """Yield the reasons why a training cannot start with its seed, or cannot resume from its checkpoint, a
-    sentence each. `bound_to` names the hyperparameters that cannot change.
+    sentence each. `bound_to` and `environment` are those of `checkpoints.resume_misfits`.
     """
     if config.seed > largest_seed:
         yield f"seed must be at most {largest_seed}, got {config.seed}"
     if resume_from is not None:
-        yield from resume_misfits(config, *resume_from, bound_to)
+        yield from resume_misfits(config, *resume_from, bound_to, environment)

@@ -172,13 +172,25 @@ class Reading(CheckpointTest):
 
 
 class GoingOn(CheckpointTest):
-    def misfits(self, *, step=7, env_id="Hill-v0", **config):
+    def misfits(self, *, step=7, env_id="Hill-v0", environment=None, **config):
         described = {**DESCRIPTION, "step": step, "env_id": env_id}
-        return [*resume_misfits(self.config(**config), Path("step-7.pt"), described, ["width"])]
+        path = Path("step-7.pt")
+        return [*resume_misfits(self.config(**config), path, described, ["width"], environment)]
 
     def test_what_fits_may_leave_out_or_repeat_what_it_is_bound_to(self):
         self.assertEqual(self.misfits(), [])
         self.assertEqual(self.misfits(width=8, noise=0.1), [])
+
+    def test_another_environment_fits_where_its_spaces_are_the_same(self):
+        elsewhere = {"env_id": "Dale-v0"}
+        self.assertEqual(self.misfits(**elsewhere, environment=SPACES), [])
+        (width,) = self.misfits(**elsewhere, environment=SPACES, width=9)
+        self.assertIn("was trained with width=8", width)
+        larger = {**SPACES, "action_space": {"type": "Discrete", "n": 9}}
+        (other,) = self.misfits(**elsewhere, environment=larger)
+        self.assertIn("this run is of climb on Hill-v0: actions are Discrete(9), the policy was", other)
+        (other,) = self.misfits(**elsewhere, environment={"agents": {"red": SPACES}})
+        self.assertIn("its agents are red, those before were agent_0", other)
 
     def test_what_does_not_fit_is_reported(self):
         (other,) = self.misfits(env_id="Dale-v0", width=9)

@@ -68,7 +68,7 @@ class TianshouPlan(TrainingPlan):
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return plan.resolved(steps=plan.steps)
+    return plan.resolved(**plan.own_spec.describe_spaces(), steps=plan.steps)
 
 
 def make_plan(config: TrainingConfig) -> TianshouPlan:
@@ -81,7 +81,7 @@ def make_plan(config: TrainingConfig) -> TianshouPlan:
     own_spec = probe(config.env_id)
     spec = own_spec.wrapped(config.wrappers)
     problems = misfits(algorithm, spec)
-    problems += start_problems(config, resume_from, BOUND, _LARGEST_SEED)
+    problems += start_problems(config, resume_from, BOUND, _LARGEST_SEED, own_spec.describe_spaces())
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     if wrong := list(_disagreements(hyperparameters)):
         raise ConfigError(wrong)

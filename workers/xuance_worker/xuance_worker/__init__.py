@@ -37,4 +37,5 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name, one in ALGORITHMS.items()
         },
         resume_bound=dict.fromkeys(ALGORITHMS, BOUND),
+        resume_elsewhere=list(ALGORITHMS),
     )

@@ -68,10 +68,10 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
     check_algorithm(config.algorithm, ALGORITHMS)
     algorithm = ALGORITHMS[config.algorithm]
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    problems = [*start_problems(config, resume_from, BOUND, _LARGEST_SEED)]
     choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
     spec = probe(config.env_id, continuous=continuous is True)
+    problems = [*start_problems(config, resume_from, BOUND, _LARGEST_SEED, spec.describe_spaces())]
     known = parameters_of(algorithm.name, spec.kind if spec.kind in algorithm.policies else algorithm.kind)
     problems += misfits(algorithm, spec)
     if "continuous_action" in known and not spec.chooses:

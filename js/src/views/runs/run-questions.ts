@@ -69,7 +69,7 @@ export function notesQuestion(target: Target, trans: Translation): TextQuestion 
   };
 }
 
-/** Whether to remove runs, and with them the `trials` that the sweeps among them have. */
+/** Whether to remove runs, and with them the `trials` or stages that the sweeps and curricula among them have. */
 export function removalQuestion(
   targets: readonly Target[],
   trials: number,
@@ -86,6 +86,6 @@ export function removalQuestion(
     ),
     names: more ? [...names, trans.__('and %1 more', more)] : names,
     accept: trans.__('Remove'),
-    choice: trials ? trans._n('and its %1 trial', 'and its %1 trials', trials) : ''
+    choice: trials ? trans._n('and its %1 run', 'and its %1 runs', trials) : ''
   };
 }

@@ -45,12 +45,15 @@ export function kindText(kind: RunRow['kind'], trans: Translation): string {
   return texts[kind];
 }
 
-/** What distinguishes a trial's run within its sweep: "trial 2", with its seed where there are several; else null. */
+/**
+ * What distinguishes a trial's run within its sweep: "trial 2", with its seed where there are several, or a stage's within its
+ * curriculum: "stage 2"; else null.
+ */
 export function trialName({ name, label, kind, parent, group }: RunRow): string | null {
   if (parent === null || kind === 'films' || name !== label) {
     return null;
   }
-  const [found] = /\btrial \d+.*$/.exec(label) ?? [];
+  const [found] = /\b(?:trial \d+.*|stage \d+)$/.exec(label) ?? [];
   return found === undefined ? null : group === null ? found.replace(/ seed \d+$/, '') : found;
 }
 

@@ -29,7 +29,7 @@ export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
   return found;
 }
 
-/** How many runs belong to the sweeps among the targets, and are not targets themselves. */
+/** How many runs belong to the sweeps and curricula among the targets, and are not targets themselves. */
 export function trialsOf(targets: readonly Target[], table: RunTable): number {
   const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
   return table.rows.entries.filter(

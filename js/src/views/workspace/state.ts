@@ -94,8 +94,9 @@ const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set(['sweep', 'evaluation', 'co
  */
 export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]): readonly string[] {
   const charted = new Map<string, string[]>();
-  for (const { id, parent } of rows.filter(({ kind }) => !WITHOUT_CURVES.has(kind))) {
-    for (const one of parent === null ? [id] : [id, parent]) {
+  const empty = new Set(rows.filter(({ kind }) => WITHOUT_CURVES.has(kind)).map(({ id }) => id));
+  for (const { id, parent } of rows.filter(({ id }) => !empty.has(id))) {
+    for (const one of parent !== null && empty.has(parent) ? [id, parent] : [id]) {
       const before = charted.get(one);
       if (before) before.push(id);
       else charted.set(one, [id]);

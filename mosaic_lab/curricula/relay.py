@@ -1,0 +1,120 @@
+"""Passes on what the run of a stage reports, as a part of the curriculum's own telemetry.
+
+The lines keep the id of the run that they come from and their time. What a stage does again after a stop,
+since the step of its checkpoint, was reported before and is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import fmean
+
+from mosaic_contract.codec import decode_line, encode_line
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
+from mosaic_lab.runs import Run
+from mosaic_lab.telemetry import JsonlFollower
+from mosaic_lab.telemetry.decoding import Health, Message, parse, whole
+from mosaic_lab.telemetry.episodes import EpisodeCount
+
+
+class Passed:
+    """What was passed on into a curriculum's telemetry so far: ``lines`` by the id of their run, and the
+    number of ``episodes``."""
+
+    def __init__(self, telemetry: Path) -> None:
+        self.lines: Counter[str] = Counter()
+        self.episodes = EpisodeCount()
+        for line in JsonlFollower(telemetry).lines():
+            if (message := parse(line, Health())) is not None:
+                self.lines[str(decode_line(line).get("run_id"))] += 1
+                if message.type == EPISODE:
+                    self.episodes.observe(message)
+
+
+class Relay:
+    """Passes on what ``run`` reports after the step ``reported``, without what of it was ``passed`` before.
+
+    ``folder`` is the curriculum's, ``window`` the episodes that `mean_return` is over.
+    """
+
+    def __init__(
+        self, run: Run, folder: Path, telemetry: Telemetry, passed: Passed, *, reported: int, window: int
+    ) -> None:
+        self.saved = False
+        """Whether the run has saved a checkpoint."""
+        self._run = run
+        self._folder = folder
+        self._telemetry = telemetry
+        self._reported = reported
+        self._skip = passed.lines[run.id]
+        self._episodes = passed.episodes
+        self._window = window
+        self._agents: set[object] = set()
+        self._returns: deque[float] = deque()
+        self._follower = JsonlFollower(run.folder.telemetry_path)
+
+    def read(self) -> None:
+        """Pass on what is new. Raises OSError where the run's telemetry cannot be read."""
+        behind = True
+        while behind:
+            lines = b"".join(self._passed(self._follower.poll()))
+            if lines:
+                self._telemetry.steps(lines)
+            behind = self._follower.behind
+        self._follower.close()
+
+    @property
+    def mean_return(self) -> float | None:
+        """The mean return of the last ``window`` episodes, of each agent where there are several; None before
+        there are so many."""
+        enough = len(self._returns) >= self._window * max(1, len(self._agents))
+        return fmean(self._returns) if enough else None
+
+    def _passed(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        for line in lines:
+            message = parse(line, Health())
+            if message is None or (encoded := self._encoded(line, message)) is None:
+                continue
+            if self._skip:
+                self._skip -= 1
+                continue
+            if message.type == EPISODE:
+                self._episodes.observe(message)
+                self._telemetry.episodes = self._episodes.ended
+            yield encoded
+
+    def _encoded(self, line: bytes, message: Message) -> bytes | None:
+        """Take in a message, and return it as it is passed on; None where it is not."""
+        step = message.payload.step if message.payload is not None else message.step
+        if message.event not in (METRICS, HEARTBEAT, CHECKPOINT_SAVED) and message.type != EPISODE:
+            return None
+        self._telemetry.advance(step or 0)
+        if message.event == CHECKPOINT_SAVED:
+            self.saved = True
+            return self._placed(line)
+        if message.type == EPISODE:
+            self._take_return(message)
+        again = step is not None and step <= self._reported and message.event != HEARTBEAT
+        return None if again else line + b"\n"
+
+    def _take_return(self, message: Message) -> None:
+        if isinstance(message.total_reward, float):  # no infinity
+            self._agents.add(message.agent_id)
+            self._returns.append(message.total_reward)
+            while len(self._returns) > self._window * len(self._agents):
+                self._returns.popleft()
+
+    def _placed(self, line: bytes) -> bytes | None:
+        """Return the report of a checkpoint with its path from the curriculum's folder on, so that the run
+        store can be moved."""
+        found = whole(line, CHECKPOINT_SAVED)
+        if found is None:
+            return None
+        path = self._run.folder.placed(str(found["payload"]["checkpoint_path"]))
+        found["payload"]["checkpoint_path"] = os.path.relpath(path, self._folder)
+        return encode_line(found)

@@ -1,0 +1,206 @@
+"""The work of a curriculum's process: it starts the runs of the stages, one after the other.
+
+Every run is recorded before it is started, and so is what ends a stage early, so that a curriculum goes on
+where a kill ended it; the stage that is training goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mosaic_contract.signals import signals_held
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.curricula.relay import Passed, Relay
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs.curriculum_plan import CurriculumPlan
+from mosaic_lab.runs.ends import trained
+from mosaic_lab.runs.run_ids import default_label, new_run_id
+from mosaic_lab.runs.stages import Segment, read_segments, stage_starts, write_segments
+
+POLL_SECONDS = 0.25
+
+
+class StageFailed(Exception):
+    """Raised when the run of a stage has not ended as it should."""
+
+
+class Runner:
+    """Carries out ``plan`` for the curriculum in ``folder``, whose runs are in the store of ``supervisor``.
+
+    ``pass_env`` are the names of variables that the runs are given.
+    """
+
+    def __init__(
+        self,
+        plan: CurriculumPlan,
+        folder: RunFolder,
+        seed: int,
+        supervisor: Supervisor,
+        telemetry: Telemetry,
+        pass_env: Sequence[str],
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._seed = seed
+        self._supervisor = supervisor
+        self._telemetry = telemetry
+        self._pass_env = pass_env
+        self._segments = read_segments(folder.path)
+        self._passed = Passed(folder.telemetry_path)
+        self._run: Run | None = None
+        self._relay: Relay | None = None
+
+    def run(self) -> None:
+        """Return when every stage has ended. Raises StageFailed, MosaicError and ConfigurationError."""
+        while True:
+            with signals_held():  # a start that is interrupted would stop its run, which is to go on
+                if not self._look():
+                    return
+            time.sleep(POLL_SECONDS)
+
+    def stop(self, deadline: float) -> None:
+        """Stop the stage that is training, and record its end, by the monotonic time ``deadline``."""
+        if self._run is None or self._relay is None:
+            return
+        self._run.stop(wait=False)
+        while self._run.alive and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS / 5)
+        self._relay.read()
+        if not self._run.alive:
+            self._record_end()
+
+    def _look(self) -> bool:
+        """Do what is to be done now; return whether anything remains."""
+        if self._run is None or self._relay is None:
+            segment = self._next()
+            if segment is None:
+                return False
+            self._run, self._relay = self._follow(segment)
+            return True
+        finished = self._run.finished
+        self._relay.read()  # what has ended is complete now
+        if finished:
+            self._record_end()
+            self._check(self._run)
+            self._run = self._relay = None
+        else:
+            self._end_early(self._run, self._relay)
+        return True
+
+    # ------------------------------------------------------------------ starting
+
+    def _next(self) -> Segment | None:
+        """Return the segment that is training, or the next one, which is recorded; None at the end."""
+        if not self._segments:
+            return self._begin(0)
+        last = self._segments[-1]
+        if last.end is None:
+            return last
+        if not last.done:
+            return self._begin(last.stage)
+        used_up = self._plan.stages[last.stage].steps is None and last.reached is None
+        return None if used_up or last.stage + 1 == len(self._plan.stages) else self._begin(last.stage + 1)
+
+    def _begin(self, stage: int) -> Segment:
+        path, start = self._newest()
+        training = self._plan.plans[stage]
+        run_id = new_run_id(training.worker, {**training.config, "seed": self._seed})
+        reported = self._segments[-1].furthest if self._segments else 0
+        segment = Segment(stage, run_id, start, path, reported)
+        self._segments.append(segment)
+        write_segments(self._folder.path, self._segments)
+        return segment
+
+    def _newest(self) -> tuple[str | None, int]:
+        """Return the newest checkpoint of all stages, relative to the run store, and its step."""
+        for segment in reversed(self._segments):
+            if saved := Run(self._root / segment.run).checkpoints:
+                return os.path.relpath(saved[-1].path, self._root), saved[-1].step
+        return None, 0
+
+    def _follow(self, segment: Segment) -> tuple[Run, Relay]:
+        """Return the run of a segment, started if it was not before, with what passes on its reports."""
+        run = Run(self._root / segment.run)
+        if run.path.is_dir() and run.state is State.LOST and run.status.keeper_pid is None:
+            run.folder.remove()  # its start was interrupted: no worker was started
+        if not run.path.is_dir():
+            run = self._start(segment)
+        relay = Relay(
+            run,
+            self._folder.path,
+            self._telemetry,
+            self._passed,
+            reported=segment.reported,
+            window=self._plan.stages[segment.stage].window,
+        )
+        return run, relay
+
+    def _start(self, segment: Segment) -> Run:
+        plan, number = self._plan.plans[segment.stage], segment.stage + 1
+        begun = stage_starts(self._segments)[segment.stage]
+        steps = self._plan.stages[segment.stage].steps
+        total = self._plan.total_timesteps
+        config = {**plan.config, "seed": self._seed}
+        try:
+            return plan.start(
+                self._supervisor,
+                self._seed,
+                pass_env=self._pass_env,
+                curriculum={"id": self._folder.run_id, "stage": number},
+                run_id=segment.run,
+                label=f"{default_label(plan.worker, config)} stage {number}",
+                resume_from=None if segment.path is None else str(self._root / segment.path),
+                stop_at=total if steps is None else min(total, begun + steps),
+            )
+        except MosaicError as error:
+            raise MosaicError(f"stage {number} could not be started: {error}") from error
+
+    @property
+    def _root(self) -> Path:
+        return self._supervisor.store.root
+
+    # ------------------------------------------------------------------ ends
+
+    def _end_early(self, run: Run, relay: Relay) -> None:
+        """Stop the run of a stage whose return is high enough, once that is recorded."""
+        segment = self._segments[-1]
+        until, value = self._plan.stages[segment.stage].until, relay.mean_return
+        if segment.reached is not None:
+            value = segment.reached  # it was decided, and perhaps not done
+        elif until is None or value is None or value < until or not relay.saved:
+            return
+        self._replace(replace(segment, reached=value))
+        if run.state is not State.STOPPING:
+            run.stop(wait=False, reason=f"its mean return is {value:.5g}")
+
+    def _record_end(self) -> None:
+        """Record the end of the run of a segment."""
+        assert self._run is not None
+        segment, run = self._segments[-1], self._run
+        _, step = self._newest()
+        early = segment.reached is not None and run.state is State.CANCELLED
+        furthest = max(segment.reported, self._telemetry.last_step)
+        self._replace(replace(segment, end=step, furthest=furthest, done=early or trained(run)))
+
+    def _check(self, run: Run) -> None:
+        """Raise StageFailed where a stage is not done, or has left nothing to go on from."""
+        segment = self._segments[-1]
+        number = segment.stage + 1
+        what = f"stage {number} ({self._plan.stages[segment.stage].env})"
+        if not segment.done:
+            raise StageFailed(f"{what}, run {run.id}, {run.state}: {run.reason}")
+        if number < len(self._plan.stages) and not run.checkpoints:
+            raise StageFailed(f"{what}, run {run.id}, saved no checkpoint to go on from")
+
+    def _replace(self, segment: Segment) -> None:
+        if segment != self._segments[-1]:
+            self._segments[-1] = segment
+            write_segments(self._folder.path, self._segments)

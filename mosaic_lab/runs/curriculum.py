@@ -1,0 +1,120 @@
+"""`Curriculum`, a training in stages. Like every run it is read from its folder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from mosaic_lab.engines.clusters import process_variables
+from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.stages import Segment, Stage, read_segments, stage_starts
+from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.validation import checked_methods
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@checked_methods("curriculum")
+class Curriculum(Run):
+    """A training in stages. Made by `mosaic_lab.Lab.train` with ``curriculum=``.
+
+    What every run has: its metrics, episodes and checkpoints are those of all stages, whose steps go on. Each
+    stage is trained by a run of its own, an ordinary one of the store, from the newest checkpoint before it.
+    """
+
+    def stages(self) -> pd.DataFrame:
+        """Return a row a stage, by its number from 1: ``env``, ``state`` (waiting, training, stopped, done),
+        the steps at its ``start`` and ``end``, the ``return`` that ended it by its ``until``, and the ids of
+        its ``runs``; what is not known is missing."""
+        import pandas as pd
+
+        segments = read_segments(self.path)
+        stages = map(Stage.from_json, self.config["curriculum"])
+        rows = [
+            _row(stage, [one for one in segments if one.stage == place]) for place, stage in enumerate(stages)
+        ]
+        index = pd.RangeIndex(1, len(rows) + 1, name="stage")
+        whole = dict.fromkeys(("start", "end"), "Int64")
+        return pd.DataFrame(rows, index=index).astype({**whole, "return": "float64"})
+
+    @property
+    def stage_runs(self) -> list[Run]:
+        """The runs of its stages that are in the store, in order."""
+        folders = [self.path.parent / segment.run for segment in read_segments(self.path)]
+        return [Run(folder, self.display) for folder in folders if folder.is_dir()]
+
+    def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
+        """End the curriculum and the stage that is training, which saves a checkpoint; see `Run.stop`."""
+        super().stop(grace, wait, reason)
+        for run in self.stage_runs if wait else ():
+            if run.alive:  # its process was killed before
+                run.stop(grace)
+        return self
+
+    def resume(self, environ: Mapping[str, str] | None = None) -> Self:
+        """Go on after a stop, a failure or a kill, from the newest checkpoint. Returns at once.
+
+        A stage that a kill has left training is taken over. ``environ`` has the values of the variables that
+        were given to `Lab.train` as ``environ``, which are recorded nowhere; those of ``pass_env`` are read
+        from this process again. Raises MosaicError where it is alive or cannot be started, ConfigurationError
+        for a variable that is not set.
+        """
+        if not self.finished:
+            raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
+        names = [name for name in self.config["pass_env"] if name not in (environ or {})]
+        launch = self.folder.document(self.folder.launch_path)
+        supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
+        variables = process_variables(self.config["stage_plans"][0]["on"])
+        process = Run(self.folder, self.display)  # alone: the stage that is training goes on
+        supervisor.resume(process, environ={**variables, **(environ or {})}, pass_env=names)
+        return self
+
+    def remove(self, stages: bool = False) -> None:
+        """Delete the curriculum, and with ``stages=True`` the runs of its stages, which have its checkpoints;
+        see `Run.remove`. Raises MosaicError, and deletes nothing, when any of these is alive."""
+        runs = self.stage_runs if stages else []
+        for run in (self, *runs):
+            if run.alive:
+                raise MosaicError(
+                    f"run {run.id} is {run.state} and cannot be removed: stop it first (no run was removed)"
+                )
+        for run in runs:
+            run.remove()
+        super().remove()
+
+
+def is_curriculum(run: Run) -> bool:
+    """Whether a run is a curriculum, whatever the handle that is held on it."""
+    return "curriculum" in run.config
+
+
+def find_curriculum(supervisor: Supervisor, run_id: str) -> Curriculum:
+    """Return one of the store's curricula, as `Supervisor.run` finds runs. Raises UnknownRun."""
+    run = supervisor.run(run_id)
+    if not is_curriculum(run):
+        raise UnknownRun(f"run {run.id} is not a curriculum: it is {run.label}")
+    return Curriculum(run.folder, run.display)
+
+
+def stage_marks(run: Run) -> list[tuple[int, str]]:
+    """Return the step at which each stage of a curriculum has begun, with its label; none of other runs."""
+    if not is_curriculum(run):
+        return []
+    names = [str(stage["env"]) for stage in run.config["curriculum"]]
+    starts = stage_starts(read_segments(run.path))
+    return [(step, f"{place + 1} {names[place]}") for place, step in starts.items() if place < len(names)]
+
+
+def _row(stage: Stage, segments: list[Segment]) -> dict[str, Any]:
+    last = segments[-1] if segments else None
+    state = "waiting" if last is None else "training" if last.end is None else "stopped"
+    return {
+        "env": stage.env,
+        "state": "done" if last is not None and last.done else state,
+        "start": segments[0].start if segments else None,
+        "end": last.end if last is not None else None,
+        "return": last.reached if last is not None else None,
+        "runs": [segment.run for segment in segments],
+    }

@@ -1,0 +1,120 @@
+"""Checks of a curriculum before anything starts: each adds what is wrong to the problems of the call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from mosaic_contract.checkpoints import space_misfit
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.stages import Stage
+from mosaic_lab.runs.training_arguments import step_count
+from mosaic_lab.runs.training_plan import TrainingPlan
+from mosaic_lab.validation import Problems
+
+MOST_STAGES = 100
+_UNFIT = {
+    "env": "the stages say which",
+    "resume_from": "a curriculum begins at step 0",
+    "stop_at": "the stages say where each ends",
+}
+
+
+def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Problems) -> None:
+    """``shared`` are the keywords of `Lab.train`, which are the same in all stages."""
+    example = 'mosaic.Stage("CartPole-v1", steps=10_000)'
+    if isinstance(stages, str | Mapping) or not isinstance(stages, Sequence) or not stages:
+        problems.add("curriculum", f"curriculum={stages!r:.100}: give a list of stages, such as {example}")
+        return
+    if len(stages) > MOST_STAGES:
+        problems.add("curriculum", f"curriculum has {len(stages):,} stages; the most are {MOST_STAGES}")
+    for number, stage in enumerate(stages, 1):
+        if not isinstance(stage, Stage):
+            problems.add("curriculum", f"stage {number} is {stage!r:.100}: give a {example}")
+            continue
+        for text in stage.problems():
+            problems.add("curriculum", f"stage {number}: {text}")
+        for name in stage.hyperparameters:
+            if name in shared:
+                problems.add(
+                    "curriculum", f"stage {number}: {name} is the same in all stages: give it to lab.train"
+                )
+        if number < len(stages) and stage.steps is None and stage.until is None:
+            problems.add(
+                "curriculum", f"stage {number} has no end before the last stage: give it steps or until"
+            )
+
+
+def check_training(training: Mapping[str, Any], problems: Problems) -> None:
+    """Check the arguments of `Lab.train` that a curriculum cannot have."""
+    for name, why in _UNFIT.items():
+        if training.get(name) is not None:
+            problems.add(name, f"{name}={training[name]!r:.100}: {why}; leave it out")
+    if training.get("films", "off") != "off":
+        problems.add("films", "films: a curriculum makes none; lab.make_films(run) films the run of a stage")
+
+
+def total_steps(stages: Sequence[Stage], given: Any, problems: Problems) -> int:
+    """Return the steps of the whole training."""
+    steps = [int(stage.steps) for stage in stages if stage.steps is not None]
+    all_given = len(steps) == len(stages)
+    try:
+        total = step_count("total_timesteps", given)
+    except ConfigurationError as error:
+        problems.add("total_timesteps", str(error))
+        total = None
+    if total is None:
+        if not all_given:
+            text = "total_timesteps: give the steps of the whole training, as not every stage has steps"
+            problems.add("total_timesteps", text)
+        return sum(steps) or 1
+    if all_given and total != sum(steps):
+        text = f"total_timesteps={total:,}: the stages have {sum(steps):,} steps together; leave it out"
+        problems.add("total_timesteps", text)
+    elif not all_given and total <= sum(steps):
+        text = (
+            f"total_timesteps={total:,}: stages have {sum(steps):,} of it, which leaves none for the others"
+        )
+        problems.add("total_timesteps", text)
+    return max(1, total)
+
+
+def check_algorithm(
+    what: str,
+    capabilities: Mapping[str, Any],
+    training: Mapping[str, Any],
+    stages: Sequence[Stage],
+    problems: Problems,
+) -> None:
+    """Add why an algorithm, which errors call ``what``, cannot be trained in these stages, by the
+    ``capabilities`` of its worker."""
+    algorithm = str(training.get("algorithm")).lower()
+    known = capabilities.get("algorithms", ())
+    if known and algorithm not in known:
+        return  # the worker refuses it itself
+    bound = capabilities.get("resume_bound", {}).get(algorithm)
+    if bound is None:
+        text = "trainings can end and resume at given steps (resume_bound in its capabilities)"
+        problems.add("algorithm", f"{what}: its worker does not say that {text}, which stages need")
+        return
+    several = len({stage.env for stage in stages}) > 1
+    if several and algorithm not in capabilities.get("resume_elsewhere", ()):
+        text = "cannot resume in another environment (resume_elsewhere in the capabilities of its worker)"
+        problems.add("algorithm", f"{what} {text}: its stages can have one environment only")
+    for name in {name for stage in stages for name in stage.hyperparameters}:
+        values = [stage.hyperparameters.get(name) for stage in stages]
+        if (reason := bound.get(name) or bound.get("*")) and values.count(values[0]) < len(values):
+            problems.add("curriculum", f"{name}: a resumed {what} cannot change it: {reason}")
+
+
+def check_spaces(stages: Sequence[Stage], plans: Sequence[TrainingPlan], problems: Problems) -> None:
+    """Add which stages cannot follow another because their environments have other spaces."""
+    for number, (before, after) in enumerate(pairwise(plans), 2):
+        if not before.spaces or not after.spaces:
+            continue  # its worker compares them when the stage begins
+        trained, found = ({**plan.spaces, "env_id": plan.config["env_id"]} for plan in (before, after))
+        if why := space_misfit(trained, found, before.config["wrappers"]):
+            environments = f"{stages[number - 1].env} after {stages[number - 2].env}"
+            problems.add("curriculum", f"stage {number} cannot train on {environments}: {why}")

@@ -1,0 +1,145 @@
+"""What a curriculum is to do, checked before anything starts, and as its ``config.json`` has it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+from mosaic_lab import workers
+from mosaic_lab.engines.clusters import process_variables
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.curriculum import Curriculum
+from mosaic_lab.runs.curriculum_checks import (
+    check_algorithm,
+    check_spaces,
+    check_stages,
+    check_training,
+    total_steps,
+)
+from mosaic_lab.runs.stages import Stage
+from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.runs.training_plan import TrainingPlan
+from mosaic_lab.validation import Problems
+
+COMMAND = [sys.executable, "-m", "mosaic_lab.curricula"]
+GRACE_SECONDS = 10.0
+"""What a curriculum has, besides the time that its stage has to stop, to record the end."""
+_CHECKPOINTS = 10  # of the shortest stage, by default: a stage ends early at a checkpoint at the earliest
+
+
+@dataclass(frozen=True)
+class CurriculumPlan:
+    """A training in stages: each has a plan of its own, whose seed is that of the first run."""
+
+    stages: tuple[Stage, ...]
+    plans: tuple[TrainingPlan, ...]
+
+    @property
+    def total_timesteps(self) -> int:
+        """The steps of all stages together, at most."""
+        return int(self.plans[0].config["total_timesteps"])
+
+    @property
+    def pass_env(self) -> Sequence[str]:
+        return self.plans[0].pass_env
+
+    def start(
+        self,
+        supervisor: Supervisor,
+        seed: int,
+        *,
+        group: str | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> Curriculum:
+        """Start the curriculum's process. Raises MosaicError."""
+        first = self.plans[0]
+        own = {name for stage in self.stages for name in stage.hyperparameters}
+        given = first.config["hyperparameters"]
+        config = {
+            **first.config,
+            "env_id": self.stages[-1].env,
+            "seed": seed,
+            "hyperparameters": {name: value for name, value in given.items() if name not in own},
+            "checkpoint": {**first.config["checkpoint"], "stop_at": None},
+        }
+        environments = dict.fromkeys(stage.env for stage in self.stages)
+        label = f"{first.worker} {config['algorithm']} {' → '.join(environments)}"[:180]
+        run = supervisor.start(
+            COMMAND,
+            {**config, **self.to_json(), "pass_env": [*first.pass_env, *(environ or {})]},
+            worker=first.worker,
+            label=f"{label} seed {seed}",
+            group=group,
+            environ={**process_variables(first.on), **(environ or {})},
+            pass_env=first.pass_env,
+            grace_seconds=first.grace_seconds + GRACE_SECONDS,
+            worker_environment=first.worker_environment,
+            hyperparameters=first.hyperparameters,
+            starts_runs=True,
+        )
+        return Curriculum(run.folder, run.display)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_config` reads, as JSON has it."""
+        return {
+            "curriculum": [stage.to_json() for stage in self.stages],
+            "stage_plans": [plan.to_json() for plan in self.plans],
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> CurriculumPlan:
+        """Return the plan in a curriculum's configuration. Raises KeyError or TypeError for other content."""
+        return cls(
+            tuple(map(Stage.from_json, config["curriculum"])),
+            tuple(map(TrainingPlan.from_json, config["stage_plans"])),
+        )
+
+
+def plan_curriculum(
+    plan: Callable[..., TrainingPlan],
+    worker: str,
+    stages: Sequence[Stage],
+    *,
+    progress: Callable[[str], None],
+    total_timesteps: int | None = None,
+    **training: Any,
+) -> CurriculumPlan:
+    """Return the plan of `Lab.train` with a curriculum; ``plan`` is `Trainer.plan`, which plans each stage.
+
+    Raises ConfigurationError with everything that is wrong, and what ``plan`` does.
+    """
+    problems = Problems()
+    check_stages(stages, signature(plan).parameters, problems)
+    check_training(training, problems)
+    problems.check()
+    total = total_steps(stages, total_timesteps, problems)
+    capabilities = workers.describe(workers.ensure(worker, progress))["capabilities"]
+    check_algorithm(f"{worker} {training.get('algorithm')}", capabilities, training, stages, problems)
+    if training.get("checkpoint_every") is None:
+        training["checkpoint_every"] = max(1, min(one.steps or total for one in stages) // _CHECKPOINTS)
+    plans = []
+    for number, stage in enumerate(stages, 1):
+        own = {"env": stage.env, "total_timesteps": total, "stop_at": stage.steps}
+        try:
+            plans.append(plan(worker, progress=progress, **{**training, **stage.hyperparameters, **own}))
+        except ConfigurationError as error:
+            for text in str(error).splitlines():
+                problems.add(f"stage {number}", f"stage {number}: {text}")
+    problems.check()
+    check_spaces(stages, plans, problems)
+    problems.check()
+    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)))
+
+
+def _complete(stages: Sequence[Stage], plans: Sequence[TrainingPlan]) -> Iterator[TrainingPlan]:
+    """Yield the plans with all values that differ between stages: what is not given to a stage has the value
+    of a whole training, not that of the stage before, which its checkpoint would bring along."""
+    names = {name for stage in stages for name in stage.hyperparameters}
+    for plan in plans:
+        known = plan.hyperparameters or {}
+        given = {name: known[name] for name in names if name in known}
+        hyperparameters = {**given, **plan.config["hyperparameters"]}
+        yield replace(plan, config={**plan.config, "hyperparameters": hyperparameters})

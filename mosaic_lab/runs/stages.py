@@ -1,0 +1,126 @@
+"""The stages of a curriculum: as users write them, and as a curriculum's folder records them.
+
+``stages.json`` in the folder has the runs that trained the stages, in order. A run is recorded before it is
+started, so that a curriculum that was killed finds each of them by its id.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
+
+WINDOW = 20
+"""Episodes that the mean return is over, by default."""
+
+
+_NO_STEPS = ("steps", None)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class Stage:
+    """A stage of a curriculum: an environment, and when the next stage begins. `Lab.train` checks it.
+
+    Args:
+        env: an environment id.
+        steps: the environment steps of this stage, at most; default: what remains of ``total_timesteps``.
+        until: the mean return of the last ``window`` episodes at which the stage ends before that, though not
+            before its first checkpoint; default: it ends after its steps.
+        window: how many episodes of this stage.
+        **hyperparameters: those of this stage alone, as in `Lab.train`.
+    """
+
+    def __init__(
+        self,
+        env: str,
+        *,
+        steps: int | None = None,
+        until: float | None = None,
+        window: int = WINDOW,
+        **hyperparameters: Any,
+    ) -> None:
+        self.env = env
+        self.steps = steps
+        self.until = until
+        self.window = window
+        self.hyperparameters = hyperparameters
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is not valid, a sentence each."""
+        if not isinstance(self.env, str) or not self.env:
+            yield f'env={self.env!r}: give an environment id, such as "CartPole-v1"'
+        for name, value in (("steps", self.steps), ("window", self.window)):
+            if not (_is_number(value) and value >= 1 and value == value // 1) and (name, value) != _NO_STEPS:
+                yield f"{name}={value!r}: give a whole number from 1 on"
+        if self.until is not None and not _is_number(self.until):
+            yield f"until={self.until!r}: give a number, the mean return at which the stage ends"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stage as JSON has it; `from_json` takes it."""
+        whole = {"window": int(self.window), "steps": None if self.steps is None else int(self.steps)}
+        return {**vars(self), **whole}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Stage:
+        """Return the stage that `to_json` returned."""
+        own = {name: value for name, value in content.items() if name != "hyperparameters"}
+        return cls(**own, **content["hyperparameters"])
+
+    def __repr__(self) -> str:
+        window = None if self.window == WINDOW else self.window
+        given = {"steps": self.steps, "until": self.until, "window": window, **self.hyperparameters}
+        texts = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        return f"mosaic.Stage({', '.join([repr(self.env), *texts])})"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One run of a stage; after a stop a stage goes on by a further one.
+
+    ``start`` is the step of the checkpoint that it resumed from, ``path`` where that is in the run store.
+    What it reports up to step ``reported`` was reported by earlier runs. Once it has ended, ``end`` is the
+    step of the newest checkpoint, ``furthest`` the last step reported. ``reached`` is the return that ended
+    the stage early, ``done`` whether the stage is over.
+    """
+
+    stage: int
+    run: str
+    start: int = 0
+    path: str | None = None
+    reported: int = 0
+    end: int | None = None
+    furthest: int = 0
+    reached: float | None = None
+    done: bool = False
+
+
+_FIELDS = {one.name for one in fields(Segment)}
+
+
+def read_segments(folder: Path) -> list[Segment]:
+    """Return the runs of a curriculum's stages so far; empty for other runs. Raises nothing."""
+    try:
+        found = read_json(RunFolder(folder).stages_path)
+        return [Segment(**{name: one[name] for name in _FIELDS & set(one)}) for one in found["segments"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+
+
+def write_segments(folder: Path, segments: Iterable[Segment]) -> None:
+    """Record the runs of a curriculum's stages. Raises OSError."""
+    write_json(RunFolder(folder).stages_path, {"segments": [asdict(one) for one in segments]})
+
+
+def stage_starts(segments: Iterable[Segment]) -> dict[int, int]:
+    """Return the step at which each stage has begun, by its number from 0."""
+    starts: dict[int, int] = {}
+    for segment in segments:
+        starts.setdefault(segment.stage, segment.start)
+    return starts

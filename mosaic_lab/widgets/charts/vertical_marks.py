@@ -1,0 +1,56 @@
+"""Labelled vertical lines of a chart, such as where the stages of a curriculum begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bqplot
+import numpy as np
+from ipywidgets import Widget
+
+from mosaic_lab.fastlane.montage import INK
+
+Mark = tuple[float, str]
+"""Where on the x axis, and its label."""
+
+
+class VerticalMarks:
+    """The lines on the x axis of ``x_scale``, over the whole height; they never set the scale."""
+
+    def __init__(self, x_scale: bqplot.LinearScale) -> None:
+        self._height = bqplot.LinearScale(min=0.0, max=1.0)
+        scales = {"x": x_scale, "y": self._height}
+        keep = {"x": True, "y": True}
+        self._lines = bqplot.Lines(
+            x=[], y=[], scales=scales, preserve_domain=keep, stroke_width=1.0, line_style="dashed",
+            colors=[INK], opacities=[0.6],
+        )  # fmt: skip
+        self._labels = bqplot.Label(
+            x=[], y=[], text=[], scales=scales, preserve_domain=keep, colors=[INK], default_size=11,
+            font_weight="normal", x_offset=4, y_offset=10,
+        )  # fmt: skip
+
+    @property
+    def figure_marks(self) -> list[bqplot.Mark]:
+        """What the figure draws."""
+        return [self._lines, self._labels]
+
+    @property
+    def widgets(self) -> list[Widget]:
+        return [self._lines, self._labels, self._height]
+
+    def draw(self, marks: Sequence[Mark]) -> None:
+        """Replace what is drawn."""
+        xs = np.array([x for x, _ in marks])
+        with self._lines.hold_sync():
+            self._lines.x = np.column_stack([xs, xs]) if len(xs) else np.empty(0)
+            self._lines.y = np.tile([0.0, 1.0], (len(xs), 1)) if len(xs) else np.empty(0)
+            self._lines.colors, self._lines.opacities = [INK] * max(1, len(xs)), [0.6] * max(1, len(xs))
+        with self._labels.hold_sync():
+            self._labels.x, self._labels.y = xs, np.ones(len(xs))
+            self._labels.text = [label for _, label in marks]
+
+    def send_again(self) -> None:
+        """Send what is drawn once more."""
+        self._lines.send_state(("x", "y"))
+        self._labels.send_state(("x", "y", "text"))

@@ -1,0 +1,96 @@
+"""A worker whose trainings resume in other environments: built in a second, its skill grows by steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from worker_fixtures import home_with, write_shim
+
+_METADATA = """
+from mosaic_contract import describe_worker
+
+def get_worker_metadata():
+    return describe_worker(
+        "hiker", "0.1", "Hikes.", algorithms=["hike", "climb", "roll"], resume_elsewhere=["hike"],
+        resume_bound={"hike": {"start": "it is where the hike has begun"}, "climb": {}},
+    )
+"""
+
+_CLI = """
+import json
+import sys
+import time
+from mosaic_contract import ConfigError
+from mosaic_contract.cli import Worker, main
+from mosaic_contract.codec import write_whole
+from mosaic_contract.hyperparameters import Parameter, check_hyperparameters
+from hiker_worker import get_worker_metadata
+
+KNOWN = {
+    "rate": Parameter("rate", float, 0.5, "skill that a step adds"),
+    "start": Parameter("start", float, 0.0, "skill at first"),
+    "seconds": Parameter("seconds", float, 0.001, "of a step"),
+}
+DIFFICULTY = {"Hill-v0": 0.0, "Peak-v0": 50.0, "Cave-v0": 0.0, "Cliff-v0": 0.0}
+EPISODE, EVERY = 5, 20  # steps of an episode, and from one checkpoint to the next
+
+def resolve(config):
+    if config.env_id not in DIFFICULTY:
+        raise ConfigError(f"unknown environment {config.env_id!r}")
+    numbers = 3 if config.env_id == "Cave-v0" else 2
+    spaces = {"observation_space": {"type": "Box", "shape": [numbers], "low": 0.0, "high": 1.0},
+              "action_space": {"type": "Discrete", "n": 2}}
+    values = check_hyperparameters(config.hyperparameters, KNOWN)
+    return {**config.to_dict(values), **spaces, "steps": config.end_step}
+
+def train(config, telemetry):
+    values, source = config.hyperparameters, config.checkpoint.resume_from
+    step, skill, episodes = 0, values["start"], 0
+    if source is not None:
+        with open(source) as file:
+            step, skill, episodes = json.load(file)
+        telemetry.checkpoint_loaded(source, step=step, episode=episodes, format="json")
+    telemetry.episodes = episodes
+    saved = step
+
+    def save():
+        path = config.checkpoints_dir / f"step-{saved}.hike"
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, json.dumps(state).encode())
+        telemetry.checkpoint_saved(path, step=saved, format="json")
+
+    state = [step, skill, episodes]
+    try:
+        while step < config.end_step:
+            step, skill = step + 1, skill + values["rate"]
+            telemetry.metrics(step, {"skill": skill, "rate": values["rate"]})
+            if step % EPISODE == 0:
+                gained = skill - DIFFICULTY[config.env_id]
+                telemetry.episode(total_reward=gained, steps=EPISODE, terminated=True, step=step)
+                telemetry.metrics(step, {"episode_return": gained})
+            if config.env_id == "Cliff-v0":
+                raise RuntimeError("fell off")
+            if step % EVERY == 0 or step == config.end_step:
+                saved, state = step, [step, skill, telemetry.episodes]
+                save()
+            time.sleep(values["seconds"])
+    finally:  # when it is stopped, too
+        save()
+
+if __name__ == "__main__":
+    sys.exit(main(Worker(get_worker_metadata, resolve, train, lambda: dict.fromkeys(
+        ("hike", "climb", "roll"), list(KNOWN.values())
+    ))))
+"""
+
+
+@pytest.fixture(scope="module")
+def hiker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The worker "hiker", installed: "hike" goes on in any environment of the same spaces, "climb" in its own
+    one only, "roll" not at all."""
+    shim = write_shim(tmp_path_factory.mktemp("hiker") / "shim", "hiker")
+    (shim / "hiker_worker" / "__init__.py").write_text(_METADATA)
+    (shim / "hiker_worker" / "cli.py").write_text(_CLI)
+    yield from home_with(shim)
