@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from mosaic_lab import evaluation, operators, policies, search
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
-    from mosaic_lab.evaluation import Evaluation, Suite
+    from mosaic_lab.evaluation import Evaluation, League, Suite
     from mosaic_lab.lab import Lab
     from mosaic_lab.runs import Run, RunGroup
+    from mosaic_lab.runs.curriculum import Curriculum
+    from mosaic_lab.runs.stages import Stage
     from mosaic_lab.sweeps import Sweep
     from mosaic_lab.widgets import frame_wall, show
     from mosaic_lab.widgets.overview.workspace import workspace
@@ -26,13 +28,16 @@ _MODULES = ("evaluation", "operators", "policies", "search")
 _HOME_OF = {
     "Comparison": "mosaic_lab.arenas",
     "ConfigurationError": "mosaic_lab.errors",
+    "Curriculum": "mosaic_lab.runs.curriculum",
     "Evaluation": "mosaic_lab.evaluation",
     "Lab": "mosaic_lab.lab",
+    "League": "mosaic_lab.evaluation",
     "MosaicError": "mosaic_lab.errors",
     "Run": "mosaic_lab.runs",
     "RunFailed": "mosaic_lab.errors",
     "RunGroup": "mosaic_lab.runs",
     "RunTimeout": "mosaic_lab.errors",
+    "Stage": "mosaic_lab.runs.stages",
     "Suite": "mosaic_lab.evaluation",
     "Sweep": "mosaic_lab.sweeps",
     "frame_wall": "mosaic_lab.widgets",
@@ -43,13 +48,16 @@ _HOME_OF = {
 __all__ = [
     "Comparison",
     "ConfigurationError",
+    "Curriculum",
     "Evaluation",
     "Lab",
+    "League",
     "MosaicError",
     "Run",
     "RunFailed",
     "RunGroup",
     "RunTimeout",
+    "Stage",
     "Suite",
     "Sweep",
     "__version__",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from inspect import signature
 from pathlib import Path
@@ -13,7 +13,8 @@ from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.states import State
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
-from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.runs.curriculum import Curriculum, find_curriculum
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets import DISPLAY, register
@@ -23,7 +24,7 @@ from mosaic_lab.widgets.status import announce
 
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
-    from mosaic_lab.evaluation import Evaluation
+    from mosaic_lab.evaluation import Evaluation, League
     from mosaic_lab.sweeps.plan import Search
     from mosaic_lab.sweeps.sweep import Sweep
 
@@ -253,6 +254,65 @@ class Lab(Trainer):
         from mosaic_lab.evaluation.evaluation import find_evaluation
 
         return find_evaluation(self.supervisor, run_id)
+
+    def league(
+        self,
+        env: str,
+        players: Mapping[str, Any],
+        *,
+        agents: Sequence[str] | None = None,
+        checkpoints: int = 5,
+        operator: Callable[[Checkpoint], Any] | None = None,
+        seeds: Iterable[int] = range(10),
+        settings: Mapping[str, Any] | None = None,
+        max_steps: int | None = None,
+        step_timeout: float = STEP_TIMEOUT,
+        family: str | None = None,
+        deadline: float | None = None,
+        fallback: str | None = None,
+        parallel: int | None = None,
+        on_failure: str = "stop",
+        pass_env: Iterable[str] = (),
+    ) -> League:
+        """Play all players against each other, each on both sides, in an evaluation, and return at once.
+
+        `League.ratings` has their Elo, `League.training_plot` that of a training's checkpoints over its steps
+        and `League.add` plays further players against those that are there; `league_of` finds it again.
+
+        Args:
+            env: a game of two sides, such as ``"connect_four_v3"``.
+            players: names with their operators, as in `compare`, or with runs: the checkpoints of a training,
+                or of each of a group, are players, so that a policy plays against earlier ones of itself.
+            agents: the two sides, agent ids, teams or patterns; default: the environment's two agents or
+                teams.
+            checkpoints: how many of each run play, evenly chosen; the first and the last are among them.
+            operator: what acts by a checkpoint of a run, a function of the `Checkpoint`; default:
+                `mosaic_lab.operators.rl`.
+            seeds: a game of each pair on each side for each.
+            settings: as all further ones in `evaluate`.
+
+        Raises:
+            ConfigurationError: everything that is wrong, at once; see `evaluate`.
+            WorkerEnvironmentError: a worker's environment could not be built.
+            MosaicError: the run could not be started (no space, say).
+        """
+        given = {**locals()}  # all arguments by their names
+        del given["self"]
+        from mosaic_lab.evaluation.league_start import start_league
+
+        with installation_log() as progress:
+            return start_league(self.supervisor, progress=progress, **given)
+
+    def league_of(self, run_id: str) -> League:
+        """The league that an evaluation belongs to, by its id, an unambiguous beginning or end of it, or its
+        name. Raises UnknownRun, and ConfigurationError for an evaluation of no league."""
+        from mosaic_lab.evaluation.league import find_league
+
+        return find_league(self.supervisor, run_id)
+
+    def curriculum(self, run_id: str) -> Curriculum:
+        """A curriculum by its id, an unambiguous beginning or end of it, or its name. Raises UnknownRun."""
+        return find_curriculum(self.supervisor, run_id)
 
     def sweep(
         self,

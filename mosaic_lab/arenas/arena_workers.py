@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mosaic_lab import workers
 from mosaic_lab.arenas.arena_session import OPEN_SECONDS
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -72,12 +73,30 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
     return family  # whose own refusal says the most
 
 
+def environment_info(request: ArenaRequest, progress: Callable[[str], None]) -> EnvironmentInfo:
+    """Make the environment of a request once, in its worker, and return the facts about it. Raises
+    ConfigurationError where it cannot be made."""
+    answer = _trial(environment_worker(request.family, progress), request)
+    if isinstance(answer, str):
+        raise ConfigurationError(answer)
+    return EnvironmentInfo.from_message(answer)
+
+
 def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
     """Return why a worker cannot make the environment, in a line; empty where it can."""
     variables = [os.environ[name] for name in request.pass_env]
     known = (str(worker.python), json.dumps([request.env_id, request.settings, variables]))
     if known in _made:
         return ""
+    answer = _trial(worker, request)
+    if isinstance(answer, str):
+        return answer
+    _made.add(known)
+    return ""
+
+
+def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> dict[str, Any] | str:
+    """Return the "opened" of an arena that has made the environment, or why it cannot, in a line."""
     with tempfile.TemporaryDirectory(prefix="mosaic-trial-") as folder:
         commands = [request.open_command(Path(folder)), {"cmd": "close"}]
         try:
@@ -96,8 +115,7 @@ def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
         except (OSError, ValueError) as error:
             return f"worker '{worker.name}' did not answer whether it can make {request.env_id}: {error}"
     if answer.get("type") == "opened":
-        _made.add(known)
-        return ""
+        return dict(answer)
     return str(answer.get("message") or answer).partition("\n")[0]
 
 

@@ -6,6 +6,7 @@ say otherwise. Arguments that cannot be used raise ConfigurationError.
 """
 
 from mosaic_lab.evaluation.evaluation import Evaluation
+from mosaic_lab.evaluation.league import League
 from mosaic_lab.evaluation.replay_check import Difference, Verification
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import learning_curve_plot
@@ -32,6 +33,7 @@ __all__ = [
     "EloRatings",
     "Estimate",
     "Evaluation",
+    "League",
     "LearningCurve",
     "PairedDifference",
     "Plot",

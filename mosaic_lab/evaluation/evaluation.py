@@ -209,12 +209,18 @@ class Evaluation(Results):
         return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
 
 
-def start(supervisor: Supervisor, plan: EvaluationPlan, label: str = "evaluation") -> Evaluation:
-    """Start the process of an evaluation whose plan was checked."""
+def start(
+    supervisor: Supervisor,
+    plan: EvaluationPlan,
+    label: str = "evaluation",
+    league: Mapping[str, Any] | None = None,
+) -> Evaluation:
+    """Start the process of an evaluation whose plan was checked. ``league``: what is recorded of the league
+    that it belongs to."""
     locks = {name: asdict(lock) for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(
         COMMAND,
-        plan.to_config(),
+        {**plan.to_config(), **({} if league is None else {"league": dict(league)})},
         worker=WORKER,
         label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
         environ=_variables(plan),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,18 @@ from mosaic_lab.evaluation.planning import plan_evaluation, read_plan
 from mosaic_lab.runs import Supervisor
 
 
-def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
-    """Plan and start an evaluation; ``progress`` is called with a line for each worker that is installed."""
+def evaluate(
+    supervisor: Supervisor,
+    *,
+    progress: Callable[[str], None] = print,
+    league: Mapping[str, Any] | None = None,
+    **given: Any,
+) -> Evaluation:
+    """Plan and start an evaluation; ``progress`` is called with a line for each worker that is installed,
+    ``league`` as in `start`."""
     plan = plan_evaluation(**given, find_run=supervisor.run)
-    return start(supervisor, equipped(with_provider(plan, given.get("family"), progress), progress))
+    plan = equipped(with_provider(plan, given.get("family"), progress), progress)
+    return start(supervisor, plan, "evaluation" if league is None else "league", league)
 
 
 def evaluate_script(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 _FIRST_LINE = 1 << 20  # bytes at most
+_NO_AGENTS = ("evaluation", "operator", "seed", "episode_index", "winner", "result")  # columns
 _PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
 
 
@@ -62,7 +63,7 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
 
     if not len(games):
         raise ConfigurationError("no game has been played to its end yet")
-    agents = [name for name in games if name not in ("operator", "seed", "episode_index", "winner", "result")]
+    agents = [name for name in games if name not in _NO_AGENTS]
     players = [_in_order(row) for row in games[agents].to_numpy().tolist()]
     first, second = ([pair[side] for pair in players] for side in (0, 1))
     results = games["result"].to_numpy(np.float64)

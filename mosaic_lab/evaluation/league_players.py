@@ -1,0 +1,105 @@
+"""The players of a league: operators by their names, and the checkpoints of trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators import OperatorSpec, as_operator
+from mosaic_lab.operators.trained import rl
+from mosaic_lab.runs import Checkpoint, Run, RunGroup
+from mosaic_lab.runs.training_arguments import whole_number
+from mosaic_lab.validation import Problems
+
+
+class Trained(NamedTuple):
+    """Where a player comes from: the name that its training was given, and the step of its checkpoint."""
+
+    training: str
+    step: int
+
+
+def expanded(
+    players: Any, checkpoints: int, operator: Callable[[Checkpoint], Any] | None, known: Iterable[str] = ()
+) -> tuple[dict[str, OperatorSpec], dict[str, Trained]]:
+    """Return the new players by their names, and those of them that come from trainings.
+
+    A run stands for its checkpoints, a group for those of each of its runs; those whose names are ``known``
+    are left out. Raises ConfigurationError with all that is wrong.
+    """
+    problems = Problems()
+    if not isinstance(players, Mapping) or not players:
+        raise ConfigurationError(
+            f"players={players!r:.200}: give names with operators or runs, such as "
+            '{"self-play": run, "random": mosaic.operators.random()}'
+        )
+    count = whole_number("checkpoints", checkpoints)
+    if count < 1:
+        raise ConfigurationError(f"checkpoints={checkpoints!r}: give 1 or more of each run")
+    make = operator or rl
+    found: dict[str, OperatorSpec] = {}
+    trained: dict[str, Trained] = {}
+    for name, given in players.items():
+        try:
+            for training, run in _runs(name, given):
+                for checkpoint in _chosen(run, count):
+                    player = f"{training} {checkpoint.step:,}"
+                    if player not in known:
+                        found[player] = as_operator(make(checkpoint)).with_(name=player)
+                        trained[player] = Trained(training, checkpoint.step)
+            if not isinstance(given, Run | RunGroup):
+                if name in known:
+                    raise ConfigurationError("there is a player of this name: give another one")
+                found[name] = as_operator(given).with_(name=name)
+        except ConfigurationError as error:
+            problems.add("players", f"{name}: {error}")
+    problems.check()
+    return found, trained
+
+
+def lanes_of(
+    new: Mapping[str, OperatorSpec],
+    known: Mapping[str, OperatorSpec],
+    sides: tuple[str, str],
+    opponents: Iterable[str],
+) -> dict[str, dict[str, OperatorSpec]]:
+    """Return the games of new players against each other and against ``opponents`` among those ``known``,
+    each on both sides, as the operators of an evaluation. Raises ConfigurationError where there are none."""
+    opponents = list(opponents)
+    if unknown := [name for name in opponents if name not in known]:
+        names = ", ".join(known) or "none"
+        raise ConfigurationError(f"opponents: no player {', '.join(map(repr, unknown))}; there are {names}")
+    every = {**{name: known[name] for name in opponents}, **new}
+    one, other = sides
+    lanes = {
+        f"{first} against {second}": {one: every[first], other: every[second]}
+        for first in every
+        for second in every
+        if first != second and (first in new or second in new)
+    }
+    if not lanes:
+        raise ConfigurationError(
+            "there are no new games: the players are there already, or have no opponents"
+            if known
+            else f"a league needs two players at least, not {len(new)} ({', '.join(new) or 'none'})"
+        )
+    return lanes
+
+
+def _runs(name: str, given: Any) -> list[tuple[str, Run]]:
+    """Return the trainings of a player, by their names; none for other players."""
+    if isinstance(given, Run):
+        return [(name, given)]
+    return [(f"{name} s{run.seed}", run) for run in given] if isinstance(given, RunGroup) else []
+
+
+def _chosen(run: Run, count: int) -> Sequence[Checkpoint]:
+    """Return evenly chosen checkpoints of a run, the first and the last among them."""
+    saved = list({checkpoint.step: checkpoint for checkpoint in run.checkpoints}.values())
+    if not saved:
+        raise ConfigurationError(f"run {run.id} has no checkpoint so far")
+    places = np.linspace(len(saved) - 1, 0, min(count, len(saved))).round().astype(int)
+    return [saved[place] for place in sorted(set(places.tolist()))]
