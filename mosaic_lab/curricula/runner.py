@@ -83,7 +83,12 @@ class Runner:
             segment = self._next()
             if segment is None:
                 return False
+            begun = (self._root / segment.run).is_dir()
             self._run, self._relay = self._follow(segment)
+            if begun and self._run.finished:  # where it was not done, another one goes on
+                self._relay.read()
+                self._record_end()
+                self._run = self._relay = None
             return True
         finished = self._run.finished
         self._relay.read()  # what has ended is complete now

@@ -115,6 +115,19 @@ def test_a_stage_outlives_a_kill_and_is_taken_over(lab: mosaic.Lab, keeper: bool
     assert len(curriculum.stage_runs) == 2 and len(curriculum.episodes()) == 70
 
 
+def test_a_stage_that_was_stopped_after_a_kill_goes_on(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=150), seconds=0.004)
+    wait_until(lambda: (curriculum.step or 0) > 30)
+    pid = curriculum.status.worker_pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: curriculum.finished)
+    curriculum.stop()
+    assert not any(run.alive for run in lab.runs)
+    curriculum.resume().wait(60)
+    assert list(skills(curriculum)) == list(range(1, 151)) and len(curriculum.stage_runs) == 2
+
+
 def test_a_stage_that_fails_fails_the_run_and_is_tried_again(lab: mosaic.Lab) -> None:
     curriculum = hike(lab, HILL, mosaic.Stage("Cliff-v0", steps=100))
     with pytest.raises(mosaic.RunFailed, match=r"stage 2 \(Cliff-v0\), run .*fell off"):
