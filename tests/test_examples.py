@@ -29,8 +29,9 @@ TEAMS = "06_teams.ipynb"
 LANGUAGE = "07_language_models.ipynb"
 MANY = "08_many_runs.ipynb"
 SWEEP = "09_sweep.ipynb"
+GUESTS = "10_guests.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
-LONG = (LIBRARIES, TEAMS, LANGUAGE, SWEEP)
+LONG = (LIBRARIES, TEAMS, LANGUAGE, SWEEP, GUESTS)
 AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
 
 LARGEST = 1_500_000  # bytes of a notebook

@@ -20,7 +20,7 @@ from mosaic_lab.chart_style import (
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.averages import Curve
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
-from mosaic_lab.widgets.charts.vertical_marks import Mark
+from mosaic_lab.widgets.charts.vertical_marks import LABEL_ROWS, Mark
 
 WIDTH_SCALE = 0.86
 """Points here for a pixel of a chart in the page."""
@@ -60,8 +60,8 @@ def picture(
             zorder=3 - width / 10,  # wide lines below thin ones
             label=line.label,
         )
-    for x, label in marks:
-        draw_mark(axes, x, label)
+    for place, (x, label) in enumerate(marks):
+        draw_mark(axes, x, label, place % LABEL_ROWS)
     if log:
         axes.set_yscale("log", nonpositive="mask")
         values = [curve[1] for line in lines for curve in (line.curve, *line.thin)]
@@ -88,11 +88,11 @@ def fill_band(axes: Any, outline: Curve, color: str) -> None:
     axes.add_artist(Polygon(corners, color=color, alpha=BAND_OPACITY, linewidth=0, clip_on=True))
 
 
-def draw_mark(axes: Any, x: float, label: str) -> None:
-    """Draw a vertical line over the whole height, with its label at the top."""
+def draw_mark(axes: Any, x: float, label: str, row: int) -> None:
+    """Draw a vertical line over the whole height, with its label in a row from the top, 0 the first."""
     axes.axvline(x, color=INK, alpha=0.6, linewidth=0.8, linestyle="dashed", zorder=1)
     place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "annotation_clip": True}
-    axes.annotate(label, (x, 1.0), (3, -2), va="top", color=INK, fontsize=7.5, **place)
+    axes.annotate(label, (x, 1.0), (3, -2 - 9 * row), va="top", color=INK, fontsize=7.5, **place)
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:

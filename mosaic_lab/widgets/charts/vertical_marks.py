@@ -10,6 +10,8 @@ from ipywidgets import Widget
 
 from mosaic_lab.fastlane.montage import INK
 
+LABEL_ROWS = 3
+"""Labels are in so many rows in turn, so that those of lines near each other can be read."""
 Mark = tuple[float, str]
 """Where on the x axis, and its label."""
 
@@ -47,7 +49,7 @@ class VerticalMarks:
             self._lines.y = np.tile([0.0, 1.0], (len(xs), 1)) if len(xs) else np.empty(0)
             self._lines.colors, self._lines.opacities = [INK] * max(1, len(xs)), [0.6] * max(1, len(xs))
         with self._labels.hold_sync():
-            self._labels.x, self._labels.y = xs, np.ones(len(xs))
+            self._labels.x, self._labels.y = xs, 1.0 - 0.06 * (np.arange(len(xs)) % LABEL_ROWS)
             self._labels.text = [label for _, label in marks]
 
     def send_again(self) -> None:
