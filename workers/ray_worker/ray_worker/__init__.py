@@ -29,6 +29,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector"],
         max_agents=100,
+        supports_self_play=True,
         supports_checkpointing=True,
         estimated_memory_mb=1200,
         algorithms=list(ALGORITHMS),
@@ -42,4 +43,5 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name, one in ALGORITHMS.items()
         },
         resume_bound={name: {"*": _BOUND} for name in ALGORITHMS},
+        resume_elsewhere=list(ALGORITHMS),
     )

@@ -27,6 +27,7 @@ def checkpoints_of(plan: RllibPlan, algorithm: Any, logger: EpisodeLogger) -> Ch
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
         **plan.spec.describe_spaces(),
+        **({"in_turns": True} if plan.spec.games else {}),
         "policy_of": plan.policy_of,
         "upstream": {"library": "ray", "version": upstream_version},
     }

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
-from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from . import policies
 from .algorithms import ALGORITHMS, MODEL, Algorithm
-from .environments import misfits, probe
+from .environments import RllibEnvironmentSpec, misfits, probe
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
 FORMAT = "mosaic-rllib/1"
@@ -36,7 +35,7 @@ class RllibPlan(TrainingPlan):
     """Everything that is decided about a training. `policy_of` maps agents to policies."""
 
     algorithm: Algorithm
-    spec: EnvironmentSpec
+    spec: RllibEnvironmentSpec
     policy_of: dict[str, str]
 
     @property
@@ -99,7 +98,6 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
         config, algorithm=name, hyperparameters=_upstreams_names(config.hyperparameters, problems)
     )
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    problems += start_problems(config, resume_from, _KEPT, _LARGEST_SEED)
     if resume_from is not None:
         folder = rllib_folder(resume_from[0])
         if not folder.is_dir():
@@ -111,6 +109,7 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
     shared = given.pop(POLICIES, SHARED)
     keywords = given.get("env_config", {})
     spec = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
+    problems += start_problems(config, resume_from, _KEPT, _LARGEST_SEED, spec.describe_spaces())
     problems += [*misfits(algorithm, spec), *policies.problems_of(shared, spec)]
     known = parameters_of(algorithm.name)
     checked = check_hyperparameters(numbers_as_words(algorithm.name, given), known, problems)

@@ -7,11 +7,14 @@ import os
 import warnings
 from typing import Any, Mapping
 
+from .turns import TurnGame
+
 
 def make_environment(
     module: str | None, env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None
 ) -> Any:
-    """Make the parallel environment of a PettingZoo module, by its name, or that of Gymnasium with this id.
+    """Make the parallel environment of a PettingZoo module, by its name, or its game in turns, or the
+    environment of Gymnasium with this id.
 
     Raises whatever the environment's own code raises.
     """
@@ -19,5 +22,8 @@ def make_environment(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if module is not None:
-            return importlib.import_module(module).parallel_env(render_mode=render_mode, **keywords)
+            made = importlib.import_module(module)
+            if hasattr(made, "parallel_env"):
+                return made.parallel_env(render_mode=render_mode, **keywords)
+            return TurnGame(made.env(render_mode=render_mode, **keywords))
         return importlib.import_module("gymnasium").make(env_id, render_mode=render_mode, **keywords)

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
-from mosaic_contract.pettingzoo_ids import parallel_module
+from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_module
 
 from .algorithms import ALGORITHMS, Algorithm
 from .environment_maker import make_environment
+from .turns import TurnGame
+
+
+@dataclass(frozen=True)
+class RllibEnvironmentSpec(EnvironmentSpec):
+    """The spaces that are trained on. `games`: those of the observations of a game in turns, by agent."""
+
+    games: Mapping[str, Any] = field(default_factory=dict)
+
+    def describe_spaces(self) -> dict[str, Any]:
+        """Return the spaces as an arena has them."""
+        if not self.games:
+            return super().describe_spaces()
+        return EnvironmentSpec(self.env_id, self.games, self.actions, self.several).describe_spaces()
 
 
 def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None) -> Any:
-    """Make an environment of Gymnasium, or a parallel one of PettingZoo.
+    """Make an environment of Gymnasium, or a parallel one of PettingZoo, to act in.
 
     Raises `ConfigError` for one that is played in turns, and whatever the environment's own code raises.
     """
@@ -22,26 +37,28 @@ def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = Non
     return make_environment(module and module.__name__, env_id, keywords, render_mode)
 
 
-def probe(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
-    """Make an environment once and return its spaces. Raises `ConfigError` for one that is unknown, played in
-    turns, or cannot be made with these keywords.
+def probe(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
+    """Make an environment once and return its spaces. Raises `ConfigError` for one that is unknown, cannot be
+    made with these keywords, or is a game in turns that is not of two.
     """
     try:
-        env = make(env_id, keywords)
-    except ConfigError:
-        raise
+        env = make_environment(pettingzoo_module(env_id), env_id, keywords)
     except Exception as error:  # whatever an environment's own code raises
         given = f" with env_config={dict(keywords)}" if keywords else ""
         raise ConfigError(f"environment {env_id!r} cannot be made here{given}: {one_line(error)}") from None
     try:
-        spec: EnvironmentSpec = EnvironmentSpec.of(env_id, env)
+        games = {agent: env.game_space(agent) for agent in env.agents} if isinstance(env, TurnGame) else {}
+        spec: RllibEnvironmentSpec = RllibEnvironmentSpec.of(env_id, env, games=games)
         return spec
     finally:
         env.close()
 
 
-def misfits(algorithm: Algorithm, spec: EnvironmentSpec) -> Iterator[str]:
+def misfits(algorithm: Algorithm, spec: RllibEnvironmentSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on this environment, one sentence a reason."""
+    if spec.games and not algorithm.on_policy:
+        masking = ", ".join(name for name, one in ALGORITHMS.items() if one.on_policy)
+        yield f"{algorithm.name} cannot be kept from illegal moves; on games in turns train {masking}"
     yield from spec.observation_problems(algorithm.name)
     kinds = {name: one.actions for name, one in ALGORITHMS.items()}
     yield from spec.action_problems(algorithm.name, kinds)

@@ -22,6 +22,7 @@ from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 from .algorithms import ALGORITHMS
 from .config import FORMAT
 from .factory import make_modules
+from .turns import MASK, seen_space, seen_vector
 
 _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
@@ -31,7 +32,8 @@ def operate(setup: AgentSetup) -> CheckpointOperator:
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
-    return CheckpointOperator(policies, agent, deterministic, setup.seed)
+    kind = TurnOperator if described.get("in_turns") else CheckpointOperator
+    return kind(policies, agent, deterministic, setup.seed)
 
 
 class Policies:
@@ -43,6 +45,8 @@ class Policies:
         self.policy_of = {agent: described["policy_of"][agent] for agent in spaces}
         self.observations = {agent: make_space(of["observation_space"]) for agent, of in spaces.items()}
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
+        if described.get("in_turns"):
+            self.observations = {agent: seen_space(space) for agent, space in self.observations.items()}
         of_policies = {
             policy: (self.observations[agent], self.actions[agent])
             for agent, policy in self.policy_of.items()
@@ -84,12 +88,28 @@ class CheckpointOperator(TrainedOperator):
             inputs = found["action_dist_inputs"]
             if memory is not None:
                 inputs = inputs[0]
+            inputs = self.allowed(inputs)
             drawn = self._module.get_inference_action_dist_cls().from_logits(inputs)
             action = (drawn.to_deterministic() if self._deterministic else drawn).sample()[0].numpy()
         return action, found.get(_STATE_OUT)
+
+    def allowed(self, inputs: Any) -> Any:
+        """Return the inputs of the distribution of actions without those that may not be chosen."""
+        return inputs
 
     def bounded(self, action: Any) -> Any:
         # As upstream's own last step before an environment does it; then for those that clip nothing.
         return clip_action(
             unsquash_action(action, self.actions) if self._normalized else action, self.actions
         )
+
+
+class TurnOperator(CheckpointOperator):
+    """Acts for one player of a game in turns, by legal moves only."""
+
+    def select_action(self, observation: Any) -> Any:
+        self._legal = torch.from_numpy(observation[MASK]).bool()
+        return super().select_action(seen_vector(observation))
+
+    def allowed(self, inputs: Any) -> Any:
+        return inputs.masked_fill(~self._legal, -torch.inf)

@@ -16,8 +16,8 @@ BAD = {
     "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
     "keywords": ({"env_config": {"wind": 1}}, "cannot be made here with env_config={'wind': 1}"),
     "turns": (
-        {"env_id": "classic/connect_four_v3"},
-        "classic/connect_four_v3 is played in turns; this worker has parallel environments only",
+        {"algorithm": "dqn", "env_id": "classic/connect_four_v3"},
+        "dqn cannot be kept from illegal moves; on games in turns train ppo, impala, appo",
     ),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},

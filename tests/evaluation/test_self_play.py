@@ -1,0 +1,40 @@
+"""RLlib trains both sides of a game in turns with one policy, whose checkpoints a league rates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mosaic_lab as mosaic
+from mosaic_lab import operators
+
+
+@pytest.mark.extended
+def test_a_policy_gets_better_at_a_game_by_playing_itself(tmp_path: Path) -> None:
+    lab = mosaic.Lab(tmp_path / "runs")
+    run = lab.train(
+        "rllib",
+        algorithm="ppo",
+        env="tictactoe_v3",
+        total_timesteps=4_000,
+        checkpoint_every=2_000,
+        num_env_runners=0,
+        num_envs_per_env_runner=8,
+        train_batch_size_per_learner=1_000,
+        lr=1e-3,
+    )
+    assert isinstance(run, mosaic.Run)
+    try:
+        run.wait(900)
+        assert set(run.episodes()["agent_id"]) == {"player_1", "player_2"}
+        players = {"self-play": run, "random": operators.random()}
+        league = lab.league("tictactoe_v3", players, checkpoints=2, seeds=range(20)).wait(600)
+    finally:
+        lab.stop_all()
+    (evaluation,) = league.evaluations
+    assert evaluation.results()["illegal"].sum() == 0
+    ratings = league.ratings()
+    assert len(ratings) == 3
+    newest = max(league.trained, key=lambda player: league.trained[player].step)
+    assert ratings["rating"][newest] > ratings["rating"]["random"]

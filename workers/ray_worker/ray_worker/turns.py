@@ -1,0 +1,93 @@
+"""PettingZoo's games of two that are played in turns, as parallel environments, which upstream trains on.
+
+Every agent sees a vector: the board, flattened, and 1 for each move that is legal for it now (none while it
+waits). Of the actions only the one of the agent whose turn it is counts. An illegal move is replaced by a
+legal one at random, as where policies act an illegal one is never chosen. Imports nothing of the contract:
+it also runs on machines of a cluster that lack it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Mapping
+
+import numpy as np
+from gymnasium import spaces
+
+BOARD, MASK = "observation", "action_mask"
+"""The parts of an observation of the game."""
+
+
+def seen_vector(observation: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    """Return what an agent sees, float32[board + moves]."""
+    return np.concatenate([np.asarray(observation[part]).reshape(-1) for part in (BOARD, MASK)], dtype="f4")
+
+
+def seen_space(observations: Any) -> spaces.Box:
+    """Return the space of what an agent sees, of that of its observations of the game."""
+    numbers = sum(math.prod(observations[part].shape) for part in (BOARD, MASK))
+    return spaces.Box(-np.inf, np.inf, (numbers,), np.float32)
+
+
+class TurnGame:
+    """The game ``env`` (AEC) with PettingZoo's parallel interface. Raises ValueError for a game of other than
+    two, and where agents do not see a board with a mask of legal moves."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self._generator = np.random.default_rng()
+        self.metadata = env.metadata
+        self.possible_agents = list(env.possible_agents)
+        self.agents = list(self.possible_agents)
+        if len(self.possible_agents) != 2:
+            raise ValueError(f"it is played in turns by {len(self.possible_agents)} agents, not by two")
+        for agent in self.possible_agents:
+            seen, moves = env.observation_space(agent), env.action_space(agent)
+            parts = getattr(seen, "spaces", {})
+            if set(parts) != {BOARD, MASK} or parts[BOARD].shape is None or not hasattr(moves, "n"):
+                raise ValueError(f"{agent} sees {seen}, not a board with a mask of legal moves")
+
+    @property
+    def unwrapped(self) -> Any:
+        return self._env.unwrapped
+
+    def game_space(self, agent: str) -> Any:
+        """Return the space of an agent's observations of the game, as arenas have them."""
+        return self._env.observation_space(agent)
+
+    def observation_space(self, agent: str) -> spaces.Box:
+        return seen_space(self.game_space(agent))
+
+    def action_space(self, agent: str) -> Any:
+        return self._env.action_space(agent)
+
+    def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        if seed is not None:
+            self._generator = np.random.default_rng(seed)
+        self._env.reset(seed=seed, options=options)
+        self.agents = list(self.possible_agents)
+        return self._seen(), {agent: {} for agent in self.agents}
+
+    def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+        mover = self._env.agent_selection
+        legal = np.flatnonzero(self._env.observe(mover)[MASK])
+        move = int(actions[mover])
+        self._env.step(move if move in legal else int(self._generator.choice(legal)))
+        rewards, ended, cut = (
+            {agent: kind(found.get(agent, 0)) for agent in self.possible_agents}
+            for kind, found in (
+                (float, self._env.rewards), (bool, self._env.terminations), (bool, self._env.truncations)
+            )
+        )  # fmt: skip
+        over = all(ended[agent] or cut[agent] for agent in self.possible_agents)
+        self.agents = [] if over else list(self.possible_agents)
+        return self._seen(), rewards, ended, cut, {agent: {} for agent in self.possible_agents}
+
+    def render(self) -> Any:
+        return self._env.render()
+
+    def close(self) -> None:
+        self._env.close()
+
+    def _seen(self) -> dict[str, Any]:
+        return {agent: seen_vector(self._env.observe(agent)) for agent in self.possible_agents}
