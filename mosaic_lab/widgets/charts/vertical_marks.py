@@ -17,18 +17,17 @@ Mark = tuple[float, str]
 
 
 class VerticalMarks:
-    """The lines on the x axis of ``x_scale``, over the whole height; they never set the scale."""
+    """The lines on the x axis of ``x_scale``, over the whole height, all in view."""
 
     def __init__(self, x_scale: bqplot.LinearScale) -> None:
         self._height = bqplot.LinearScale(min=0.0, max=1.0)
         scales = {"x": x_scale, "y": self._height}
-        keep = {"x": True, "y": True}
         self._lines = bqplot.Lines(
-            x=[], y=[], scales=scales, preserve_domain=keep, stroke_width=1.0, line_style="dashed",
+            x=[], y=[], scales=scales, stroke_width=1.0, line_style="dashed",
             colors=[INK], opacities=[0.6],
         )  # fmt: skip
         self._labels = bqplot.Label(
-            x=[], y=[], text=[], scales=scales, preserve_domain=keep, colors=[INK], default_size=11,
+            x=[], y=[], text=[], scales=scales, colors=[INK], default_size=11,
             font_weight="normal", x_offset=4, y_offset=10,
         )  # fmt: skip
 
