@@ -25,7 +25,7 @@ LINKS = [
 def test_the_python_blocks_run_from_top_to_bottom(tmp_path: Path, cleanrl_environment: object) -> None:
     program = "\n".join(code for language, code in BLOCKS if language == "python")
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=400)
-    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == 21
+    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == 24
 
 
 def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> None:
