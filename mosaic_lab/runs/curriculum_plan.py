@@ -19,14 +19,13 @@ from mosaic_lab.runs.curriculum_checks import (
     check_training,
     total_steps,
 )
+from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import Problems
 
 COMMAND = [sys.executable, "-m", "mosaic_lab.curricula"]
-GRACE_SECONDS = 10.0
-"""What a curriculum has, besides the time that its stage has to stop, to record the end."""
 _CHECKPOINTS = 10  # of the shortest stage, by default: a stage ends early at a checkpoint at the earliest
 
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.signals import signals_held
 from mosaic_contract.telemetry import Telemetry
 
@@ -66,12 +67,13 @@ class Runner(ABC):
 
     def run(self) -> None:
         """Return when every trial has ended. Raises GaveUp, MosaicError and ConfigurationError."""
-        while True:
-            with signals_held():  # a start that is interrupted would stop its run, which is to go on
-                self._look()
-            if not self._live:
-                return
-            time.sleep(POLL_SECONDS)
+        with Heartbeats(self._telemetry):
+            while True:
+                with signals_held():  # a start that is interrupted would stop its run, which is to go on
+                    self._look()
+                if not self._live:
+                    return
+                time.sleep(POLL_SECONDS)
 
     def _look(self) -> None:
         ended = [one for one in self._live if one.finished]

@@ -13,6 +13,7 @@ from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.run_store import RunStore, write_json
 from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
 from mosaic_lab.sweeps.trial_log import TrialLog
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 WORKER = "sweep"
 """The name of the worker of runs that are sweeps."""
 COMMAND = [sys.executable, "-m", "mosaic_lab.sweeps"]
-GRACE_SECONDS = 10.0
-"""What a sweep has, besides the time that its trials have to stop, to record their ends."""
 
 
 @checked_methods("sweep")

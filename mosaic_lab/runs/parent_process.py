@@ -1,0 +1,80 @@
+"""The process of a run that starts other runs, which are to go on without it: a sweep, a curriculum.
+
+Stdout is the run's telemetry; exit codes are those of workers: 0 completed, 1 failed, 2 bad configuration,
+130 and 143 cancelled. A signal of its keeper stops the runs that it has started; where the keeper is gone,
+they go on and the process can be resumed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from mosaic_contract.cli import BAD_CONFIGURATION, COMPLETED, FAILED
+from mosaic_contract.errors import Cancelled
+from mosaic_contract.signals import CancelOnSignal
+from mosaic_contract.stdio import reserve_standard_streams
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.run_store import RunFolder
+
+GRACE_SECONDS = 10.0
+"""What such a process has, besides the time that its runs have to stop, to record their ends."""
+
+
+class Runner(Protocol):
+    """Starts runs and follows them."""
+
+    def run(self) -> None:
+        """Return when all is done."""
+
+    def stop(self, deadline: float) -> None:
+        """Stop the runs, and record their ends, by the monotonic time ``deadline``."""
+
+
+def run_to_end(
+    program: str, begin: Callable[[RunFolder, Telemetry], Runner], given_up: type[Exception], error_type: str
+) -> int:
+    """Run what ``begin`` makes of the folder that the command line names; return the exit code.
+
+    The command is ``python -m <program> --config <run folder>/config.json``. The exception ``given_up`` is a
+    reason in a sentence, reported as ``error_type``; any other is a fault, with its traceback.
+    """
+    reserve_standard_streams()
+    parser = argparse.ArgumentParser(prog=f"python -m {program}")
+    parser.add_argument("--config", type=Path, required=True)
+    path = parser.parse_args().config
+    keeper = os.getppid()
+    signals = CancelOnSignal()
+    folder = RunFolder(path.parent)
+    telemetry = Telemetry.take_stdout(folder.run_id)
+    runner: Runner | None = None
+    failure: BaseException | None = None
+    try:
+        try:
+            runner = begin(folder, telemetry)
+            runner.run()
+        except BaseException as error:
+            failure = error
+        signals.disarm()
+    except Cancelled:  # the signal came between two lines of the above
+        signals.disarm()
+    if signals.cancelled is not None:
+        if runner is not None and os.getppid() == keeper:
+            grace = folder.document(folder.launch_path).get("grace_seconds", 0.0)
+            runner.stop(time.monotonic() + max(0.0, grace - GRACE_SECONDS))
+        telemetry.run_cancelled(signals.cancelled.reason)
+        return signals.cancelled.exit_code
+    if failure is None:
+        telemetry.run_completed()
+        return COMPLETED
+    if isinstance(failure, given_up):
+        telemetry.run_failed(str(failure), error_type=error_type)
+        return FAILED
+    telemetry.run_failed(failure)
+    return BAD_CONFIGURATION if isinstance(failure, ConfigurationError) else FAILED
