@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.stages import Segment, Stage, read_segments, stage_starts
 from mosaic_lab.runs.supervisor import Supervisor
@@ -75,14 +76,7 @@ class Curriculum(Run):
         """Delete the curriculum, and with ``stages=True`` the runs of its stages, which have its checkpoints;
         see `Run.remove`. Raises MosaicError, and deletes nothing, when any of these is alive."""
         runs = self.stage_runs if stages else []
-        for run in (self, *runs):
-            if run.alive:
-                raise MosaicError(
-                    f"run {run.id} is {run.state} and cannot be removed: stop it first (no run was removed)"
-                )
-        for run in runs:
-            run.remove()
-        super().remove()
+        RunGroup([*runs, Run(self.folder, self.display)]).remove()
 
 
 def is_curriculum(run: Run) -> bool:

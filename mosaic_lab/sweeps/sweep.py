@@ -203,14 +203,7 @@ class Sweep(Run):
         Raises MosaicError, and deletes nothing, when any of these is alive.
         """
         runs = self.trial_runs if trials else []
-        for run in (self, *runs):
-            if run.alive:
-                raise MosaicError(
-                    f"run {run.id} is {run.state} and cannot be removed: stop it first (no run was removed)"
-                )
-        for run in runs:
-            run.remove()
-        super().remove()
+        RunGroup([*runs, Run(self.folder, self.display)]).remove()
 
     def evaluate(self, top: int = 3, seeds: Iterable[int] = range(100), **more: Any) -> Evaluation:
         """Play the newest checkpoints of the best trials on fresh seeds: the best of many was lucky, too.
