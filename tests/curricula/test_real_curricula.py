@@ -29,6 +29,7 @@ LIBRARIES = [
     ("cleanrl", 4_096, {"algorithm": "ppo", **ROLLOUTS}),
     ("tianshou", 4_000, {"algorithm": "ppo"}),
     ("xuance", 4_000, {"algorithm": "ppo", "parallels": 4, "horizon_size": 64}),
+    ("sb3", 4_000, {"algorithm": "ppo", "num_envs": 4, "n_steps": 64}),
     ("rllib", 4_000, {"algorithm": "ppo", "num_env_runners": 0, "train_batch_size_per_learner": 500}),
 ]
 

@@ -33,4 +33,5 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         resume_bound={
             name: dict(bound_to(one)) for name, one in ALGORITHMS.items() if one.family != EVOLUTION
         },
+        resume_elsewhere=[name for name, one in ALGORITHMS.items() if one.family != EVOLUTION],
     )

@@ -52,7 +52,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
     known = {} if plan.algorithm.family == EVOLUTION else {"steps": plan.steps}
-    return plan.resolved(**known)
+    return plan.resolved(**plan.own_spec.describe_spaces(), **known)
 
 
 def make_plan(config: TrainingConfig) -> Sb3Plan:
@@ -67,7 +67,7 @@ def make_plan(config: TrainingConfig) -> Sb3Plan:
     spec = own_spec.wrapped(config.wrappers)
     problems = [
         *misfits(algorithm, spec),
-        *start_problems(config, resume_from, bound_to(algorithm), _LARGEST_SEED),
+        *start_problems(config, resume_from, bound_to(algorithm), _LARGEST_SEED, own_spec.describe_spaces()),
     ]
     values = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     policy = _policy_name(algorithm, spec.observation_space, values["policy"])
