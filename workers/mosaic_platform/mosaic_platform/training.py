@@ -122,7 +122,14 @@ def _check(worker: Introduction, config: TrainingConfig) -> None:
             raise ConfigError(f"the dry run of {worker.name} took more than {_CHECK_SECONDS:g} s") from None
     if done.returncode != 0:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-        raise ConfigError(f"{worker.name} refuses the configuration: " + " / ".join(said[-_SHOWN_LINES:]))
+        raise ConfigError(f"{worker.name} refuses the configuration: " + " / ".join(_reason(said)))
+
+
+def _reason(said: list[str]) -> list[str]:
+    """Return the last lines of what a program has said, without the indented ones of a traceback or a usage
+    above them."""
+    below = max((number for number, line in enumerate(said, 1) if line.startswith(" ")), default=0)
+    return (said[below:] or said)[-_SHOWN_LINES:]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,6 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
-import type { Message } from '@lumino/messaging';
 import { type ISignal, Signal } from '@lumino/signaling';
 import { Menu } from '@lumino/widgets';
 import type { JSX } from 'react';
@@ -75,12 +74,6 @@ export class RunsSection extends ReactWidget {
   /** Emitted when something that is shown above the table may have changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
-  }
-
-  /** The panel has come into sight: a program may have made a new store since the last search. */
-  protected onAfterShow(message: Message): void {
-    super.onAfterShow(message);
-    void this._options.sources.search();
   }
 
   protected render(): JSX.Element {

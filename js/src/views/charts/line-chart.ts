@@ -64,6 +64,8 @@ export class LineChart {
   /** The cursor of a linked chart. */
   private linked: number | null = null;
   private own: Cursor | null = null;
+  /** Where the pointer was last, in CSS pixels. */
+  private pointer = { left: -1, top: -1 };
   private emphasized: string | null = null;
   private chosen: string | null = null;
   private readonly drawNow = () => this.draw();
@@ -252,6 +254,9 @@ export class LineChart {
       if (this.own?.pointer) this.setCursor(null);
       return;
     }
+    const rests = left === this.pointer.left && top === this.pointer.top;
+    this.pointer = { left, top };
+    if (rests && this.own && !this.own.pointer) return; // new data, not the pointer, while keys move the cursor
     this.chosen = null;
     const x = plot.posToVal(left, 'x');
     const reach = Math.abs(plot.posToVal(left + REACH, 'x') - x);
