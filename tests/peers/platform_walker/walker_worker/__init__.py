@@ -14,7 +14,7 @@ def get_worker_metadata() -> tuple:
         name="Walker Worker",
         version=__version__,
         description="Walks",
-        author="Somebody",
+        author="The walker developers",
         homepage="",
         upstream_library=None,
         upstream_version=None,
