@@ -1,4 +1,4 @@
-"""A run on a node: its worker's environment, its keeper, and its files for whoever mirrors them.
+"""A run on a node: its worker's environment and its keeper.
 
 It runs in a process of the cluster's, with the cluster's Python, the standard library and the contract. The
 keeper outlives no such process: it holds the end of a pipe that closes with it.
@@ -6,7 +6,6 @@ keeper outlives no such process: it holds the end of a pipe that closes with it.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import shutil
@@ -15,15 +14,13 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.engines import node_environment
-from mosaic_lab.engines.engine import Increment, Known, Piece
 from mosaic_lab.engines.frames import NodeFrames
 from mosaic_lab.engines.job import INPUTS, Job
-from mosaic_lab.engines.pieces import GROWING, growing, pieces_of_growing, pieces_of_others
+from mosaic_lab.engines.node_files import NodeFiles, folder_of
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.marks import WORKER_MARK
@@ -32,8 +29,6 @@ from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import RunStatus, State, queued
 
-_TICK = 0.03  # seconds between looks at the files that grow
-_SCAN = 1.0  # the same at the others
 _FORGOTTEN = 30 * 86_400.0  # seconds after which an ended run that no bridge has read is deleted
 
 
@@ -43,17 +38,15 @@ class NodeRun:
     def __init__(self, job: Job, node: str) -> None:
         self.job = job
         self.home = Path(job.folder).expanduser()
-        self.folder = RunFolder(self.home / "runs" / str(job.attempt) / job.run_id)
+        self.folder = folder_of(self.home, job.run_id, job.attempt)
         self.node = node
         self.frames = NodeFrames(self.folder.path)
         self._lock = threading.Lock()
         self._status: RunStatus | None = None
         self._stopped: float | None = None
         self._builder: int | None = None
-        self._scanned = 0.0
         self._lifeline: int | None = None
-        names = (self.folder.state_path.name, *GROWING)
-        self._watched = [self.folder.path / name for name in names]
+        self.files = NodeFiles(self.folder, node, lambda: self._status)
 
     # ---------------------------------------------------------------- starting
 
@@ -71,7 +64,7 @@ class NodeRun:
             file.write(data)
 
     def start(self, variables: Mapping[str, str]) -> None:
-        """Build the worker's environment and start the keeper, in a thread; `read` has the progress."""
+        """Build the worker's environment and start the keeper, in a thread; `files` has the progress."""
         if self.started:
             return
         self.folder.path.mkdir(parents=True, exist_ok=True)
@@ -163,52 +156,6 @@ class NodeRun:
         """Delete the run's files here."""
         shutil.rmtree(self.folder.path, ignore_errors=True)
 
-    @property
-    def status(self) -> RunStatus:
-        """How the run is, as its keeper has recorded it or, before that, as this process knows."""
-        status = self._status or self.folder.status()
-        if status.state in (State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST):
-            return replace(status, reason=f"{status.reason}; on {self.node}")
-        return status
-
-    # ----------------------------------------------------------------- reading
-
-    async def read(self, known: Known, seconds: float) -> Increment:
-        """Return what is new since ``known``; wait up to ``seconds`` for it."""
-        deadline = time.monotonic() + seconds
-        before, due = None, 0.0
-        while True:
-            now, written = time.monotonic(), self._written()
-            if written != before or now >= due:  # a keeper that was killed writes nothing
-                found = self._look(known)
-                if found.pieces or found.complete or found.status != known.status or now >= deadline:
-                    return found
-                before, due = written, min(now + _SCAN, deadline)
-            await asyncio.sleep(_TICK)
-
-    def _written(self) -> tuple[object, ...]:
-        """Return what changes when there may be something new: `_look` costs fifty times as much."""
-        return self._status, *(_about(path) for path in self._watched)
-
-    def _look(self, known: Known) -> Increment:
-        status = self.status
-        own, of_arenas = growing(self.folder.path)
-        grown = list(pieces_of_growing(self.folder.path, own, known.grown))
-        due = status.state.finished or any(b'"checkpoint_saved"' in piece.data for piece in grown)
-        others: list[Piece] = []
-        if due or time.monotonic() - self._scanned > _SCAN:
-            others = list(pieces_of_others(self.folder.path, known.others))
-            if not others:
-                self._scanned = time.monotonic()
-        # What a line refers to is there before the line: files first, then the steps of an episode, and lines
-        # when all of these are.
-        steps = list(pieces_of_growing(self.folder.path, of_arenas, known.grown))
-        whole = all(piece.offset + len(piece.data) >= piece.size for piece in steps)
-        pieces = tuple(others or [*steps, *(grown if whole else ())])
-        shown = {"state": str(status.state), "reason": status.reason, "outcome": status.to_dict()["outcome"]}
-        complete = status.state.finished and not pieces and not self.folder.alive()
-        return Increment(shown, pieces, complete)
-
 
 def _delete_forgotten(runs: Path) -> None:
     """Delete runs that ended long ago and that no bridge comes to read: they went on elsewhere when this node
@@ -218,14 +165,6 @@ def _delete_forgotten(runs: Path) -> None:
             changed = max(one.stat().st_mtime for one in (folder.path, *folder.path.iterdir()))
             if time.time() - changed > _FORGOTTEN and not folder.alive():
                 shutil.rmtree(folder.path, ignore_errors=True)
-
-
-def _about(path: Path) -> tuple[int, int] | None:
-    try:
-        about = path.stat()
-    except FileNotFoundError:
-        return None
-    return about.st_size, about.st_mtime_ns
 
 
 def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def test_runs_that_were_left_behind_long_ago_are_deleted(
     run = node.NodeRun(Job("d", "toy", {}, str(tmp_path), 1.0), "node")
     run.start({})
     deadline = time.monotonic() + 30
-    while not run.status.state.finished:
+    while not run.files.status.state.finished:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not left.path.exists()
@@ -76,4 +76,4 @@ def old_run(home: Path, name: str, age: float) -> RunFolder:
 
 
 def read(run: node.NodeRun, sizes: dict[str, int]) -> tuple[Piece, ...]:
-    return asyncio.run(run.read(Known(dict(sizes)), 0.0)).pieces
+    return asyncio.run(run.files.read(Known(dict(sizes)), 0.0)).pieces

@@ -20,9 +20,11 @@ from mosaic_lab.engines.engine import Increment, Known, Node, NodeFrame, NodeLos
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.pieces import PIECE
 from mosaic_lab.engines.ray import actor as actor_module
-from mosaic_lab.engines.ray.actor import RunActor, free_on_nodes
+from mosaic_lab.engines.ray.actor import NodeReader, RunActor, free_on_nodes
 from mosaic_lab.engines.ray.connection import NAMESPACE, connect
+from mosaic_lab.engines.ray.node_reads import NodeReads, answered
 from mosaic_lab.engines.room import Needs, refusal, waits_for
+from mosaic_lab.keeper.states import State
 
 _AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
 _ANSWER = 30.0  # seconds for an actor that lives to answer
@@ -58,6 +60,7 @@ class RayEngine:
         self._address = address
         self._archive = archive
         self._places: dict[str, _Place] = {}
+        self._reads: dict[tuple[str, str], NodeReads] = {}
         self._lock = threading.Lock()
         self._code: Any = None
         self._free: Any = None
@@ -97,15 +100,20 @@ class RayEngine:
             return Increment({"state": "cancelled", "reason": reason, "outcome": None}, complete=True)
         if place.node is None:
             if place.started is None:
-                place.started = _asked(place.actor.started)
+                place.started = answered(place.actor.started)
             if not (await asyncio.wait({place.started}, timeout=seconds))[0]:
                 reason = await asyncio.to_thread(self._waits_for, place.job)
                 return Increment({"state": "queued", "reason": reason, "outcome": None})
             if not await self._get(place, place.started, _ANSWER):
                 # The process that had made the actor was killed before it could begin.
                 await asyncio.to_thread(self._begin, place)
-            place.node = await self._get(place, _asked(place.actor.where), _ANSWER)
-        answer = _asked(place.actor.read, pickle.dumps(known), seconds)
+            place.node = await self._get(place, answered(place.actor.where), _ANSWER)
+        shared = self._reads_on(place.node, place.job.folder)
+        if known.status is None or known.status["state"] != State.RUNNING:
+            shared.leave(run_id)
+        elif (news := await shared.read(place.job, known, seconds)) is not None:
+            return news
+        answer = answered(place.actor.read, pickle.dumps(known), seconds)
         found: Increment = pickle.loads(await self._get(place, answer, seconds + _ANSWER))
         return found
 
@@ -113,23 +121,23 @@ class RayEngine:
         place = self._places.get(run_id)
         if place is None or place.node is None:
             return None
-        answer = _asked(place.actor.frame, fps)
+        answer = answered(place.actor.frame, fps)
         done, _ = await asyncio.wait({answer}, timeout=_FRAME)
         return pickle.loads(answer.result()) if done and answer.exception() is None else None
 
     async def stop(self, run_id: str, grace_seconds: float) -> None:
         place = self._places[run_id]
-        lives = _asked(place.actor.where)
+        lives = answered(place.actor.where)
         if place.node is None and not (await asyncio.wait({lives}, timeout=_AT_ONCE))[0]:
             ray.kill(place.actor)
             place.cancelled = True
             return
-        await self._get(place, _asked(place.actor.stop, grace_seconds), _ANSWER)
+        await self._get(place, answered(place.actor.stop, grace_seconds), _ANSWER)
 
     async def forget(self, run_id: str) -> None:
         place = self._places[run_id]
         if not place.cancelled:
-            await self._get(place, _asked(place.actor.remove), _ANSWER)
+            await self._get(place, answered(place.actor.remove), _ANSWER)
             ray.kill(place.actor)
         del self._places[run_id]
 
@@ -191,8 +199,18 @@ class RayEngine:
         """Return an actor on the node of a run whose own actor has ended. Raises NodeLost."""
         if node not in {one["NodeID"] for one in self._answered(ray.nodes) if one["Alive"]}:
             raise NodeLost(f"node {self._address_of(node)} of {self._cluster} was lost")
-        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
-        return self._new(job, num_cpus=0, scheduling_strategy=strategy)
+        return self._new(job, **_placed_on(node))
+
+    def _reads_on(self, node: str, home: str) -> NodeReads:
+        def start() -> Any:
+            return ray.remote(max_restarts=0, **_placed_on(node))(NodeReader).remote(self._code, home)
+
+        def heard() -> None:
+            self._heard = time.monotonic()
+
+        if (node, home) not in self._reads:
+            self._reads[node, home] = NodeReads(start, heard)
+        return self._reads[node, home]
 
     def _address_of(self, node: str) -> str:
         return next((one["NodeManagerAddress"] for one in ray.nodes() if one["NodeID"] == node), node[:8])
@@ -259,15 +277,10 @@ class RayEngine:
         return waits_for(_needs(job), self._found, self._cluster) or starting
 
 
+def _placed_on(node: str) -> dict[str, Any]:
+    """Return the options of an actor on a node, beside the places of its runs."""
+    return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
+
+
 def _needs(job: Job) -> Needs:
     return Needs(job.cpus, job.gpus, job.labels)
-
-
-def _asked(method: Any, *arguments: Any) -> asyncio.Future[Any]:
-    """Call a method of an actor; its answer is a future of the running event loop."""
-    try:
-        answer = asyncio.wrap_future(method.remote(*arguments).future())
-    except ConnectionError:
-        os._exit(1)
-    answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may not be awaited
-    return answer

@@ -22,24 +22,29 @@ Start = Callable[..., Run]
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.extended)])
-def test_a_bridge_that_is_killed_loses_no_line_and_doubles_none(script: Start, kills: int) -> None:
-    run = script(LINES=100_000, PAUSE=0.005)
+def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
+    script: Start, cluster: Cluster, kills: int
+) -> None:
+    """Of several runs on a node, which one process there reads."""
+    clusters.add(replace(cluster, name="shared", cpus=0.2))
+    runs = [script(on="shared", LINES=100_000, PAUSE=0.01) for _ in range(5)]
     generator = random.Random(0)
-    for _ in range(kills):
-        before = lines_of(run)
-        until(lambda before=before: len(lines_of(run)) > len(before))
+    for number in range(kills):
+        if number % 2 == 0:
+            until(lambda: bool(readers()))
+        wait_for_lines(runs)
         time.sleep(generator.uniform(0, 0.5))  # any moment: that is what is tested
-        for bridge in processes("engines/ray/__main__.py"):
-            bridge.kill()
-    before = lines_of(run)
-    until(lambda: len(lines_of(run)) > len(before))
-    run.stop()
-    assert run.state == "cancelled", run.reason
-    numbers = lines_of(run)
-    assert numbers == [str(number) for number in range(len(numbers))]
-    telemetry = (run.path / "telemetry.jsonl").read_text().splitlines()
-    assert sum('"run_cancelled"' in line for line in telemetry) == 1
-    assert sum('"run_started"' in line for line in telemetry) == 1
+        for one in readers() if number % 2 == 0 else processes("engines/ray/__main__.py"):
+            one.kill()
+    wait_for_lines(runs)
+    for run in runs:
+        run.stop()
+        assert run.state == "cancelled", run.reason
+        numbers = lines_of(run)
+        assert numbers == [str(number) for number in range(len(numbers))]
+        telemetry = (run.path / "telemetry.jsonl").read_text().splitlines()
+        assert sum('"run_cancelled"' in line for line in telemetry) == 1
+        assert sum('"run_started"' in line for line in telemetry) == 1
 
 
 def test_a_run_whose_process_on_the_node_is_killed_leaves_nothing(script: Start) -> None:
@@ -89,6 +94,17 @@ def test_a_run_whose_node_is_lost_is_begun_again_on_another(
     for name in ("telemetry.jsonl", "telemetry.lost.jsonl"):
         assert (run.path / name).read_text().count('"run_started"') == 1, "one for each attempt"
     until(lambda: not processes("python", "train.py"))
+
+
+def wait_for_lines(runs: list[Run]) -> None:
+    """Wait until each run has more lines than now."""
+    before = [len(lines_of(run)) for run in runs]
+    until(lambda: all(len(lines_of(run)) > count for run, count in zip(runs, before, strict=True)))
+
+
+def readers() -> list[psutil.Process]:
+    """The processes that read several runs on a node, idle or reading."""
+    return [*processes("ray::NodeReader"), *processes("ray::NodeReader.read")]
 
 
 def lines_of(run: Run, after: str = "") -> list[str]:
