@@ -38,6 +38,7 @@ def test_each_walker_has_an_operator_of_its_own(lab: mosaic.Lab, tmp_path: Path)
     wait_until(lambda: not marked_processes(tmp_path))
 
 
+@pytest.mark.extended
 def test_a_team_that_xuance_has_trained_walks(lab: mosaic.Lab) -> None:
     run = lab.train(
         "xuance",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from browser.comparison import SETUP, at_step, compare, drawn, fact, lane, picture, press, widget
 from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab, Notebook
@@ -42,6 +43,7 @@ def start(page: Page, jupyterlab: JupyterLab, folder: Path, server: FakeServer, 
     return compare(page, jupyterlab, folder, call, *cells, setup=setup)
 
 
+@pytest.mark.extended
 def test_a_model_that_writes_for_long_slows_nothing_else_down(
     page: Page, jupyterlab: JupyterLab, folder: Path, language_server: FakeServer, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import pytest
 from browser.frames import (
     BUSY,
     SHOW,
@@ -114,6 +115,7 @@ def test_the_end_of_a_run_is_shown_and_its_last_frame_stays(
     saved(page, "Save this frame as PNG")
 
 
+@pytest.mark.extended
 def test_a_kernel_that_is_silent_is_shown_until_it_answers(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

@@ -52,6 +52,7 @@ def rings_in_use() -> set[str]:
     return {file.path for file in (*me.memory_maps(), *me.open_files()) if "/mosaic-lab-" in file.path}
 
 
+@pytest.mark.extended
 def test_50_runs_watched_at_once(supervisor: Supervisor) -> None:
     """Every one is seen, in order and whole; and without a viewer no worker renders."""
     before = rings_in_use()
@@ -79,6 +80,7 @@ def test_a_lost_acknowledgement_heals_by_itself(supervisor: Supervisor) -> None:
     assert page.wrong == []
 
 
+@pytest.mark.extended
 def test_acknowledgements_lost_between_a_real_page_and_its_kernel(page: Tab, tmp_path: Path) -> None:
     """What the page says is lost on the way until the frames stop; once it no longer is, they go on."""
     lost: list[bytes] = []

@@ -218,6 +218,7 @@ def test_without_any_film_its_own_run_fails(lab: mosaic.Lab, options: Any, reaso
     assert "no films" in run.films._repr_html_()
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("cinema")
 def test_a_long_episode_is_a_short_film(lab: mosaic.Lab) -> None:
     run = habit(lab, "last", saves=1, env_settings={"length": 100_000, "size": [60, 400]}).wait(PATIENCE)

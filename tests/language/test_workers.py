@@ -38,6 +38,7 @@ def test_the_local_model_plays_beside_random(start_comparison: Compare, start_ev
     assert set(evaluation.summary().index) == {"LLM", "random"}
 
 
+@pytest.mark.extended
 def test_a_team_of_language_models_talks(
     start_comparison: Compare, language_server: FakeServer, key: str
 ) -> None:

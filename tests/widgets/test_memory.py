@@ -65,6 +65,7 @@ def executed(folder: Path, *cells: str) -> list[str]:
     return [texts[-1].splitlines()[-1] if texts else "" for texts in printed]
 
 
+@pytest.mark.extended
 def test_nothing_is_kept_of_what_was_shown_ended_and_removed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -61,6 +61,7 @@ def test_the_log_says_that_a_training_compiles_and_how_long_it_took(worker: Any,
     assert 0 < float(compiled) < float(took)
 
 
+@pytest.mark.extended
 def test_a2c_learns_what_upstream_alone_does(worker: Any) -> None:
     small = worker.small["a2c"]
     sections = {name: "network" for name in small if name.startswith("transformer")}
@@ -95,6 +96,7 @@ def test_a_stop_saves_and_leaves(worker: Any) -> None:
     assert_stopped_cleanly(run)
 
 
+@pytest.mark.extended
 def test_a_stop_does_not_wait_for_the_compiler(worker: Any) -> None:
     """Of networks as large as upstream's, which take a minute."""
 

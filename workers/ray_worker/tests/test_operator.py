@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from shim_kit.policies import Refusals, actions_of, begin, play_to_end, sampled_twice
 
 import mosaic_lab as mosaic
@@ -20,13 +21,20 @@ AGENTS = {
 }
 
 
-def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [("ppo", "sac", "team"), pytest.param(("impala", "dqn"), marks=pytest.mark.extended)],
+    ids=" ".join,
+)
+def test_actions_are_those_of_upstreams_own_policy(
+    worker: Any, operators: Any, names: tuple[str, ...]
+) -> None:
     """That of upstream's own checkpoint, read by upstream."""
-    checkpoints = {name: worker.trained(name).checkpoints[-1] for name in AGENTS}
+    checkpoints = {name: worker.trained(name).checkpoints[-1] for name in names}
     folders = [f"{name}={path.with_suffix('.rllib')}" for name, path in checkpoints.items()]
     upstream = worker.output_of(str(UPSTREAM), *folders)
-    for name, agents in AGENTS.items():
-        for agent, size in agents.items():
+    for name in names:
+        for agent, size in AGENTS[name].items():
             begin(operators, checkpoints[name], agent)
             generator = np.random.default_rng(3)
             seen = [generator.normal(size=size).astype(np.float32) for _ in range(20)]

@@ -50,6 +50,7 @@ def test_more_cpus_than_a_cluster_has_are_refused(worker: Any) -> None:
     assert "lower num_env_runners or num_learners, or add a node that has them" in failed["error"]
 
 
+@pytest.mark.extended
 def test_a_training_waits_for_cpus_that_others_use_and_says_so(worker: Any) -> None:
     """Stopped it has nothing to save; else it trains when they are free."""
     waiting = {**worker.configuration("ppo"), "num_env_runners": 1}

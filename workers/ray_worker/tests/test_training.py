@@ -33,7 +33,10 @@ COMMON = {
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize(
+    "name",
+    ["ppo", "sac", "team", *(pytest.param(name, marks=pytest.mark.extended) for name in ("impala", "dqn"))],
+)
 def test_a_training_tells_everything_and_saves(worker: Any, name: str) -> None:
     run = worker.trained(name)
     assert run.code == 0, run.log
@@ -210,6 +213,7 @@ def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(
     assert "requires no token" not in worker.trained("ppo").log
 
 
+@pytest.mark.extended
 def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
     """A second node has the only CPUs for one of the runners, and goes off; the log says so."""
     cluster = worker.cluster
