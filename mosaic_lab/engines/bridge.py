@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.engines.engine import Engine
+from mosaic_lab.engines.engine import Engine, Stop
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.mirror import Mirror
 
@@ -70,7 +70,7 @@ class Bridge:
         async for line in lines:  # until its keeper closes the connection, or dies
             message = json.loads(line)
             if message.get("stop"):
-                mirror.stop(float(message["grace_seconds"]))
+                mirror.stop(Stop(float(message["grace_seconds"]), str(message["reason"])))
         mirror.abandon()
         await work
 

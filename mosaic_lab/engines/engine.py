@@ -32,6 +32,17 @@ class NodeLost(Exception):
 
 
 @dataclass(frozen=True)
+class Stop:
+    """A request that a run ends: SIGTERM, ``grace_seconds``, SIGKILL; ``reason``: why, if that is said."""
+
+    grace_seconds: float
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"stopped on request: {self.reason}" if self.reason else "stopped on request"
+
+
+@dataclass(frozen=True)
 class Piece:
     """Bytes of a file from ``offset`` on; ``size`` in bytes and ``changed``, the time of its last change in
     nanoseconds, are the whole file's."""
@@ -109,8 +120,8 @@ class Engine(Protocol):
     async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
         """Request ``fps`` frames a second for 2 s; return the newest, None where the node does not answer."""
 
-    async def stop(self, run_id: str, grace_seconds: float) -> None:
-        """Request the end of a job: SIGTERM, the grace period, SIGKILL; one that is queued ends at once."""
+    async def stop(self, run_id: str, stop: Stop) -> None:
+        """Request the end of a job; one that is queued ends at once."""
 
     async def forget(self, run_id: str) -> None:
         """Delete what a job has left on its node, which has ended and was read."""

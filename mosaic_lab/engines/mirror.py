@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Unreachable
+from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Stop, Unreachable
 from mosaic_lab.engines.frames import mirror_frames
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.pieces import GROWING, growing, is_growing
@@ -64,13 +64,13 @@ class Mirror:
         self._others: dict[str, tuple[int, int]] = {}
         self._begun_at: dict[str, int] = {}
         self._lost = ""
-        self._stop: float | None = None
+        self._stop: Stop | None = None
         self._abandoned = asyncio.Event()
         self._frames: asyncio.Task[None] | None = None
 
-    def stop(self, grace_seconds: float) -> None:
+    def stop(self, stop: Stop) -> None:
         """Request the run's end."""
-        self._stop = grace_seconds
+        self._stop = stop
 
     def abandon(self) -> None:
         """Return from `run` soon, whatever the run does: its keeper is gone. The node goes on."""

@@ -14,10 +14,12 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.engines import node_environment
+from mosaic_lab.engines.engine import Stop
 from mosaic_lab.engines.frames import NodeFrames
 from mosaic_lab.engines.job import INPUTS, Job
 from mosaic_lab.engines.node_files import NodeFiles, folder_of
@@ -43,7 +45,7 @@ class NodeRun:
         self.frames = NodeFrames(self.folder.path)
         self._lock = threading.Lock()
         self._status: RunStatus | None = None
-        self._stopped: float | None = None
+        self._stopped: Stop | None = None
         self._builder: int | None = None
         self._lifeline: int | None = None
         self.files = NodeFiles(self.folder, node, lambda: self._status)
@@ -80,10 +82,10 @@ class NodeRun:
                     self._record(prepared.environment)
                     self._keep(prepared.command, {**variables, **prepared.variables})
                     return
-            self._say(State.CANCELLED, "stopped before it started (stopped on request)")
+            self._say(State.CANCELLED, f"stopped before it started ({self._stopped})")
         except Exception as error:
             if self._stopped is not None:
-                self._say(State.CANCELLED, "stopped before it started (stopped on request)")
+                self._say(State.CANCELLED, f"stopped before it started ({self._stopped})")
             else:
                 *more, last = str(error).splitlines() or [type(error).__name__]
                 with suppress(OSError), self.folder.log_path.open("a") as log:  # the disk may be full
@@ -135,16 +137,16 @@ class NodeRun:
 
     # ------------------------------------------------------------------ ending
 
-    def stop(self, grace_seconds: float) -> None:
+    def stop(self, stop: Stop) -> None:
         """Request the run's end, in any state."""
         with self._lock:
-            self._stopped = grace_seconds
+            self._stopped = stop
             if self._status is None:
-                self._request_stop({"grace_seconds": grace_seconds, "timestamp": time.time()})
+                self._request_stop({**asdict(stop), "timestamp": time.time()})
             elif self._builder is not None:
                 send_group(self._builder, signal.SIGKILL)
 
-    def _request_stop(self, request: Mapping[str, float]) -> None:
+    def _request_stop(self, request: Mapping[str, Any]) -> None:
         try:
             write_json(self.folder.stop_path, request)
         except OSError:  # the disk is full: the end of the lifeline is a stop, too

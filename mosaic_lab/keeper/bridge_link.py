@@ -42,9 +42,9 @@ class BridgeLink:
         """The connection's descriptor, to wait for; -1 without one."""
         return -1 if self._socket is None else self._socket.fileno()
 
-    def stop(self, grace_seconds: float) -> None:
+    def stop(self, grace_seconds: float, reason: str) -> None:
         """Request the run's end; sent again over each further connection."""
-        if self._stop != (request := {"stop": True, "grace_seconds": grace_seconds}):
+        if self._stop != (request := {"stop": True, "grace_seconds": grace_seconds, "reason": reason}):
             self._stop = request
             self._send(request)
 

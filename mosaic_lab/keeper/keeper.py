@@ -50,6 +50,7 @@ class Keeper:
         self.launch = launch
         self.locked = LockedFolder(folder, lock)
         self.stop: str | None = None  # why the run is to stop
+        self.why = ""  # what the request says of that
         self.stopped_by: str | None = None
         self.grace = launch.grace_seconds
         self.terminated_at = 0.0  # monotonic time of the SIGTERM
@@ -188,8 +189,8 @@ class Keeper:
             self.wakes.remove(self.launch.lifeline)
         if self.folder.stop_path.exists():
             request = self.folder.document(self.folder.stop_path)
-            why, grace = request.get("reason"), request.get("grace_seconds")
-            self.stop = f"stopped on request: {why}" if why else "stopped on request"
+            self.why, grace = str(request.get("reason") or ""), request.get("grace_seconds")
+            self.stop = f"stopped on request: {self.why}" if self.why else "stopped on request"
             if isinstance(grace, int | float) and grace >= 0:
                 self.grace = float(grace)
 

@@ -57,7 +57,7 @@ class RemoteKeeper(Keeper):
         if self.stopped_by is None:
             self.stopped_by = "cluster"
             self.record.move(State.STOPPING, f"{self.stop}: the cluster was sent the stop")
-        link.stop(self.grace)
+        link.stop(self.grace, self.why)
 
     def _take(self, message: dict[str, object]) -> _End | None:
         """Record a state that the bridge reports; return the final one."""

@@ -21,7 +21,7 @@ from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.workers.home import home
 
-NODES, DELAY = 3, 0.01
+NODES, DELAY = 3, 0.002
 
 
 def figures(evaluation: Evaluation, began: float) -> dict[str, float]:

@@ -81,7 +81,7 @@ def main(count: int, seconds: float) -> None:
         until(lambda run=run: run.state == "running", 600, lambda run=run: run.reason)
     time.sleep(5)  # the last of them have just been started
     local = latencies([here], seconds)
-    before = {part: cpu_seconds(part) for part in ("engines/ray/__main__.py", "ray::RunActor")}
+    before = {part: cpu_seconds(part) for part in ("engines/ray/__main__.py", "ray::")}
     began = time.monotonic()
     remote = latencies(runs, seconds)
     passed = time.monotonic() - began

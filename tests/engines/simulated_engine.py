@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mosaic_lab.engines.engine import Increment, Known, Node, Piece
+from mosaic_lab.engines.engine import Increment, Known, Node, Piece, Stop
 from mosaic_lab.engines.job import Job
 
 _LINE = 200  # bytes of each line
@@ -78,7 +78,7 @@ class SimulatedEngine:
 
     async def frame(self, run_id: str, fps: float) -> None: ...
 
-    async def stop(self, run_id: str, grace_seconds: float) -> None:
+    async def stop(self, run_id: str, stop: Stop) -> None:
         self._runs[run_id].stopped = time.time()
 
     async def forget(self, run_id: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mosaic_lab.engines.engine import Increment, Known, Node, NodeLost, Piece
+from mosaic_lab.engines.engine import Increment, Known, Node, NodeLost, Piece, Stop
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.mirror import Mirror
 from mosaic_lab.engines.restart import LOST
@@ -45,7 +45,7 @@ class Scripted:
 
     async def frame(self, run_id: str, fps: float) -> None: ...
 
-    async def stop(self, run_id: str, grace_seconds: float) -> None: ...
+    async def stop(self, run_id: str, stop: Stop) -> None: ...
 
     async def forget(self, run_id: str) -> None: ...
 

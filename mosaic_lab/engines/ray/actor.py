@@ -83,9 +83,9 @@ class RunActor:
         """See `NodeFrames.newest`; pickled."""
         return pickle.dumps(self.run.frames.newest(fps))
 
-    async def stop(self, grace_seconds: float) -> None:
-        """See `NodeRun.stop`."""
-        self.run.stop(grace_seconds)
+    async def stop(self, stop: bytes) -> None:
+        """See `NodeRun.stop`; pickled."""
+        self.run.stop(pickle.loads(stop))
 
     async def remove(self) -> None:
         """See `NodeRun.remove`."""

@@ -16,7 +16,7 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from mosaic_lab.engines.engine import Increment, Known, Node, NodeFrame, NodeLost, Refused, Unreachable
+from mosaic_lab.engines.engine import Increment, Known, Node, NodeFrame, NodeLost, Refused, Stop, Unreachable
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.pieces import PIECE
 from mosaic_lab.engines.ray import actor as actor_module
@@ -44,8 +44,8 @@ class _Place:
     node: str | None = None
     started: asyncio.Future[Any] | None = None
     """The answer to whether it has been started: none comes before its actor lives."""
-    cancelled: bool = False
-    """It was stopped while it was queued."""
+    cancelled: Stop | None = None
+    """Its stop while it was queued."""
 
 
 class RayEngine:
@@ -96,7 +96,7 @@ class RayEngine:
     async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
         place = self._places[run_id]
         if place.cancelled:
-            reason = "stopped before it started (stopped on request)"
+            reason = f"stopped before it started ({place.cancelled})"
             return Increment({"state": "cancelled", "reason": reason, "outcome": None}, complete=True)
         if place.node is None:
             if place.started is None:
@@ -125,14 +125,14 @@ class RayEngine:
         done, _ = await asyncio.wait({answer}, timeout=_FRAME)
         return pickle.loads(answer.result()) if done and answer.exception() is None else None
 
-    async def stop(self, run_id: str, grace_seconds: float) -> None:
+    async def stop(self, run_id: str, stop: Stop) -> None:
         place = self._places[run_id]
         lives = answered(place.actor.where)
         if place.node is None and not (await asyncio.wait({lives}, timeout=_AT_ONCE))[0]:
             ray.kill(place.actor)
-            place.cancelled = True
+            place.cancelled = stop
             return
-        await self._get(place, answered(place.actor.stop, grace_seconds), _ANSWER)
+        await self._get(place, answered(place.actor.stop, pickle.dumps(stop)), _ANSWER)
 
     async def forget(self, run_id: str) -> None:
         place = self._places[run_id]

@@ -53,9 +53,9 @@ def test_lines_are_there_as_they_are_written(script: Start) -> None:
     run = script(LINES=100_000, PAUSE=0.02)
     until(lambda: "loss=20" in run.log(50))
     assert run.state == "running"
-    run.stop()
+    run.stop(reason="enough was seen")
     assert run.state == "cancelled"
-    assert re.match(r"stopped on request .*\(it left after SIGTERM", run.reason)
+    assert re.match(r"stopped on request: enough was seen .*\(it left after SIGTERM", run.reason)
     numbers = re.findall(r"^loss=(\d+)$", (run.path / "worker.log").read_text(), re.MULTILINE)
     assert numbers == [str(number) for number in range(len(numbers))]
 
