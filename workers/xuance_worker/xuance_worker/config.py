@@ -36,11 +36,12 @@ class XuancePlan(TrainingPlan):
 
     @property
     def steps(self) -> int:
-        """The step at which the training ends: all environments step together, so whole steps of all. Where
-        upstream plays whole episodes (`use_rnn`) it goes on to the end of the last ones.
+        """The step at which the training ends: all environments step together, so whole steps of all, and at
+        least one where it goes on from a checkpoint. Where upstream plays whole episodes (`use_rnn`) it goes
+        on to the end of the last ones.
         """
-        left = self.config.end_step - self.start_step
-        return self.start_step + left // self.parallels * self.parallels
+        fit = (self.config.end_step - self.start_step) // self.parallels
+        return self.start_step + (max(fit, 1) if self.resume_from else fit) * self.parallels
 
     @property
     def first_update(self) -> int:
@@ -83,7 +84,7 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
     if wrong:
         raise ConfigError(wrong)
     plan = XuancePlan(config, hyperparameters, resume_from, algorithm, spec)
-    if plan.steps - plan.start_step < plan.first_update:
+    if resume_from is None and plan.steps < plan.first_update:
         raise ConfigError(
             f"{config.end_field} ends before the first update, which comes after "
             f"{plan.first_update} steps of the {plan.parallels} environments together; raise it, or lower "
