@@ -42,13 +42,13 @@ class Nodes:
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a node; return when its raylet has joined."""
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
+        """Start a node with these environment variables; return when its raylet has joined."""
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
         log = self._folder / f"node-{len(self._processes)}.log"
         process = subprocess.Popen(
             [str(self._ray), "start", "--block", "--disable-usage-stats", *arguments],
-            env={**os.environ, **token, **_SETTINGS, "RAY_TMPDIR": str(self._folder)},
+            env={**os.environ, **token, **_SETTINGS, "RAY_TMPDIR": str(self._folder), **variables},
             cwd=self._folder,  # where Python finds no code of ours
             stdout=log.open("wb"),
             stderr=subprocess.STDOUT,

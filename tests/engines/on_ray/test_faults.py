@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from engines.on_ray.conftest import CLIENT, Nodes, kill_node, until
+from engines.on_ray.conftest import CLIENT, HEAD, Nodes, kill_node, until
 from engines.on_ray.test_survival import lines_of, processes
 
 from mosaic_lab.engines import clusters
@@ -129,6 +130,24 @@ def test_a_head_that_is_lost_and_started_again(script: Start, nodes: Nodes, clus
     until(lambda: other.state == "running" and "restart 1 of 1" in other.reason, 120, lambda: other.reason)
     other.stop()
     assert other.state == "cancelled", other.reason
+
+
+def test_a_node_whose_clock_is_an_hour_ahead(script: Start, nodes: Nodes, cluster: Cluster) -> None:
+    """The clock of the processes that Ray starts there, by ``pip install libfaketime``."""
+    package = Path(pytest.importorskip("libfaketime").__file__).parent
+    library = str(package / "vendor" / "libfaketime" / "src" / "libfaketime.so.1")
+    ahead = {"LD_PRELOAD": library, "FAKETIME": "+3600", "DONT_FAKE_MONOTONIC": "1"}
+    nodes.start(f"--address={HEAD}", "--num-cpus=1", "--labels", "clock=ahead", **ahead)
+    clusters.add(replace(cluster, name="ahead", labels={"clock": "ahead"}))
+    run = script(on="ahead", LINES=300, PAUSE=0.02)
+    until(lambda: run.finished, 120, lambda: run.reason)
+    assert run.state == "completed", run.reason
+    assert len(lines_of(run)) == 300
+    assert_whole(run)
+    written = [json.loads(line)["timestamp"] for line in (run.path / "telemetry.jsonl").open()]
+    assert min(written) > time.time() + 3000, "the node's clock was as it should be: nothing was tested"
+    assert run.elapsed < 600
+    assert run.checkpoints[-1].path.stat().st_size == 7_000_000
 
 
 @pytest.fixture
