@@ -31,6 +31,7 @@ from mosaic_lab.runs.run_ids import new_run_id
 
 MOST_FRUITLESS = 3
 """Parts in a row without an episode, after which the others would have none either."""
+_PAUSE_SECONDS = 30.0  # after a part without an episode, where others had some: a lost node may come back
 _POLL_SECONDS = 0.25
 _END_SECONDS = 60.0  # from the last episode to the ends of the parts
 _LAST_LINES = 12  # of a part's log, in an error
@@ -55,6 +56,7 @@ class FanOut:
         self._supervisor = Supervisor(folder / PARTS)
         self._played: dict[str, tuple[int, float]] = {}  # episodes and their seconds, by operator
         self._fruitless = 0
+        self._not_before = 0.0  # the time of the next start
         self._failure: GaveUp | None = None
         self._versions = RunFolder(folder).document(folder / VERSIONS)
 
@@ -101,7 +103,7 @@ class FanOut:
     def _start_next(self) -> bool:
         """Start a part where one may be started; return whether one was."""
         waiting = sum(map(len, self._waiting.values()))
-        if not waiting or len(self._parts) >= self._plan.parallel:
+        if not waiting or len(self._parts) >= self._plan.parallel or time.monotonic() < self._not_before:
             return False
         label, queue = max(self._waiting.items(), key=lambda item: len(item[1]))
         episodes, seconds = self._played.get(label, (0, 0.0))
@@ -150,7 +152,9 @@ class FanOut:
         if failure.get("error_type") in ("ConfigError", "EpisodeFailed"):  # another part would fail alike
             self._failure = GaveUp(str(failure.get("error")), failure["error_type"] == "ConfigError")
             return
-        self._fruitless += not part.played
+        if not part.played:
+            self._fruitless += 1
+            self._not_before = time.monotonic() + (_PAUSE_SECONDS if self._played else 0.0)
         if self._fruitless == MOST_FRUITLESS:
             text = f"{MOST_FRUITLESS} parts in a row ended without an episode; the last: {part.run.reason}"
             lines = (f"  {line}" for line in part.run.log(_LAST_LINES).splitlines())

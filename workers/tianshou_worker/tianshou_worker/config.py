@@ -53,8 +53,8 @@ class TianshouPlan(TrainingPlan):
 
     @property
     def updates(self) -> int:
-        """Collections, each with its update, that fit into what is left of the training; at least one where it
-        goes on from a checkpoint."""
+        """Collections, each with its update, that fit into what is left of the training; at least one where
+        it goes on from a checkpoint."""
         fit = (self.config.end_step - self.start_step - self.warm_up) // self.collection
         return max(fit, 1) if self.resume_from else fit
 
