@@ -38,7 +38,9 @@ while not pathlib.Path('go').exists():
     sum(range(1000))"""
 
 
-@pytest.mark.parametrize("cell", [BUSY, COMPUTING], ids=["sleeping", "computing"])
+@pytest.mark.parametrize(
+    "cell", [pytest.param(BUSY, marks=pytest.mark.extended), COMPUTING], ids=["sleeping", "computing"]
+)
 def test_frames_move_while_another_cell_runs(
     page: Page, jupyterlab: JupyterLab, folder: Path, cell: str
 ) -> None:
@@ -186,6 +188,7 @@ def test_the_last_seconds_are_saved_as_a_film(page: Page, jupyterlab: JupyterLab
     expect(notebook.output(1)).to_have_text("True")
 
 
+@pytest.mark.extended
 def test_two_views_watch_one_run_each_for_itself(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW, "wall", "lab.runs[0].frames(fps=5)")

@@ -84,7 +84,9 @@ def cell_is_running(notebook: Notebook, index: int) -> None:
     expect(notebook.cell(index).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
-@pytest.mark.parametrize("cell", [BUSY, COMPUTING], ids=["sleeping", "computing"])
+@pytest.mark.parametrize(
+    "cell", [pytest.param(BUSY, marks=pytest.mark.extended), COMPUTING], ids=["sleeping", "computing"]
+)
 def test_everything_answers_while_a_cell_runs(
     page: Page, jupyterlab: JupyterLab, folder: Path, cell: str
 ) -> None:

@@ -132,7 +132,7 @@ def test_a_grid_of_more_environments_than_there_are_shows_those_there_are(worker
     "config",
     [
         {"algorithm": "ppo", "env_id": "LunarLander-v2", "total_timesteps": 1024, "fastlane": {"grid": 4}},
-        {**TINY, "env_id": "odd_environments:Noisy-v0"},
+        pytest.param({**TINY, "env_id": "odd_environments:Noisy-v0"}, marks=pytest.mark.extended),
         *(
             pytest.param(
                 {"algorithm": algorithm, "env_id": env_id, "total_timesteps": 450, "learning_starts": 300},

@@ -184,6 +184,7 @@ def _folders_of_ray(store: Path) -> set[str]:
     return set(re.findall(r"/[^\s=]*/ray-\w{8}(?=/)", words))
 
 
+@pytest.mark.extended
 def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
     """It comes while the run waits for its runner, as most do."""
 
