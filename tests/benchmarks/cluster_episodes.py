@@ -17,6 +17,7 @@ from engines.on_ray.conftest import HEAD, TOKEN, Nodes, bring_loopback_up, until
 
 import mosaic_lab as mosaic
 from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import RAY_VERSION
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.workers.home import home
@@ -35,7 +36,7 @@ def figures(evaluation: Evaluation, began: float) -> dict[str, float]:
 
 def main(episodes: int) -> None:
     bring_loopback_up()
-    (ray,) = home().glob("bridges/ray-*/bin/ray")
+    (ray,) = home().glob(f"bridges/ray-{RAY_VERSION}-*/bin/ray")
     nodes = Nodes(ray, Path(os.environ["TMPDIR"]))
     place = ["--node-ip-address=127.0.0.1", "--port=6379", "--include-dashboard=false"]
     nodes.start("--head", *place, "--num-cpus=1")

@@ -18,6 +18,7 @@ from engines.on_ray.conftest import HEAD, TOKEN, Nodes, bring_loopback_up, until
 
 import mosaic_lab as mosaic
 from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import RAY_VERSION
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry import RunFeed
@@ -63,7 +64,7 @@ def cpu_seconds(part: str) -> float:
 
 def main(count: int, seconds: float) -> None:
     bring_loopback_up()
-    (ray,) = home().glob("bridges/ray-*/bin/ray")
+    (ray,) = home().glob(f"bridges/ray-{RAY_VERSION}-*/bin/ray")
     nodes = Nodes(ray, Path(os.environ["TMPDIR"]))
     place = ["--node-ip-address=127.0.0.1", "--port=6379", "--include-dashboard=false"]
     nodes.start("--head", *place, f"--num-cpus={count}")

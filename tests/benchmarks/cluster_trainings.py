@@ -18,6 +18,7 @@ from engines.on_ray.conftest import HEAD, TOKEN, Nodes, bring_loopback_up
 
 import mosaic_lab as mosaic
 from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import RAY_VERSION
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.workers import ensure
 from mosaic_lab.workers.home import home
@@ -25,7 +26,7 @@ from mosaic_lab.workers.home import home
 
 def main(pairs: int, steps: int) -> None:
     bring_loopback_up()
-    (ray,) = home().glob("bridges/ray-*/bin/ray")
+    (ray,) = home().glob(f"bridges/ray-{RAY_VERSION}-*/bin/ray")
     nodes = Nodes(ray, Path(os.environ["TMPDIR"]))
     place = ["--node-ip-address=127.0.0.1", "--port=6379", "--include-dashboard=false"]
     nodes.start("--head", *place, "--num-cpus=1")

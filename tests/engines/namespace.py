@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+OLDER_RAY = "2.59.0"
+"""A version that the cluster does not have; the bridge's environment of it is built for `extended` tests."""
 _ENTER = ["unshare", "--net", "--pid", "--map-root-user", "--fork", "--mount-proc", "--kill-child"]
 _OF_OUR_INSTALLER = ("uv", "platformdirs", "psutil")
 _OF_EVALUATIONS = ("numpy", "msgspec", "tsdownsample")

@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from engines.namespace import download_wheels, run_inside
+from engines.namespace import OLDER_RAY, download_wheels, run_inside
 
 from mosaic_lab.cli import main
+from mosaic_lab.engines import clusters
+from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.workers import WorkerEnvironment
 
 _TESTS = Path(__file__).with_name("on_ray")
@@ -50,6 +52,10 @@ def test_on_a_cluster(
     for worker in ("script", "gymnasium", "random", *(_FAMILIES if which == "extended" else ())):
         main(["workers", "install", worker])
     main(["clusters", "check", "ray:127.0.0.1:1"])
+    if which == "extended":
+        clusters.add(Cluster("older", "127.0.0.1:1", ray_version=OLDER_RAY))
+        main(["clusters", "check", "older"])  # nothing answers: it builds the environment
+        clusters.remove("older")
     tests = [sys.executable, "-m", "pytest", str(_TESTS), "--quiet", "-p", "no:cacheprovider", "-rA"]
     done = run_inside([*tests, "-m", which, f"--basetemp={tmp_path}/tests"], wheels, seconds)
     print(done.stdout)

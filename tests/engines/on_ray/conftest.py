@@ -18,6 +18,7 @@ import pytest
 
 import mosaic_lab as mosaic
 from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import RAY_VERSION
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.runs import Run
 
@@ -100,7 +101,7 @@ def bring_loopback_up() -> None:
 @pytest.fixture(scope="session")
 def nodes(loopback: None, mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
     """A head with two CPUs and a GPU, declared for scheduling only."""
-    (ray,) = mosaic_home.glob("bridges/ray-*/bin/ray")
+    (ray,) = mosaic_home.glob(f"bridges/ray-{RAY_VERSION}-*/bin/ray")
     nodes = Nodes(ray, Path(os.environ["TMPDIR"]))
     ports = ["--port=6379", "--ray-client-server-port=10001", "--include-dashboard=false"]
     nodes.start("--head", "--node-ip-address=127.0.0.1", *ports, "--num-cpus=2", "--num-gpus=1")

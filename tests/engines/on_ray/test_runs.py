@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engines.on_ray.conftest import CLIENT, TOKEN, until
+from engines.namespace import OLDER_RAY
+from engines.on_ray.conftest import CLIENT, HEAD, TOKEN, until
 
 import mosaic_lab as mosaic
 from mosaic_lab.cli import main
 from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import RAY_VERSION
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.runs import Run
@@ -152,6 +154,26 @@ def test_the_check_says_what_there_is(cluster: Cluster, capfd: pytest.CaptureFix
     assert "gpu-lab (127.0.0.1:6379) answers: Ray 2." in said
     assert "1 node with 2 CPUs and 1 GPU in total" in said
     assert "would start at once" in said
+
+
+@pytest.mark.extended
+def test_versions_of_a_profile_that_the_cluster_does_not_have(
+    script: Start, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A cluster says which it has, and these are used; Ray's client server does not always say."""
+    head, client = (
+        place.replace("127.0.0.1", "localhost") for place in (HEAD, CLIENT)
+    )  # never checked before
+    clusters.add(replace(cluster, name="older", address=client, ray_version=OLDER_RAY))
+    assert main(["clusters", "check", "older"]) == 1
+    said = capfd.readouterr().err
+    assert "its Ray or its Python may be another version than the bridge's: `mosaic-lab clusters add`" in said
+    clusters.add(replace(cluster, name="older", address=head, ray_version=OLDER_RAY))
+    assert main(["clusters", "check", "older"]) == 0
+    assert f"answers: Ray {RAY_VERSION}" in capfd.readouterr().out
+    run = script(on="older")
+    run.wait(120)
+    assert len(re.findall(r"^loss=", run.log(50), re.MULTILINE)) == 20
 
 
 def test_a_wrong_token(
