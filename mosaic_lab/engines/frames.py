@@ -1,4 +1,4 @@
-"""Frames of a run on a node, in a ring here like any run's, while somebody watches them here."""
+"""Frames of a run on a node, in a ring here like any run's, while they are watched here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mosaic_lab.engines.engine import NodeFrame
 
 MOST_FPS = 10.0
 """Frames a second that are fetched at most."""
-_IDLE = 1.0  # seconds between looks whether somebody watches
+_IDLE = 1.0  # seconds between looks whether they are watched
 _WATCHED = 2.0  # seconds for which looks are frequent after a frame was requested
 _NONE = "its worker on the node publishes no frames so far"
 
@@ -40,7 +40,7 @@ class NodeFrames:
 async def mirror_frames(
     fetch: Callable[[float], Awaitable[NodeFrame | None]], folder: Path, enabled: bool
 ) -> None:
-    """Publish in the run folder what ``fetch(fps)`` brings, whenever somebody watches; until cancelled."""
+    """Publish in the run folder what ``fetch(fps)`` brings, while it is watched; until cancelled."""
     writer = FrameWriter(folder, max_fps=MOST_FPS, share=1.0, enabled=enabled)
     watched, said = 0.0, ""
     try:

@@ -216,7 +216,7 @@ class Service:
     def runs(self, ids: list[str]) -> list[Run]:
         """Return those of the runs that are there. Raises UnknownRun where none is.
 
-        A chart of many goes on when somebody has removed one of them.
+        A chart of many goes on when one of them has been removed.
         """
         found, missing = [], None
         for run_id in dict.fromkeys(ids):

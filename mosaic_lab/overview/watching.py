@@ -1,4 +1,4 @@
-"""Looks for changes in a run store while somebody waits for them, and at no other time."""
+"""Looks for changes in a run store while a page waits for them, and at no other time."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ChangeWatcher:
 
     @property
     def watching(self) -> bool:
-        """Whether the store is looked at: somebody waits for changes."""
+        """Whether the store is looked at: a page waits for changes."""
         return self._thread is not None
 
     def _add(self, waiting: _Waiting) -> Callable[[], None]:

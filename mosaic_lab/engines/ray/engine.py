@@ -29,7 +29,7 @@ from mosaic_lab.keeper.states import State
 _AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
 _ANSWER = 30.0  # seconds for an actor that lives to answer
 _FRAME = 5.0  # seconds for a frame
-_SILENCE = 45.0  # seconds without any answer, after which it connects anew
+_SILENCE = 45.0  # seconds without any answer, after which it reconnects
 _LOOK = 1.0  # seconds between looks at what is free
 _T = TypeVar("_T")
 
