@@ -12,7 +12,8 @@ from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.states import State
-from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
+from mosaic_lab.number_format import duration
+from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, progress_text
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.curriculum import Curriculum, find_curriculum
 from mosaic_lab.runs.training import Trainer
@@ -399,7 +400,7 @@ def _still_alive(runs: list[Run], root: Path) -> str:
         memory, elapsed = run.memory_mb, run.elapsed
         facts = [str(run.state), progress_text(run)]
         facts.append("" if memory is None else f"{memory:,.0f} MB")
-        facts.append("" if elapsed is None else f"for {duration_text(elapsed)}")
+        facts.append("" if elapsed is None else f"for {duration(elapsed)}")
         lines.append(f"  {run.id}  " + ", ".join(fact for fact in facts if fact))
     one = f'lab.run("{runs[-1].id}")'
     lines.append(f"{one} as the last line of a cell shows one live, {one}.stop() ends it,")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import number
+from mosaic_lab.number_format import duration, number
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.exporting import export
@@ -130,7 +130,7 @@ def _row(run: Run) -> dict[str, str]:
         ", ".join(annotations.tags),
         str(run.state),
         progress_text(run),
-        "" if elapsed is None else duration_text(elapsed),
+        "" if elapsed is None else duration(elapsed),
         "" if recent is None else number(recent),
         run.group or "",
         run.reason,
@@ -175,10 +175,3 @@ def _played(run: Run, total: int) -> int:
     from mosaic_lab.evaluation import Evaluation  # who lists no evaluation does not pay for it
 
     return total if run.state is State.COMPLETED else Evaluation(run.folder).done
-
-
-def duration_text(seconds: float) -> str:
-    """Return seconds as ``0:01:30``."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"

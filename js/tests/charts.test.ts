@@ -4,9 +4,9 @@ import type { Answer } from '../src/shared/run-api.ts';
 import { projection } from '../src/views/charts/line-painter.ts';
 import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
 import { intervalAt, nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
-import { durationText, logTickTexts, tickTexts, valueText } from '../src/views/charts/numbers.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import { limited, limitsProblem, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
+import { durationTicks, logTickTexts, tickTexts } from '../src/views/charts/tick-texts.ts';
 import { logTicks } from '../src/views/charts/ticks.ts';
 import { rowText, valuesInRow } from '../src/widgets/panel/row-values.ts';
 
@@ -137,21 +137,10 @@ describe('numbers', () => {
     ]);
   });
 
-  test('of values have four digits', () => {
-    assert.deepEqual([438.25, 0.01234, 1e-7, -12345, null].map(valueText), [
-      '438.3',
-      '0.01234',
-      '1e-7',
-      '−12,345',
-      '–'
-    ]);
-    assert.deepEqual([0.5, 42, 200, 3900, 180_000].map(durationText), [
-      '0.50 s',
-      '42 s',
-      '3 min 20 s',
-      '1 h 05 min',
-      '2 d 02 h'
-    ]);
+  test('of ticks in durations leave out what is zero', () => {
+    assert.deepEqual(durationTicks([0, 0.25, 0.5], 0.25), ['0', '0.25s', '0.50s']);
+    assert.deepEqual(durationTicks([0, 30, 60, 90], 30), ['0', '30s', '1m', '1m 30s']);
+    assert.deepEqual(durationTicks([0, 3600, 90_000], 3600), ['0', '1h', '1d 01h']);
   });
 });
 

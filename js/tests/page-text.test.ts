@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { count, share, short } from '../src/widgets/common/numbers.ts';
 import { nearest } from '../src/widgets/comparison/bar.ts';
 import { movesFrom, neighbour, pieceName, piecesOf, promotionsOf } from '../src/widgets/comparison/chess.ts';
 import { fitted } from '../src/widgets/frames/settings.ts';
 import { choose, grouped } from '../src/widgets/panel/metric-menu.ts';
-
-test('numbers are shown with three digits, and what is not finite as the kernel wrote it', () => {
-  const shown = [0, 7, -1.2345, 12.345, 123.45, 1234567, 0.0001234, 1e-9, 'nan', null, undefined].map(short);
-  assert.deepEqual(shown, ['0', '7', '−1.23', '12.3', '123', '1.2e+6', '1.2e-4', '1.0e-9', 'nan', '', '']);
-  assert.deepEqual([count(12345), count('inf'), share(0.6)], ['12,345', 'inf', '0.60']);
-});
 
 test('pictures are as large as there is room, small ones by whole factors', () => {
   const room = { width: 420, windowHeight: 1000, density: 1 };

@@ -168,7 +168,7 @@ describe('an axis of values', () => {
     assert.equal(Math.round((placeOn(rate, 1e-3) ?? 0) * 1000), 500);
     assert.deepEqual(
       ticksOf(rate, 5).map(({ text }) => text),
-      ['1e-4', '0.001', '0.01']
+      ['0.0001', '0.001', '0.01']
     );
     const kind = axisOf('kind', rows, {});
     assert.deepEqual(kind.texts, ['x', 'y', 'z']);

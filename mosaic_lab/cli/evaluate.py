@@ -17,7 +17,7 @@ from mosaic_lab.cli.progress_line import show_until
 from mosaic_lab.cli.runs import add_store
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
-from mosaic_lab.run_table import duration_text
+from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Supervisor
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _line(evaluation: Evaluation) -> str:
         parts.append(f"{failed:,} failed")
     parts += filter(None, [evaluation.parts_text])
     if (seconds := evaluation.time_left) is not None:
-        parts.append(f"{duration_text(seconds)} remaining")
+        parts.append(f"{duration(seconds)} remaining")
     stalls = evaluation.stalls
     parts += [str(stall) for stall in stalls[:1]]
     if len(stalls) > 1:

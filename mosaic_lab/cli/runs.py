@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mosaic_lab.cli import annotating
 from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import number
-from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
+from mosaic_lab.number_format import duration, number
+from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, progress_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.failure_report import last_log, traceback_end
@@ -138,7 +138,7 @@ def results(run: Run) -> list[tuple[str, str]]:
     if recent is not None:
         facts.append(("return", f"{number(recent)} (mean of the last 20 episodes)"))
     if elapsed is not None:
-        facts.append(("time", duration_text(elapsed)))
+        facts.append(("time", duration(elapsed)))
     if saved:
         facts.append(("checkpoints", f"{len(saved)}, newest (step {saved[-1].step:,}): {saved[-1].path}"))
         if run.state is State.CANCELLED:

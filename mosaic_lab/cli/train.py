@@ -21,7 +21,7 @@ from mosaic_lab.cli.progress_line import show_until
 from mosaic_lab.cli.runs import add_store, results
 from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.keeper.states import State
-from mosaic_lab.run_table import duration_text
+from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.films import MODES, Films
 from mosaic_lab.runs.training import Trainer
@@ -195,7 +195,7 @@ def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
     speed = sum(feed.steps_per_second or 0.0 for feed in feeds)
     if speed:
         parts.append(f"{speed:,.0f} steps/s")
-        parts.append(f"{duration_text(max(0, total - step) / speed)} remaining")
+        parts.append(f"{duration(max(0, total - step) / speed)} remaining")
     returns = [_latest(feed, "episode_return") for feed in feeds]
     known = [value for value in returns if value is not None]
     if known:

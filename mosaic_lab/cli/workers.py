@@ -14,7 +14,7 @@ from mosaic_lab import workers
 from mosaic_lab.cli import profiles
 from mosaic_lab.cli.profiles import size
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.run_table import duration_text
+from mosaic_lab.number_format import duration
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 from mosaic_lab.workers import WorkerInfo, templates
@@ -114,7 +114,7 @@ def _install_all(torch: str) -> int:
         except WorkerEnvironmentError as error:
             print(error, file=sys.stderr, flush=True)
             failed, result = failed + 1, "failed"
-        rows.append((name, result, taken, duration_text(time.monotonic() - began)))
+        rows.append((name, result, taken, duration(time.monotonic() - began)))
     _say(f"\n{text_table(rows)}")
     if failed:
         _say(f"{failed} of {len(names)} failed; what is installed is kept when this is run again")

@@ -2,7 +2,7 @@
 
 import uPlot from 'uplot';
 import type { ChartView } from './line-chart.ts';
-import { durationText, logTickTexts, tickTexts } from './numbers.ts';
+import { durationTicks, logTickTexts, tickTexts } from './tick-texts.ts';
 import { logTicks } from './ticks.ts';
 
 const FONT = '11px var(--jp-ui-font-family, system-ui, sans-serif)';
@@ -63,7 +63,8 @@ function tickValues(log: boolean): uPlot.Axis.DynamicValues {
   return (_plot, ticks, _axis, _space, step) => (log ? logTickTexts(ticks) : tickTexts(ticks, step));
 }
 
-const relativeTexts: uPlot.Axis.DynamicValues = (_plot, ticks) => ticks.map(durationText);
+const relativeTexts: uPlot.Axis.DynamicValues = (_plot, ticks, _axis, _space, step) =>
+  durationTicks(ticks, step);
 
 /** As wide as the longest label needs. */
 function labelWidth(plot: uPlot, texts: string[] | null): number {

@@ -10,12 +10,13 @@ import {
   useRef,
   useState
 } from 'react';
+import { fineNumber } from '../../shared/numbers.ts';
 import type { Translation } from '../translation.ts';
 import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
 import type { ChartLine } from './lines.ts';
 import { intervalAt, type Near } from './nearest.ts';
-import { placeText, valueText } from './numbers.ts';
 import type { Range } from './ranges.ts';
+import { placeText } from './tick-texts.ts';
 
 /** What charts of one workspace share: the place of the cursor. */
 export class CursorLink {
@@ -162,7 +163,7 @@ function Values({ cursor, view, xLabel, trans }: ValuesProps): ReactNode {
         <div key={point.line.data.key} className={point === nearest ? 'mosaic-values-nearest' : ''}>
           <i style={{ background: point.line.color }} />
           <span>{point.line.label}</span>
-          <b>{valueText(point.y)}</b>
+          <b>{fineNumber(point.y)}</b>
           <small>{intervalText(point)}</small>
         </div>
       ))}
@@ -175,14 +176,14 @@ function Values({ cursor, view, xLabel, trans }: ValuesProps): ReactNode {
 }
 
 function intervalText(point: Near): string {
-  return intervalAt(point)?.map(valueText).join(' – ') ?? '';
+  return intervalAt(point)?.map(fineNumber).join(' – ') ?? '';
 }
 
 function spoken({ x, readout }: Cursor, view: ChartView, trans: Translation): string {
   const { nearest, points, more } = readout;
   if (!nearest) return trans.__('%1: no values', placeText(x, view.axis));
   const place = points.indexOf(nearest) + 1;
-  const value = [valueText(nearest.y), intervalText(nearest)].filter(Boolean).join(', ');
+  const value = [fineNumber(nearest.y), intervalText(nearest)].filter(Boolean).join(', ');
   const text = `${nearest.line.label}: ${value}, ${placeText(nearest.x, view.axis)}`;
   return more > 0 ? text : trans.__('%1, %2 of %3', text, place, points.length);
 }

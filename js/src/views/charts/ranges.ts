@@ -1,7 +1,7 @@
 /** What part of its numbers a chart shows. */
 
+import { UNITS } from '../../shared/numbers.ts';
 import type { ChartLine, LineData, Numbers } from './lines.ts';
-import { UNITS } from './numbers.ts';
 
 export type Range = readonly [number, number];
 export type Limits = readonly [number | null, number | null];

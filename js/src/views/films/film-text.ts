@@ -1,22 +1,19 @@
 /** Films as text, and which of them is nearest to a moment of a curve. */
 
+import { number, whole } from '../../shared/numbers.ts';
 import type { FilmFacts } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 
-function decimal(value: number): string {
-  return Number(value.toPrecision(4)).toLocaleString('en-US', { maximumFractionDigits: 3 });
-}
-
 /** What stands below a first frame: when it was, and the return. */
 export function filmCaption(film: FilmFacts, trans: Translation): [step: string, result: string] {
-  const result = film.return === null ? '' : trans.__('return %1', decimal(film.return));
-  return [trans.__('step %1', film.step.toLocaleString('en-US')), result];
+  const result = film.return === null ? '' : trans.__('return %1', number(film.return));
+  return [trans.__('step %1', whole(film.step)), result];
 }
 
 /** All of it in a sentence, for the player and for a screen reader. */
 export function filmSentence(film: FilmFacts, trans: Translation): string {
   const [step, result] = filmCaption(film, trans);
-  const length = trans._n('%2 step', '%2 steps', film.length, film.length.toLocaleString('en-US'));
+  const length = trans._n('%2 step', '%2 steps', film.length, whole(film.length));
   const cut = film.complete ? '' : trans.__('cut off');
   return `${step}: ${[result, length, cut].filter(Boolean).join(', ')}`;
 }

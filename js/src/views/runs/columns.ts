@@ -1,17 +1,9 @@
 /** The columns of the table of runs: how each reads, sorts and is aligned. */
 
+import { duration, number, settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
-import {
-  ageText,
-  countText,
-  durationOf,
-  durationText,
-  outcomeText,
-  progressText,
-  returnText,
-  valueText
-} from './run-text.ts';
+import { ageText, durationOf, outcomeText, progressText } from './run-text.ts';
 
 export type SortValue = number | string | null;
 
@@ -77,7 +69,7 @@ export function standardColumns(trans: Translation): Column[] {
       title: trans.__('Steps/s'),
       width: 70,
       numeric: true,
-      text: row => countText(row.speed === null ? null : Math.round(row.speed)),
+      text: row => shown(row.speed, speed => number(Math.round(speed))),
       sort: row => row.speed
     },
     {
@@ -85,7 +77,7 @@ export function standardColumns(trans: Translation): Column[] {
       title: trans.__('Last return'),
       width: 98,
       numeric: true,
-      text: row => returnText(row.last_return),
+      text: row => shown(row.last_return, number),
       sort: row => row.last_return
     },
     {
@@ -93,14 +85,14 @@ export function standardColumns(trans: Translation): Column[] {
       title: trans.__('Best return'),
       width: 98,
       numeric: true,
-      text: row => returnText(row.best_return),
+      text: row => shown(row.best_return, number),
       sort: row => row.best_return
     },
     {
       id: 'sparkline',
       title: trans.__('Return'),
       width: 90,
-      text: row => (row.sparkline.length ? returnText(row.sparkline.at(-1) ?? null) : ''),
+      text: row => shown(row.sparkline.at(-1), number),
       sort: row => row.sparkline.at(-1) ?? null
     },
     {
@@ -108,7 +100,7 @@ export function standardColumns(trans: Translation): Column[] {
       title: trans.__('Duration'),
       width: 76,
       numeric: true,
-      text: (row, now) => durationText(durationOf(row, now)),
+      text: (row, now) => shown(durationOf(row, now), duration),
       sort: durationOf
     },
     {
@@ -135,10 +127,10 @@ export function hyperparameterColumns(rows: Iterable<RunRow>): Column[] {
     title: name,
     width: 100,
     numeric: true,
-    text: row => valueText(row.hyperparameters[name]),
+    text: row => shown(row.hyperparameters[name], settingText),
     sort: row => {
       const value = row.hyperparameters[name];
-      return typeof value === 'number' ? value : valueText(value) || null;
+      return typeof value === 'number' ? value : shown(value, settingText) || null;
     }
   }));
 }
@@ -151,4 +143,9 @@ export function compareValues(a: SortValue, b: SortValue, descending: boolean): 
   const order =
     typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(String(a), String(b));
   return descending ? -order : order;
+}
+
+/** What a run does not have stays empty. */
+function shown<Value>(value: Value | null | undefined, text: (value: Value) => string): string {
+  return value === null || value === undefined ? '' : text(value);
 }

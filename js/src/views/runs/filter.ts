@@ -1,7 +1,7 @@
 /** Which runs are shown: by text, and by facets with their counts. */
 
+import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import { valueText } from './run-text.ts';
 
 export const FACETS = ['state', 'kind', 'worker', 'algorithm', 'env', 'tags'] as const;
 export type Facet = (typeof FACETS)[number];
@@ -86,7 +86,7 @@ function matchesHyperparameter(row: RunRow, word: string): boolean {
     return false;
   }
   const numbers = [Number(value), Number(wanted.replaceAll('_', ''))] as const;
-  const [a, b] = numbers.some(Number.isNaN) ? [valueText(value).toLowerCase(), wanted] : numbers;
+  const [a, b] = numbers.some(Number.isNaN) ? [settingText(value).toLowerCase(), wanted] : numbers;
   switch (sign) {
     case '=':
       return a === b;

@@ -2,12 +2,13 @@
 
 import { type CSSProperties, type MouseEvent, memo } from 'react';
 
+import { number, whole } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { Icon, StateIcon } from './icons.tsx';
 import { RunName } from './run-name.tsx';
-import { countText, returnText, stateText } from './run-text.ts';
+import { stateText } from './run-text.ts';
 import { Sparkline } from './sparkline.tsx';
 import { groupState, groupSummary, meanOf, runSummary, shared, storeSummary } from './summary.ts';
 import type { Line } from './tree.ts';
@@ -173,7 +174,7 @@ function CompactCell(props: LineProps) {
           <RunName name={line.title} />
           <span className="mosaic-runs-number">
             {!entry && last !== null && <span className="mosaic-runs-dim">⌀ </span>}
-            {returnText(last)}
+            {last !== null && number(last)}
           </span>
         </div>
         <div className="mosaic-runs-dim">
@@ -284,7 +285,7 @@ function GroupCell(props: CellProps) {
       return (
         <span className="mosaic-runs-statecell" title={groupSummary(members, trans)}>
           <StateIcon state={state} />
-          {countText(members.filter(({ row }) => row.state === state).length)} {stateText(state, trans)}
+          {whole(members.filter(({ row }) => row.state === state).length)} {stateText(state, trans)}
         </span>
       );
     }
@@ -298,7 +299,7 @@ function GroupCell(props: CellProps) {
       return mean === null ? null : (
         <span className="mosaic-runs-text" title={trans.__('The mean of these runs')}>
           <span className="mosaic-runs-dim">⌀ </span>
-          {returnText(mean)}
+          {number(mean)}
         </span>
       );
     }

@@ -2,13 +2,13 @@
 
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 
+import { whole } from '../../shared/numbers.ts';
 import type { Translation } from '../translation.ts';
 import { FACETS, isActive, NO_FILTER, toggled } from './filter.ts';
 import { Icon, type IconName } from './icons.tsx';
 import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
 import type { RunEntry } from './run-rows.ts';
 import type { RunTable } from './run-table.ts';
-import { wholeText } from './run-text.ts';
 import { RunsGrid } from './runs-grid.tsx';
 import './runs.css';
 
@@ -93,13 +93,13 @@ function countsText({ table, trans }: RunsViewProps): string {
   const { snapshot } = table;
   const selected = table.selected.length;
   if (selected > 1) {
-    return trans.__('%1 selected', wholeText(selected));
+    return trans.__('%1 selected', whole(selected));
   }
   if (snapshot.matching < snapshot.total) {
-    return trans.__('%1 of %2 runs', wholeText(snapshot.matching), wholeText(snapshot.total));
+    return trans.__('%1 of %2 runs', whole(snapshot.matching), whole(snapshot.total));
   }
-  const runs = trans._n('%2 run', '%2 runs', snapshot.total, wholeText(snapshot.total));
-  return snapshot.alive ? `${runs}, ${trans.__('%1 alive', wholeText(snapshot.alive))}` : runs;
+  const runs = trans._n('%2 run', '%2 runs', snapshot.total, whole(snapshot.total));
+  return snapshot.alive ? `${runs}, ${trans.__('%1 alive', whole(snapshot.alive))}` : runs;
 }
 
 function Body(props: RunsViewProps & { compact: boolean }) {
@@ -116,7 +116,7 @@ function Body(props: RunsViewProps & { compact: boolean }) {
             'The only run does not match.',
             'None of %2 runs matches.',
             snapshot.total,
-            wholeText(snapshot.total)
+            whole(snapshot.total)
           )}
         </p>
         <button

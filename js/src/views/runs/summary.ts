@@ -1,17 +1,10 @@
 /** Runs in a few words: the second line of a narrow row, and what a group adds up to. */
 
+import { duration, number, whole } from '../../shared/numbers.ts';
 import type { RunRow, RunState } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import type { RunEntry } from './run-rows.ts';
-import {
-  ageText,
-  countText,
-  durationOf,
-  durationText,
-  outcomeText,
-  progressText,
-  stateText
-} from './run-text.ts';
+import { ageText, durationOf, outcomeText, progressText, stateText } from './run-text.ts';
 
 const ORDER: readonly RunState[] = [
   'running',
@@ -27,17 +20,18 @@ const ORDER: readonly RunState[] = [
 /** What to know of a run beside its name and its return: "running · 45% · 1,200/s". */
 export function runSummary(row: RunRow, now: number, trans: Translation): string {
   const about = [row.algorithm, row.env].filter(text => text !== null && !includes(row.name, text));
+  const worked = durationOf(row, now);
   const facts = row.alive
     ? [
         stateText(row.state, trans),
         progressText(row, trans),
-        row.speed === null ? '' : trans.__('%1/s', countText(Math.round(row.speed)))
+        row.speed === null ? '' : trans.__('%1/s', number(Math.round(row.speed)))
       ]
     : [
         row.state === 'failed' || row.state === 'lost'
           ? `${stateText(row.state, trans)}: ${row.reason}`
           : outcomeText(row, trans),
-        durationText(durationOf(row, now)),
+        worked === null ? '' : duration(worked),
         ageText(row.created, now, trans)
       ];
   return [...about, ...facts].filter(Boolean).join(' · ');
@@ -51,13 +45,13 @@ export function isOwn({ row }: RunEntry): boolean {
 /** How many runs of a store are listed: "3 runs". */
 export function storeSummary(members: readonly RunEntry[], trans: Translation): string {
   const count = members.filter(isOwn).length;
-  return count === 1 ? trans.__('1 run') : trans.__('%1 runs', countText(count));
+  return count === 1 ? trans.__('1 run') : trans.__('%1 runs', whole(count));
 }
 
 /** How many of a group's runs are in which state: "2 running, 3 completed". */
 export function groupSummary(members: readonly RunEntry[], trans: Translation): string {
   return stateCounts(members)
-    .map(([state, count]) => `${countText(count)} ${stateText(state, trans)}`)
+    .map(([state, count]) => `${whole(count)} ${stateText(state, trans)}`)
     .join(', ');
 }
 

@@ -1,9 +1,10 @@
 /** Axes of parallel coordinates and of the scatter plot: numbers on a scale, or values side by side. */
 
+import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import { tickTexts, valueText } from '../charts/numbers.ts';
+import { tickTexts } from '../charts/tick-texts.ts';
 import { evenTicks, roundStep } from '../charts/ticks.ts';
-import { type Filter, type Results, settingText, valueNamed } from './settings.ts';
+import { type Filter, type Results, valueNamed } from './settings.ts';
 
 const LOG_FROM = 9.99;
 /** An axis of so few different numbers has its ticks at these. */
@@ -110,7 +111,7 @@ export function ticksOf(axis: ValueAxis, most: number): { place: number; text: s
       .filter((_, i) => i % every === 0);
   }
   if (axis.numbers) {
-    return axis.numbers.map(number => ({ place: placeOn(axis, number) ?? 0, text: valueText(number) }));
+    return axis.numbers.map(number => ({ place: placeOn(axis, number) ?? 0, text: settingText(number) }));
   }
   if (axis.log) {
     const powers: number[] = [];
@@ -120,7 +121,7 @@ export function ticksOf(axis: ValueAxis, most: number): { place: number; text: s
     const ticks = powers.length >= 2 ? powers : [axis.low, ...powers, axis.high];
     return ticks.map(tick => ({
       place: placeOn(axis, tick) ?? 0,
-      text: valueText(Number(tick.toPrecision(3)))
+      text: settingText(Number(tick.toPrecision(3)))
     }));
   }
   const step = roundStep((axis.high - axis.low) / Math.max(1, most));

@@ -1,6 +1,7 @@
 /** Films below the charts: how the agent of one of the runs acted at the moment that was chosen. */
 
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
+import { whole } from '../../shared/numbers.ts';
 import type { Axis, PlacedFilm, RunSource } from '../../shared/run-api.ts';
 import { FilmStrip } from '../films/film-strip.tsx';
 import { nearestFilm } from '../films/film-text.ts';
@@ -149,7 +150,7 @@ function filmsNote(
 ): string {
   const missing = Object.entries(answer.missing)
     .slice(-1)
-    .map(([step, why]) => trans.__('No film of step %1: %2', Number(step).toLocaleString('en-US'), why));
+    .map(([step, why]) => trans.__('No film of step %1: %2', whole(Number(step)), why));
   const none =
     answer.films.length || answer.status || missing.length
       ? []

@@ -9,7 +9,7 @@ import { KeyedPlot } from './keyed-plot.tsx';
 import { Axis, AxisLimits, MOST_LETTERS, TICKS } from './parallel-axis.tsx';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
-import { type Filter, type Results, settingText, valueNamed } from './settings.ts';
+import { type Filter, type Results, textNamed, valueNamed } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 import { useSize } from './use-size.ts';
 
@@ -78,9 +78,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   const selected = rows.find(({ id }) => id === over);
   const passing = shown.filter(({ id }) => !filtered.has(id));
   const spoken = (row: RunRow) => {
-    const values = axes.map(
-      ({ name }) => `${resultTitle(name, trans)} ${settingText(valueNamed(row, name, results))}`
-    );
+    const values = axes.map(({ name }) => `${resultTitle(name, trans)} ${textNamed(row, name, results)}`);
     return `${names.get(row.id)}: ${values.join(', ')}`;
   };
   return (
@@ -155,7 +153,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
             {axes.map(({ name }) => (
               <div key={name}>
                 <span>{resultTitle(name, trans)}</span>
-                <b>{settingText(valueNamed(selected, name, results))}</b>
+                <b>{textNamed(selected, name, results)}</b>
               </div>
             ))}
           </div>

@@ -2,11 +2,11 @@
 
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useRef } from 'react';
+import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import { durationText, valueText } from '../charts/numbers.ts';
 import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
-import { type Results, result, setting, settingText } from './settings.ts';
+import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
 const ROW_PX = 26;
@@ -162,10 +162,6 @@ export function resultTitle(name: string, trans: Translation): string {
     episodes: trans.__('episodes')
   };
   return titles[name] ?? name;
-}
-
-function resultText(name: string, value: number | null): string {
-  return name === 'duration' && value !== null ? durationText(value) : valueText(value);
 }
 
 /** A dot in the run's colour, or a ring for a hidden one. */

@@ -1,14 +1,14 @@
 /** Any setting against any result: a dot a run. */
 
 import { type ReactNode, useMemo, useState } from 'react';
+import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import { valueText } from '../charts/numbers.ts';
 import type { Translation } from '../translation.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
-import { type Results, result, setting, settingText } from './settings.ts';
+import { type Results, result, resultText, setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 import { useSize } from './use-size.ts';
 
@@ -50,7 +50,7 @@ export function Scatter(props: ScatterProps): ReactNode {
     .sort((a, b) => a.left - b.left || a.top - b.top);
   const current = dots.find(({ row }) => row.id === over);
   const text = (row: RunRow) =>
-    `${names.get(row.id)}: ${name} ${settingText(setting(row, name))}, ${title} ${valueText(result(row, state.result, results))}`;
+    `${names.get(row.id)}: ${name} ${settingText(setting(row, name))}, ${title} ${resultText(state.result, result(row, state.result, results))}`;
   return (
     <>
       <div className="mosaic-view-bar">
@@ -151,7 +151,7 @@ export function Scatter(props: ScatterProps): ReactNode {
             </div>
             <div>
               <span>{title}</span>
-              <b>{valueText(result(current.row, state.result, results))}</b>
+              <b>{resultText(state.result, result(current.row, state.result, results))}</b>
             </div>
           </div>
         )}

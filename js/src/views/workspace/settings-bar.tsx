@@ -1,6 +1,7 @@
 /** What all charts of a workspace share, in one bar. */
 
 import { type ReactNode, useEffect, useState } from 'react';
+import { share } from '../../shared/numbers.ts';
 import type { Axis } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import { axisTitles } from './axis-text.ts';
@@ -211,7 +212,7 @@ function Smoothing(props: {
         onChange={event => setSlid(Number(event.target.value))}
         data-lm-suppress-shortcuts="true"
       />
-      <output>{slid.toFixed(2)}</output>
+      <output>{share(slid)}</output>
     </label>
   );
 }

@@ -1,7 +1,7 @@
 /** The settings of runs, which of them differ, and which runs a filter leaves. */
 
+import { duration, number, settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
-import { valueText } from '../charts/numbers.ts';
 import { trialName } from '../runs/run-text.ts';
 
 /** Settings beside the hyperparameters; as `setting` in `mosaic_lab/overview/grouping.py`. */
@@ -29,13 +29,6 @@ export const ROW_RESULTS: Readonly<Record<string, (row: RunRow) => number | null
 
 export function setting(row: RunRow, name: string): unknown {
   return (COMMON as readonly string[]).includes(name) ? row[name as Common] : row.hyperparameters[name];
-}
-
-/** A setting as text: what is not there is a dash. */
-export function settingText(value: unknown): string {
-  if (value === undefined || value === null) return '–';
-  if (typeof value === 'number') return valueText(value);
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** The names of all settings that runs have: the common ones, then hyperparameters by name. */
@@ -68,6 +61,17 @@ export function result(row: RunRow, name: string, results: Results): number | nu
 /** A setting or, where the run has none of this name, a result. */
 export function valueNamed(row: RunRow, name: string, results: Results): unknown {
   return setting(row, name) ?? result(row, name, results);
+}
+
+/** A result as text, by its name. */
+export function resultText(name: string, value: number | null): string {
+  return name === 'duration' ? duration(value) : number(value);
+}
+
+/** `valueNamed` as text. */
+export function textNamed(row: RunRow, name: string, results: Results): string {
+  const own = setting(row, name);
+  return own === null || own === undefined ? resultText(name, result(row, name, results)) : settingText(own);
 }
 
 /** Whether a run is left by all filters. */

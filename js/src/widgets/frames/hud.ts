@@ -1,15 +1,15 @@
 /** The record that belongs to a frame, below it: agent, episode, step, reward, return, speed, text. */
 
+import { number, whole } from '../../shared/numbers.ts';
 import { element, setTextOrHide } from '../common/elements.ts';
-import { count, short } from '../common/numbers.ts';
-import type { Hud } from '../messages.ts';
+import type { Hud, HudNumber } from '../messages.ts';
 
 const NUMBERS = [
-  ['episode', 'episode', count],
-  ['step', 'step', count],
-  ['reward', 'reward', short],
-  ['episode_return', 'return', short],
-  ['steps_per_second', 'steps/s', short]
+  ['episode', 'episode', whole],
+  ['step', 'step', whole],
+  ['reward', 'reward', number],
+  ['episode_return', 'return', number],
+  ['steps_per_second', 'steps/s', number]
 ] as const;
 
 /** Returns what shows a record in `box`. */
@@ -23,7 +23,13 @@ export function hudIn(box: Node): (hud: Hud) => void {
   const text = element('span', 'mosaic-hud-text', box);
   return hud => {
     setTextOrHide(agent, hud.agent ?? '');
-    for (const { name, format, item, value } of numbers) setTextOrHide(value, format(hud[name]), item);
+    for (const { name, format, item, value } of numbers)
+      setTextOrHide(value, numberText(hud[name], format), item);
     setTextOrHide(text, hud.text ?? '');
   };
+}
+
+/** What is not finite comes from the kernel as text, and is shown as it is. */
+function numberText(value: HudNumber | undefined, format: (value: number) => string): string {
+  return typeof value === 'number' ? format(value) : (value ?? '');
 }

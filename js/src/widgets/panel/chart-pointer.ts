@@ -4,9 +4,9 @@
  */
 
 import './chart-pointer.css';
+import { fineNumber } from '../../shared/numbers.ts';
 import type { ChartLine } from '../../views/charts/lines.ts';
 import { readout } from '../../views/charts/nearest.ts';
-import { valueText } from '../../views/charts/numbers.ts';
 import { element, swatch } from '../common/elements.ts';
 import type { Model, RenderContext } from '../host/anywidget.ts';
 import { heightAt, linesOfMark, type MarkModel, placeOf, plotArea, valueAt } from '../host/bqplot.ts';
@@ -97,9 +97,9 @@ class Pointer {
     const reach = (valueAt(this.figure, xScale, shifted(event, area)) ?? x) - x;
     const { nearest, points, more } = readout(lines, x, Math.abs(reach), distance, MOST);
     if (!nearest) return null;
-    const place = `${this.model.get('x_label')} ${valueText(nearest.x)}`;
+    const place = `${this.model.get('x_label')} ${fineNumber(nearest.x)}`;
     const values = points.map(point => {
-      return { line: point.line, text: valueText(point.y), nearest: point === nearest };
+      return { line: point.line, text: fineNumber(point.y), nearest: point === nearest };
     });
     return { place, values, more };
   }

@@ -3,9 +3,9 @@
  * Buttons that make the kernel do something raise a counter.
  */
 
+import { share } from '../../shared/numbers.ts';
 import { addIcon, button, type Choice, download, segmented, slider } from '../common/buttons.ts';
 import { element, setPressed } from '../common/elements.ts';
-import { share } from '../common/numbers.ts';
 import { type Model, onChange, type RenderContext, send } from '../host/anywidget.ts';
 import type { Axis, ControlsTraits } from '../messages.ts';
 import { legend } from './legend.ts';

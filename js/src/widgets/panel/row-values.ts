@@ -1,7 +1,7 @@
 /** What lies in one row of a chart whose y is a category: points, and the parts of lines. */
 
+import { fineNumber } from '../../shared/numbers.ts';
 import type { ChartLine } from '../../views/charts/lines.ts';
-import { valueText } from '../../views/charts/numbers.ts';
 
 export interface RowValue {
   readonly line: ChartLine;
@@ -22,5 +22,5 @@ export function valuesInRow(lines: readonly ChartLine[], row: number, x: number)
 }
 
 export function rowText({ low, high }: RowValue): string {
-  return low === high ? valueText(low) : `${valueText(low)} to ${valueText(high)}`;
+  return low === high ? fineNumber(low) : `${fineNumber(low)} to ${fineNumber(high)}`;
 }

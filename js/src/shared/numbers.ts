@@ -1,0 +1,104 @@
+/** Numbers as people read them: the texts of `mosaic_lab/number_format.py`, which the kernel writes. */
+
+export const DASH = '–';
+
+export const UNITS: readonly [number, string][] = [
+  [1e12, 'T'],
+  [1e9, 'G'],
+  [1e6, 'M'],
+  [1e3, 'k']
+];
+
+/** By the number of digits after the point; making one takes far longer than using it. */
+const FORMATS = [...Array(11).keys()].map(
+  digits => new Intl.NumberFormat('en-US', { maximumFractionDigits: digits })
+);
+
+type Value = number | null | undefined;
+
+/** Three significant digits: "1.2M", "231", "0.0025", "1.5e-07"; counts below 10,000 are written out. */
+export function number(value: Value): string {
+  return special(value) ?? minus(value as number, short(Math.abs(value as number)));
+}
+
+/** Four significant digits without units, for numbers that lie close together. */
+export function fineNumber(value: Value): string {
+  return special(value) ?? minus(value as number, fine(Math.abs(value as number)));
+}
+
+/** "12,345". */
+export function whole(value: Value): string {
+  return special(value) ?? minus(value as number, formatted(Math.abs(value as number), 0));
+}
+
+/** A setting: six significant digits, as in code, but with separators: "0.0003", "2.5e-05", "1,024"; a dash for none. */
+export function settingText(value: unknown): string {
+  if (value === undefined || value === null) return DASH;
+  if (typeof value === 'number') return special(value) ?? minus(value, exact(Math.abs(value)));
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The two largest units: "0.8s", "42s", "3m 20s", "1h 05m", "2d 03h". */
+export function duration(seconds: Value): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return DASH;
+  const size = Math.max(seconds, 0);
+  const all = Math.round(size);
+  if (size < 9.95) return `${size.toFixed(1)}s`;
+  if (all < 60) return `${all}s`;
+  if (all < 3600) return pair(all / 60, 'm', all % 60, 's');
+  if (all < 86_400) return pair(all / 3600, 'h', (all % 3600) / 60, 'm');
+  return pair(all / 86_400, 'd', (all % 86_400) / 3600, 'h');
+}
+
+/** A share of one with two digits: "0.60". */
+export function share(value: number): string {
+  return value.toFixed(2);
+}
+
+function pair(large: number, unit: string, small: number, part: string): string {
+  return `${Math.floor(large)}${unit} ${String(Math.floor(small)).padStart(2, '0')}${part}`;
+}
+
+/** What stands for a value without digits. */
+function special(value: Value): string | null {
+  if (value === null || value === undefined || Number.isNaN(value)) return DASH;
+  return Number.isFinite(value) ? null : minus(value, '∞');
+}
+
+function minus(value: number, size: string): string {
+  return value < 0 ? `−${size}` : size;
+}
+
+function formatted(size: number, digits: number): string {
+  return (FORMATS[Math.min(digits, FORMATS.length - 1)] as Intl.NumberFormat).format(size);
+}
+
+function short(size: number): string {
+  if (size >= 9999.5) {
+    const unit = UNITS.find(([least]) => size >= 0.9995 * least);
+    if (unit) return `${significant(size / unit[0], 3)}${unit[1]}`;
+  }
+  if (size >= 1000 || Number.isInteger(size)) return formatted(size, 0);
+  return size < 1e-3 ? withExponent(size, 1) : significant(size, 3);
+}
+
+function fine(size: number): string {
+  if (size !== 0 && size < 1e-3) return withExponent(Number(size.toPrecision(3)));
+  return size >= 1000 ? formatted(size, 0) : significant(size, 4);
+}
+
+function exact(size: number): string {
+  if (Number.isInteger(size)) return formatted(size, 0);
+  const rounded = Number(size.toPrecision(6));
+  return rounded < 1e-4 ? withExponent(rounded) : formatted(rounded, 9);
+}
+
+/** So many significant digits without an exponent and without trailing zeros. */
+function significant(size: number, digits: number): string {
+  return formatted(size, size ? Math.max(0, digits - 1 - Math.floor(Math.log10(size))) : 0);
+}
+
+/** As Python writes it: "1.5e-07". */
+function withExponent(size: number, digits?: number): string {
+  return size.toExponential(digits).replace(/e([+-])(\d)$/, 'e$10$2');
+}
