@@ -302,6 +302,25 @@ describe('selection', () => {
     assert.deepEqual(selected(), ['a', 'b']);
   });
 
+  test('outlasts a filter, and rows that are read again', () => {
+    table.click(key('b'), {});
+    table.setFilter({ ...NO_FILTER, facets: { state: ['failed'] } });
+    assert.deepEqual(selected(), []);
+    table.setFilter(NO_FILTER);
+    table.click(key('b'), {});
+    table.rows.setSources([]);
+    table.rows.setSources([source]);
+    assert.deepEqual([table.snapshot.lines, table.snapshot.selection.focus], [[], key('b')]);
+    source.change(
+      ['x', 'a', 'b', 'c'].map(id => row(id)),
+      [],
+      true
+    );
+    assert.deepEqual(selected(), ['b']);
+    table.press('ArrowDown', {}, 5);
+    assert.deepEqual(selected(), ['c']);
+  });
+
   test('a right click keeps what is selected when it is a part of it', () => {
     table.click(key('a'), {});
     table.click(key('b'), { toggle: true });

@@ -119,6 +119,9 @@ class Served {
   hidden = false;
   version = VERSION;
   rows = ['a', 'b'];
+  stores = [STORE, '/other'];
+  cutShort = '';
+  searches = 0;
   /** Requests that wait for changes now. */
   waiting = 0;
   readonly calls: string[] = [];
@@ -143,7 +146,9 @@ class Served {
     if (!this.reachable) throw new TypeError('Failed to fetch');
     if (this.status !== 200) return new Response('<html>', { status: this.status });
     if (path === 'stores') {
-      const result = { stores: [{ path: STORE }, { path: '/other' }], cut_short: '', root: '/' };
+      this.searches += 1;
+      const stores = this.stores.map(path => ({ path }));
+      const result = { stores, cut_short: this.cutShort, root: '/' };
       return json({ result }, 200, this.version);
     }
     const { method, params, wait } = JSON.parse(String(init.body));
@@ -402,6 +407,39 @@ describe('the run stores that a page knows', () => {
     );
   });
 
+  test('are found again now and then, and stay while a search may have missed them', async () => {
+    mock.timers.enable({ apis: ['Date'] });
+    const served = new Served();
+    const sources = new RunSources(served.reader, english);
+    const paths = () => sources.stores.map(({ path }) => path);
+    await sources.search();
+    served.stores = ['/new', STORE];
+    sources.searchNowAndThen();
+    assert.equal(served.searches, 1, 'the last search is not long ago');
+    mock.timers.tick(10_000);
+    served.cutShort = 'the search ended after 5 s';
+    sources.searchNowAndThen();
+    await Promise.all([sources.search(), sources.search()]);
+    assert.equal(served.searches, 2, 'one search at a time');
+    assert.deepEqual(paths(), ['/new', STORE, '/other']);
+    served.cutShort = '';
+    await sources.search();
+    assert.deepEqual(paths(), ['/new', STORE]);
+    mock.timers.reset();
+  });
+
+  test('stay listed when their kernel goes, until the server has searched', async () => {
+    const served = new Served();
+    const sources = new RunSources(served.reader, english);
+    const paths = () => sources.stores.map(({ path }) => path);
+    sources.setKernels([withLab('/far/away')]);
+    await sources.search();
+    sources.setKernels([]);
+    assert.deepEqual(paths(), [STORE, '/other', '/far/away']);
+    await sources.search();
+    assert.deepEqual(paths(), [STORE, '/other']);
+  });
+
   test('come with what to install where something is missing', async () => {
     const served = new Served();
     served.status = 404;
@@ -423,8 +461,8 @@ describe('the run stores that a page knows', () => {
     ]);
     sources.setKernels([{ ...withLab(STORE), version: '0.0.9' }]);
     assert.match(sources.notices[0] ?? '', /Restart the kernel;.* in the kernel’s environment/);
-    sources.setKernels([]);
     served.version = '0.0.9';
+    sources.setKernels([]);
     await sources.search();
     assert.match(sources.notices[0] ?? '', /server still runs 0\.0\.9\. Restart the server/);
   });

@@ -19,6 +19,7 @@ const CARDS: readonly string[] = [
 const LISTED: readonly string[] = [
   ...CARDS,
   CommandIDs.openRunStore,
+  CommandIDs.findStores,
   CommandIDs.openRunPanel,
   CommandIDs.openInWorkspace,
   CommandIDs.stopRuns

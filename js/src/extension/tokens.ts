@@ -11,6 +11,7 @@ export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store',
   openCellRun: 'mosaic-lab:open-cell-run',
   showRuns: 'mosaic-lab:show-runs',
+  findStores: 'mosaic-lab:find-run-stores',
   /** With `{store, runs: ids}`. */
   openRunPanel: 'mosaic-lab:open-run-panel',
   /** With `{store, runs: [id]}`. */
@@ -150,6 +151,9 @@ export interface IRunSources {
 
   /** Search for stores below the server's folder again. */
   search(): Promise<void>;
+
+  /** Do so if the last search is long enough ago, for how long it took, that searching costs little. */
+  searchNowAndThen(): void;
 }
 
 export const IRunSources = new Token<IRunSources>(

@@ -11,7 +11,9 @@ const SAVE_MS = 500;
 /** Take up what was shown when the page was last here, and keep it. */
 export async function remember(table: RunTable, section: RunsSection, state: IStateDB): Promise<void> {
   const remembered = await state.fetch(STATE);
-  table.restore(remembered);
+  if (remembered !== undefined) {
+    table.restore(remembered);
+  }
   const { store } = (remembered ?? {}) as { store?: unknown };
   if (typeof store === 'string') {
     section.choose(store);

@@ -86,6 +86,11 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => app.shell.activateById(PANEL)
     });
+    app.commands.addCommand(CommandIDs.findStores, {
+      label: trans.__('Look for new run stores'),
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () => sources.search()
+    });
     onOpenRuns(document, ({ view, ...named }) => {
       const command = view === 'panel' ? CommandIDs.openRunPanel : CommandIDs.openInWorkspace;
       void app.commands.execute(command, named);

@@ -3,6 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
+import type { Message } from '@lumino/messaging';
 import { type ISignal, Signal } from '@lumino/signaling';
 import { Menu } from '@lumino/widgets';
 import type { JSX } from 'react';
@@ -12,13 +13,15 @@ import type { RunTable } from '../../views/runs/run-table.ts';
 import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
 import { storeTitles } from '../../views/runs/tree.ts';
-import { CommandIDs, type IRunSources } from '../tokens.ts';
+import { CommandIDs, type IRunSources, type IRunStore } from '../tokens.ts';
 import type { RunCommand } from './commands.ts';
 import { Empty } from './empty.tsx';
 import './runs-panel.css';
 
 /** With more stores than these, one is shown at first. */
 const MOST_STORES = 8;
+/** Between two looks for new stores while the panel is in sight. */
+const SEARCH_MS = 15_000;
 const ALL = '';
 
 export interface RunsSectionOptions {
@@ -74,6 +77,25 @@ export class RunsSection extends ReactWidget {
   /** Emitted when something that is shown above the table may have changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
+  }
+
+  protected override onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    this._options.sources.searchNowAndThen();
+  }
+
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    this._timer = setInterval(() => {
+      if (this.isVisible && !document.hidden) {
+        this._options.sources.searchNowAndThen();
+      }
+    }, SEARCH_MS);
+  }
+
+  protected override onBeforeDetach(message: Message): void {
+    super.onBeforeDetach(message);
+    clearInterval(this._timer);
   }
 
   protected render(): JSX.Element {
@@ -138,16 +160,23 @@ export class RunsSection extends ReactWidget {
   /** The store that is shown; "" for all. */
   private get _chosenStore(): string {
     const { stores } = this._options.sources;
-    const isThere = this._chosen === ALL || stores.some(store => store.path === this._chosen);
-    if (this._chosen !== null && isThere) {
+    const isThere = (store: string) => store === ALL || stores.some(({ path }) => path === store);
+    if (this._chosen !== null && isThere(this._chosen)) {
       return this._chosen;
     }
+    return this._first !== null && isThere(this._first) ? this._first : this._firstOf(stores);
+  }
+
+  private _firstOf(stores: readonly IRunStore[]): string {
     return stores.length > MOST_STORES ? (stores[0]?.path ?? ALL) : ALL;
   }
 
   private _follow(): void {
     const { sources, table } = this._options;
     const store = this._chosenStore;
+    if (sources.searched) {
+      this._first ??= store; // what is shown does not change because another store has become the latest
+    }
     const shown = sources.sources.filter(source => store === ALL || source.store === store);
     const before = table.rows.sources;
     if (shown.length !== before.length || shown.some((source, place) => source !== before[place])) {
@@ -211,4 +240,7 @@ export class RunsSection extends ReactWidget {
   private readonly _unsubscribe: () => void;
   private _selection: unknown = null;
   private _chosen: string | null = null;
+  /** The store that is shown before the user chooses one; null before the first search. */
+  private _first: string | null = null;
+  private _timer: ReturnType<typeof setInterval> | undefined;
 }

@@ -9,6 +9,10 @@ import type { IKernelWithLab, IRunSources, IRunStore, Progress } from '../tokens
 import type { ServerReader } from './server-reader.ts';
 import { StoreSource } from './store-source.ts';
 
+/** Between two searches, at least so long, and so many times as long as the one before took: 1% of the server's time. */
+const LEAST_PAUSE_MS = 2000;
+const PAUSE_PER_SEARCH = 100;
+
 export class RunSources implements IRunSources {
   constructor(server: ServerReader, trans: Translation) {
     this._server = server;
@@ -63,27 +67,28 @@ export class RunSources implements IRunSources {
     return store === undefined ? this._any.call(method, params) : this.source(store).call(method, params);
   }
 
-  async search(): Promise<void> {
-    try {
-      const { stores, cut_short } = await this._server.stores();
-      this._found = stores.map(store => store.path);
-      this._missed = false;
-      this._cutShort = cut_short && this._trans.__('There may be more run stores: %1.', cut_short);
-    } catch (reason) {
-      this._missed = true;
-      console.debug('MOSAIC: the server was not searched for run stores:', reason);
+  search(): Promise<void> {
+    this._search ??= this._searchOnce().finally(() => {
+      this._search = null;
+    });
+    return this._search;
+  }
+
+  searchNowAndThen(): void {
+    if (this._server.state?.kind === 'answers' && Date.now() >= this._again) {
+      void this.search();
     }
-    this._searched = true;
-    this._changed.emit();
   }
 
   /** `awaited`: the notebooks of kernels that may have a `Lab` and cannot answer yet. */
   setKernels(kernels: readonly IKernelWithLab[], awaited: readonly string[] = []): void {
-    const before = this.stores;
+    const before = this.stores.map(({ path }) => path);
     this._kernels = kernels;
     this._awaited = awaited;
-    if (before.some(({ path }) => !this.stores.some(store => store.path === path))) {
-      void this.search(); // a kernel has gone, whose store the server may find
+    const without = before.filter(path => !this.stores.some(store => store.path === path));
+    if (without.length) {
+      this._found = [...this._found, ...without]; // until the server says that it does not find them
+      void this.search();
     }
     for (const [store, source] of this._sources) {
       source.setKernels(this._kernelsOf(store));
@@ -99,6 +104,25 @@ export class RunSources implements IRunSources {
     }
     this._changed.emit();
   };
+
+  private async _searchOnce(): Promise<void> {
+    const began = Date.now();
+    try {
+      const { stores, cut_short } = await this._server.stores();
+      const paths = stores.map(store => store.path);
+      // What a search that was cut short has not found may be there all the same.
+      const unseen = cut_short ? this._found.filter(path => !paths.includes(path)) : [];
+      this._found = [...paths, ...unseen];
+      this._missed = false;
+      this._cutShort = cut_short && this._trans.__('There may be more run stores: %1.', cut_short);
+    } catch (reason) {
+      this._missed = true;
+      console.debug('MOSAIC: the server was not searched for run stores:', reason);
+    }
+    this._again = Date.now() + Math.max(LEAST_PAUSE_MS, PAUSE_PER_SEARCH * (Date.now() - began));
+    this._searched = true;
+    this._changed.emit();
+  }
 
   private _kernelsOf(store: string): IKernelWithLab['kernel'][] {
     return this._kernels.filter(one => one.stores.includes(store)).map(one => one.kernel);
@@ -164,4 +188,7 @@ export class RunSources implements IRunSources {
   private _searched = false;
   /** Whether the last search failed. */
   private _missed = false;
+  private _search: Promise<void> | null = null;
+  /** When the next search may begin that no user requests. */
+  private _again = 0;
 }

@@ -236,7 +236,7 @@ export class RunTable {
       stores: storeTitles(this.rows.sources.map(source => source.store)),
       isOpen: (key, kind) => opened[key] ?? (kind === 'store' || filtered)
     });
-    const selection = kept(this._selection, this._lines, lines);
+    const selection = this.rows.loaded ? kept(this._selection, this._lines, lines) : this._selection;
     return {
       ...this._saved,
       lines,

@@ -4,7 +4,7 @@ import type { RunEntry } from './run-rows.ts';
 import type { Line } from './tree.ts';
 
 export interface Selection {
-  /** The keys of the selected lines. */
+  /** The keys of the selected lines, whether or not they are shown. */
   readonly keys: ReadonlySet<string>;
   /** The line that the keyboard is on. */
   readonly focus: string | null;
@@ -90,20 +90,18 @@ export function parentOf(lines: readonly Line[], key: string): string | null {
   return lines.slice(0, Math.max(at, 0)).findLast(line => line.depth < depth)?.key ?? null;
 }
 
-/** The selection without lines that are gone; the focus then goes to the line that has taken its place. */
+/**
+ * The selection after the lines have changed. What is selected stays so by its key, also while its line is not there: it may
+ * be read again, filtered or below a closed line. The focus goes to the line that has taken the place of its own.
+ */
 export function kept(selection: Selection, before: readonly Line[], lines: readonly Line[]): Selection {
-  const there = new Set(lines.map(line => line.key));
-  const keys = new Set([...selection.keys].filter(key => there.has(key)));
-  let { focus, anchor } = selection;
-  if (focus !== null && !there.has(focus)) {
-    const place = before.findIndex(line => line.key === focus);
-    focus = lines[Math.min(Math.max(place, 0), lines.length - 1)]?.key ?? null;
-  }
-  if (keys.size === selection.keys.size && focus === selection.focus) {
+  const { focus, anchor } = selection;
+  if (focus === null || !lines.length || lines.some(line => line.key === focus)) {
     return selection;
   }
-  anchor = anchor !== null && there.has(anchor) ? anchor : focus;
-  return { keys, focus, anchor };
+  const place = before.findIndex(line => line.key === focus);
+  const next = lines[Math.min(Math.max(place, 0), lines.length - 1)]?.key ?? null;
+  return { ...selection, focus: next, anchor: anchor === focus ? next : anchor };
 }
 
 /** The runs of the selected lines, each once; of a group all that are shown. */
