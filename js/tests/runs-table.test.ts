@@ -6,12 +6,13 @@ import type { IRunSources } from '../src/extension/tokens.ts';
 import type { Answer, Changes, Method, RunRow, RunSource } from '../src/shared/run-api.ts';
 import { facetCounts, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
 import { Reasons } from '../src/views/runs/reasons.ts';
+import { removalQuestion } from '../src/views/runs/run-questions.ts';
 import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 import { ageText } from '../src/views/runs/run-text.ts';
 import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
 import { runSummary, storeSummary } from '../src/views/runs/summary.ts';
-import type { Target } from '../src/views/runs/targets.ts';
+import { continuationsOf, type Target } from '../src/views/runs/targets.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
 import { english } from '../src/views/translation.ts';
 
@@ -65,6 +66,7 @@ function row(id: string, more: Partial<RunRow> = {}): RunRow {
     seed: null,
     group: null,
     parent: null,
+    continues: null,
     tags: [],
     notes: '',
     created: 1000,
@@ -415,6 +417,15 @@ describe('what can be done with runs', () => {
     assert.equal(reasons.panel([target()]), 'open a notebook');
     assert.equal(reasons.remove([target()]), 'open a notebook');
     assert.equal(reasons.readOne([target()]), '');
+  });
+
+  test('removing a run says which other runs continue it', () => {
+    source.change([row('a'), row('b', { continues: 'a' }), row('c', { continues: 'b', parent: 'a' })]);
+    const targets = [target()];
+    assert.equal(continuationsOf(targets, table), 1);
+    assert.match(removalQuestion(targets, 0, 1, english).warning, /^Another run continues from a checkpoint/);
+    assert.equal(continuationsOf([target(), target({}, 'b')], table), 0);
+    assert.equal(removalQuestion(targets, 0, 0, english).warning, '');
   });
 
   test('arguments of a command come before what is selected', () => {

@@ -18,7 +18,16 @@ function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Pa
       alive: false,
       worker: 'cleanrl'
     },
-    ...{ algorithm: 'ppo', env: 'CartPole-v1', seed: 1, group: null, parent: null, tags: [], notes: '' },
+    ...{
+      algorithm: 'ppo',
+      env: 'CartPole-v1',
+      seed: 1,
+      group: null,
+      parent: null,
+      continues: null,
+      tags: [],
+      notes: ''
+    },
     ...{ created: null, started: null, ended: null, duration: null, step: null, total_steps: null },
     ...{
       episodes: null,

@@ -11,6 +11,7 @@ from mosaic_lab.keeper.run_store import RunFolder, comparison_lives
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import Annotations, read_annotations
+from mosaic_lab.runs.checkpoint_path import continued_run
 
 KINDS = {"evaluation": "evaluation", "films": "films", "script": "script", "sweep": "sweep"}
 """Workers whose runs are not trainings, with the kind of these."""
@@ -22,7 +23,8 @@ class RunRow:
 
     ``label`` is what the run was called when it was started, ``name`` the same until the user gives another.
     ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
-    run that it belongs below: of a trial its sweep, of a stage its curriculum. ``trials`` are a sweep's
+    run that it belongs below: of a trial its sweep, of a stage its curriculum; ``continues`` the id of the
+    run from whose checkpoint it goes on. ``trials`` are a sweep's
     that have ended, of a population, which is ``segmented``, the segments. ``duration`` is in seconds,
     ``speed`` in steps a second.
     ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
@@ -43,6 +45,7 @@ class RunRow:
     seed: int | None = None
     group: str | None = None
     parent: str | None = None
+    continues: str | None = None
     tags: tuple[str, ...] = ()
     notes: str = ""
     created: float | None = None
@@ -93,6 +96,7 @@ def run_row(
         seed=_whole(config.get("seed")),
         group=run.group,
         parent=run.parent or run.sweep or run.curriculum,
+        continues=continued_run(run),
         tags=annotations.tags,
         notes=annotations.notes,
         created=run.created,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mosaic_contract.checkpoints import description_of
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.run_store import is_run_id
 from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.run import Run
@@ -37,6 +39,14 @@ def checkpoint_path(source: Any) -> Path:
     if path.is_dir() and not description_of(path).is_file() and (whole := _beside(path)):
         raise ConfigurationError(f"{path} is a part of a checkpoint: give {whole.name}, which lies beside it")
     return path
+
+
+def continued_run(run: Run) -> str | None:
+    """Return the id of the run from whose checkpoint this one goes on; None where it began at step 0."""
+    checkpoint = run.config.get("checkpoint")
+    source = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
+    parts = Path(source).parts if isinstance(source, str) else ()
+    return next((part for part in reversed(parts) if is_run_id(part) and part != run.id), None)
 
 
 def _newest(run: Run) -> Path:

@@ -172,6 +172,15 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     page.keyboard.press("ArrowDown")
     expect(panel.action("Rename")).to_have_attribute("aria-disabled", "true")
 
+    # A store that is made meanwhile is found, and what is selected stays.
+    selected = panel.grid.get_attribute("aria-activedescendant")
+    write_runs(folder / "later" / "mosaic_runs", 2)
+    later = panel.node.get_by_label("Run store").locator(f"option[value='{folder}/later/mosaic_runs']")
+    expect(later).to_have_count(1)
+    assert panel.grid.get_attribute("aria-activedescendant") == selected
+    expect(panel.grid.locator("[aria-selected=true]")).to_have_count(1)
+    expect(panel.grid).to_be_focused()
+
     # The facets, then the text.
     panel.node.get_by_role("button", name="Filter").click()
     panel.node.get_by_role("group", name="Filter").get_by_text("failed").click()

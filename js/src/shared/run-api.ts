@@ -36,6 +36,8 @@ export interface RunRow {
   readonly group: string | null;
   /** The id of the run that this one belongs below. */
   readonly parent: string | null;
+  /** The id of the run from whose checkpoint this one goes on. */
+  readonly continues: string | null;
   readonly tags: readonly string[];
   readonly notes: string;
   readonly created: number | null;

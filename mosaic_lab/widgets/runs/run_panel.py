@@ -10,7 +10,9 @@ from typing import Any
 from ipywidgets import VBox, Widget
 
 from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH
+from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.curriculum import is_curriculum
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
@@ -169,7 +171,7 @@ class RunPanel(FollowingPanel):
 
     def _detail(self) -> str:
         if self._alone:
-            return self.views[0].run.id
+            return _origin(self.views[0].run)
         group = common_group([view.run for view in self.views])
         return (f"{group} · " if group else "") + f"{len(self.views)} runs"
 
@@ -251,3 +253,13 @@ class RunPanel(FollowingPanel):
         name = file_name([self.title, *settings.shown_metrics], kind)
         self.controls.download = {"name": name, "data": data}
         self.controls.download = {"name": "", "data": ""}
+
+
+def _origin(run: Run) -> str:
+    """Return a run's id and, where it goes on from another's checkpoint, what that one is called."""
+    before = continued_run(run)
+    if before is None:
+        return run.id
+    folder = run.path.parent / before
+    name = Run(RunFolder(folder)).name if folder.is_dir() else before
+    return f"{run.id} · continues {name}" + ("" if name == before else f" ({before})")

@@ -12,10 +12,12 @@ from toy_worker import toy
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.overview.rows import run_row
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets import DISPLAY
 from mosaic_lab.widgets.overview.actions import Actions
+from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 __all__ = ["toy"]
 
@@ -56,5 +58,7 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     resumed.stop()
     assert resumed.id != run.id and resumed.name == "baseline"
     assert resumed.config["checkpoint"]["resume_from"] == str(path)
+    assert [run_row(one).continues for one in (run, resumed)] == [None, run.id]
+    assert RunPanel([resumed], alone=True).summary()["detail"] == f"{resumed.id} · continues baseline ({run.id})"
     for name in ("algorithm", "env_id", "total_timesteps", "seed", "hyperparameters"):
         assert resumed.config[name] == run.config[name]

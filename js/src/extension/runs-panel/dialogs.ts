@@ -21,10 +21,10 @@ export const labDialogs: RunDialogs = {
     return button.accept ? (value ?? '') : null;
   },
 
-  async confirm({ title, about, names, accept, choice }: Confirmation) {
+  async confirm({ title, about, names, warning, accept, choice }: Confirmation) {
     const { button, isChecked } = await showDialog({
       title,
-      body: new NameList(about, names),
+      body: new NameList(about, names, warning),
       buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: accept })],
       checkbox: choice ? { label: choice, checked: true } : null,
       defaultButton: 0
@@ -38,7 +38,7 @@ export const labDialogs: RunDialogs = {
 };
 
 class NameList extends Widget {
-  constructor(about: string, names: readonly string[]) {
+  constructor(about: string, names: readonly string[], warning: string) {
     super();
     const text = document.createElement('p');
     text.textContent = about;
@@ -48,7 +48,9 @@ class NameList extends Widget {
       item.textContent = name;
       list.append(item);
     }
-    this.node.append(text, list);
+    const more = document.createElement('p');
+    more.textContent = warning;
+    this.node.append(text, list, ...(warning ? [more] : []));
   }
 }
 

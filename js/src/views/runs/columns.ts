@@ -56,6 +56,7 @@ export function standardColumns(trans: Translation): Column[] {
     plain('algorithm', trans.__('Algorithm'), 80, row => row.algorithm),
     plain('env', trans.__('Environment'), 130, row => row.env),
     { ...plain('seed', trans.__('Seed'), 50, row => row.seed), numeric: true },
+    plain('continues', trans.__('Continues'), 200, row => row.continues),
     plain('tags', trans.__('Tags'), 110, row => row.tags.join(', ') || null),
     {
       id: 'progress',

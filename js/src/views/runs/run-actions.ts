@@ -13,7 +13,7 @@ import {
   tagsQuestion
 } from './run-questions.ts';
 import type { RunTable } from './run-table.ts';
-import { bySource, type Target, trialsOf } from './targets.ts';
+import { bySource, continuationsOf, type Target, trialsOf } from './targets.ts';
 
 export interface Action {
   readonly label: string;
@@ -45,7 +45,8 @@ export function runActions(table: RunTable, dialogs: RunDialogs, trans: Translat
       icon: 'remove',
       whyNot: reasons.remove,
       run: async targets => {
-        const question = removalQuestion(targets, trialsOf(targets, table), trans);
+        const [trials, continuations] = [trialsOf(targets, table), continuationsOf(targets, table)];
+        const question = removalQuestion(targets, trials, continuations, trans);
         const { accepted, checked } = await dialogs.confirm(question);
         for (const [source, runs] of accepted ? bySource(targets) : []) {
           await source.call('remove', { runs, trials: checked });

@@ -20,6 +20,8 @@ export interface Confirmation {
   readonly about: string;
   /** What it is about, line by line. */
   readonly names: readonly string[];
+  /** What else it means, below them; "" for nothing. */
+  readonly warning: string;
   readonly accept: string;
   /** A choice beside it, made at first; "" for none. */
   readonly choice: string;
@@ -69,10 +71,14 @@ export function notesQuestion(target: Target, trans: Translation): TextQuestion 
   };
 }
 
-/** Whether to remove runs, and with them the `trials` or stages that the sweeps and curricula among them have. */
+/**
+ * Whether to remove runs, and with them the `trials` or stages that the sweeps and curricula among them have.
+ * `continuations`: how many other runs go on from their checkpoints.
+ */
 export function removalQuestion(
   targets: readonly Target[],
   trials: number,
+  continuations: number,
   trans: Translation
 ): Confirmation {
   const names = targets.slice(0, MOST_NAMED).map(nameOf);
@@ -85,6 +91,13 @@ export function removalQuestion(
       targets.length
     ),
     names: more ? [...names, trans.__('and %1 more', more)] : names,
+    warning: continuations
+      ? trans._n(
+          'Another run continues from a checkpoint of these. It stays as it is, but cannot be repeated from there.',
+          '%1 other runs continue from checkpoints of these. They stay as they are, but cannot be repeated from there.',
+          continuations
+        )
+      : '',
     accept: trans.__('Remove'),
     choice: trials ? trans._n('and its %1 run', 'and its %1 runs', trials) : ''
   };

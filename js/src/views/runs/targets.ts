@@ -38,6 +38,15 @@ export function trialsOf(targets: readonly Target[], table: RunTable): number {
   ).length;
 }
 
+/** How many runs that stay go on from a checkpoint of the targets. */
+export function continuationsOf(targets: readonly Target[], table: RunTable): number {
+  const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
+  const isTarget = (store: string, id: string | null) => id !== null && keys.has(runKey(store, id));
+  return table.rows.entries.filter(
+    ({ key, store, row }) => isTarget(store, row.continues) && !keys.has(key) && !isTarget(store, row.parent)
+  ).length;
+}
+
 export function nameOf({ row, id }: Target): string {
   return row?.name || id;
 }

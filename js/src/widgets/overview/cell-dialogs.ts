@@ -20,7 +20,7 @@ export const cellDialogs: RunDialogs = {
     return (await accepted(title, [field], accept)) ? input.value : null;
   },
 
-  async confirm({ title, about, names, accept, choice }: Confirmation) {
+  async confirm({ title, about, names, warning, accept, choice }: Confirmation) {
     const list = element('ul', '');
     for (const name of names) {
       element('li', '', list, name);
@@ -30,7 +30,12 @@ export const cellDialogs: RunDialogs = {
     box.checked = true;
     const field = element('label', 'mosaic-dialog-choice');
     field.append(box, choice);
-    const body = [element('p', '', null, about), list, ...(choice ? [field] : [])];
+    const body = [
+      element('p', '', null, about),
+      list,
+      ...(warning ? [element('p', '', null, warning)] : []),
+      ...(choice ? [field] : [])
+    ];
     const isAccepted = await accepted(title, body, accept, 'mosaic-mod-warn');
     return { accepted: isAccepted, checked: choice !== '' && box.checked };
   },

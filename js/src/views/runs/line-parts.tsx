@@ -1,0 +1,97 @@
+/** What a line of the table is made of, in columns and in two rows of text alike. */
+
+import type { CSSProperties, MouseEvent } from 'react';
+
+import type { Translation } from '../translation.ts';
+import type { Column } from './columns.ts';
+import { Icon, StateIcon } from './icons.tsx';
+import { stateText } from './run-text.ts';
+import { groupState } from './summary.ts';
+import type { Line } from './tree.ts';
+
+export interface LineProps {
+  readonly line: Line;
+  readonly id: string;
+  readonly index: number;
+  readonly top: number;
+  readonly height: number;
+  readonly compact: boolean;
+  readonly columns: readonly Column[];
+  readonly selected: boolean;
+  readonly focused: boolean;
+  /** Why the runs of a store's line can only be read; "" where they can be acted on. */
+  readonly readOnly: string;
+  /** Unix seconds. */
+  readonly now: number;
+  readonly trans: Translation;
+  readonly onClick: (line: Line, event: MouseEvent) => void;
+  readonly onToggle: (line: Line) => void;
+  readonly onOpen: (line: Line) => void;
+}
+
+export function Toggle({ line, onToggle }: LineProps) {
+  return (
+    <span
+      className="mosaic-runs-toggle"
+      data-open={line.open ?? undefined}
+      onClick={event => {
+        if (line.open !== null) {
+          event.stopPropagation();
+          onToggle(line);
+        }
+      }}
+      onDoubleClick={event => event.stopPropagation()}
+    >
+      {line.open !== null && <Icon name="chevron" />}
+    </span>
+  );
+}
+
+export function indent(depth: number): CSSProperties {
+  return { paddingLeft: 2 + 12 * depth };
+}
+
+export function tooltip({ entry, title, members }: Line, trans: Translation): string {
+  if (!entry) {
+    return [title, members[0]?.row.group].filter(Boolean).join('\n');
+  }
+  const { name, reason, notes, continues } = entry.row;
+  const before = continues && trans.__('continues %1', continues);
+  return [name, reason, before, notes].filter(Boolean).join('\n');
+}
+
+/** A sign that a run has notes, which the tooltip shows. */
+export function NotesMark({ notes, trans }: { notes: string; trans: Translation }) {
+  return notes === '' ? null : (
+    <span className="mosaic-runs-noted">
+      <Icon name="notes" />
+      <span className="mosaic-runs-spoken">{trans.__('has notes')}</span>
+    </span>
+  );
+}
+
+export function LineState({ line, trans }: LineProps) {
+  const state = line.entry ? line.entry.row.state : groupState(line.members);
+  return (
+    <>
+      <StateIcon state={state} />
+      <span className="mosaic-runs-spoken">{stateText(state, trans)}</span>
+    </>
+  );
+}
+
+export function Tags({ tags }: { tags: readonly string[] }) {
+  return tags.map(tag => (
+    <span key={tag} className="mosaic-runs-tag">
+      {tag}
+    </span>
+  ));
+}
+
+export function Bar({ share }: { share: number }) {
+  return (
+    <span className="mosaic-runs-bar">
+      <span style={{ width: `${100 * share}%` }} />
+    </span>
+  );
+}
