@@ -46,6 +46,15 @@ test('runs of one name are distinguished by their seeds, then by their ids', () 
   ]);
 });
 
+test('where all names begin alike, the rest is what they are called', () => {
+  const called = ['ppo CartPole-v1 seed 1', 'ppo CartPole-v1 seed 12'].map(name => ({
+    id: name,
+    name,
+    seed: null
+  }));
+  assert.deepEqual(choiceNames(called as unknown as RunRow[], new Map(), english), ['seed 1', 'seed 12']);
+});
+
 test('the pair is the chosen one while both of its runs are there', () => {
   assert.deepEqual(pairOf(null, ['a', 'b', 'c']), ['a', 'b']);
   assert.deepEqual(pairOf(['c', 'a'], ['a', 'b', 'c']), ['c', 'a']);

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { carriedOver, changed, explained, matching, missing } from '../src/extension/forms/form-model.ts';
+import {
+  carriedOver,
+  changed,
+  explained,
+  filledOf,
+  known,
+  matching,
+  missing,
+  unlisted
+} from '../src/extension/forms/form-model.ts';
 import { labVariable } from '../src/extension/forms/lab-variable.ts';
 import { english } from '../src/views/translation.ts';
 
@@ -67,4 +76,26 @@ test('a form without a required field makes no code', () => {
   assert.deepEqual(missing(schema, {}), ['env']);
   assert.deepEqual(missing(schema, { env: '' }), ['env']);
   assert.deepEqual(missing(schema, { env: 'CartPole-v1' }), []);
+});
+
+test('what was filled in is taken up as far as a form still has it', () => {
+  const kept = { worker: 'toy', algorithm: 3, values: { gamma: 0.9, gone: 1 }, hyperparameters: [] };
+  const filled = filledOf(kept);
+  assert.deepEqual(filled, {
+    ...{ worker: 'toy', algorithm: null },
+    ...{ values: { gamma: 0.9, gone: 1 }, hyperparameters: {} }
+  });
+  assert.deepEqual(known(SCHEMA, filled.values), { gamma: 0.9 });
+  assert.deepEqual(filledOf(undefined).values, {});
+});
+
+test('an environment that no worker lists is named with similar ones', () => {
+  const schema = { properties: { env: { examples: ['CartPole-v1', 'Acrobot-v1', 'ALE/Pong-v5'] } } };
+  assert.equal(unlisted(schema, { env: 'CartPole-v1' }), null);
+  assert.deepEqual(unlisted(schema, { env: 'cart-pole-v0' }), {
+    value: 'cart-pole-v0',
+    similar: ['CartPole-v1']
+  });
+  assert.deepEqual(unlisted(schema, { env: 'Own-v0' }), { value: 'Own-v0', similar: [] });
+  assert.equal(unlisted({ properties: { env: {} } }, { env: 'Own-v0' }), null);
 });

@@ -19,7 +19,7 @@ test('numbers and durations read as the kernel writes them', () => {
 
 test('values under the pointer have four digits', () => {
   assert.deepEqual([438.25, 0.01234, 1e-7, -12345, null].map(fineNumber), [
-    '438.3',
+    '438.2',
     '0.01234',
     '1e-07',
     '−12,345',

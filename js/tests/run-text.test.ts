@@ -13,7 +13,7 @@ test('a sweep says how many of its trials have ended', () => {
 
 test('a trial that was pruned says so, and when', () => {
   const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow, english);
-  assert.equal(text('stopped on request (it left after SIGTERM with exit code 0)'), 'cancelled');
+  assert.equal(text('stopped on request (it ended by itself with exit code 0)'), 'cancelled');
   assert.equal(
     text('stopped on request: pruned at step 1,222; resume_from= goes on'),
     'pruned at step 1,222'

@@ -5,6 +5,7 @@ import { targetsOf } from '../src/extension/runs-panel/targets.ts';
 import type { IRunSources } from '../src/extension/tokens.ts';
 import type { Answer, Changes, Method, RunRow, RunSource } from '../src/shared/run-api.ts';
 import { facetCounts, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
+import { filterProblem } from '../src/views/runs/filter-problem.ts';
 import { Reasons } from '../src/views/runs/reasons.ts';
 import { removalQuestion } from '../src/views/runs/run-questions.ts';
 import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
@@ -379,6 +380,17 @@ test('what is remembered is taken up, and what it cannot be is not', () => {
   assert.equal(other.snapshot.lines.length, 4); // the group is open
   other.restore({ columns: 5, sort: 'up', filter: { facets: { state: 'x' } } });
   assert.deepEqual(other.saved, new RunTable(new RunRows(), english).saved);
+});
+
+test('a search that no run can match says why', () => {
+  const problem = (text: string) => filterProblem(text, ['learning_rate', 'batch_size'], english);
+  assert.equal(problem('ppo lr<0.1 -seed=3 batch_size>=1_000 env='), '');
+  assert.equal(problem('lr<abc'), 'lr<abc: abc is not a number.');
+  assert.equal(problem('lr=linear'), '');
+  assert.equal(problem('batch=3'), 'No run has the setting batch. Similar: batch_size.');
+  assert.equal(problem('x=3'), 'No run has the setting x.');
+  source.change([row('a', { hyperparameters: { learning_rate: 0.1 } })]);
+  assert.deepEqual(search('lr<abc'), []);
 });
 
 test('texts', () => {

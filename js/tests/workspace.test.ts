@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { Answer, CurvesRequest, Method, Methods, RunRow, RunSource } from '../src/shared/run-api.ts';
 import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
 import { ChartData, type CurveSettings } from '../src/views/workspace/chart-data.ts';
+import { parallelLayout } from '../src/views/workspace/parallel-layout.ts';
 import { differing, distinctNames, groupingNames, passes, sorted } from '../src/views/workspace/settings.ts';
 import * as states from '../src/views/workspace/state.ts';
 
@@ -63,6 +64,19 @@ test('a sweep is charted by its trials, and what has no curves only where there 
     ['curriculum'],
     'which has the curves of its stages'
   );
+});
+
+test('axes of parallel coordinates have room for what is written at them', () => {
+  const axes = [
+    { title: 'worker', ticks: ['tianshou', 'rllib'] },
+    { title: 'env', ticks: ['LunarLander-v3'] },
+    { title: 'last return', ticks: ['−100', '500'] }
+  ];
+  const tight = parallelLayout(axes, 100);
+  assert.deepEqual(tight.left.map(Math.round), [67, 181, 254]);
+  assert.equal(tight.width - Math.round(tight.left[2] as number), 42);
+  const wide = parallelLayout(axes, tight.width + 40);
+  assert.deepEqual(wide.left.map(Math.round), [67, 201, 294]);
 });
 
 describe('settings', () => {

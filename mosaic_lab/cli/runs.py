@@ -33,7 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("rename", "give a run a name of your own", annotating.add_rename),
         ("tag", "show the tags of runs, add some, remove some", annotating.add_tag),
         ("note", "show the notes on a run, or write them", annotating.add_note),
-        ("stop", "stop runs: SIGTERM, wait, SIGKILL", _add_stop),
+        ("stop", "request runs to end, and kill what has not ended in time", _add_stop),
         ("remove", "delete the folders of finished runs", _add_remove),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
@@ -71,7 +71,7 @@ def _add_stop(command: argparse.ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("ids", nargs="*", default=[], metavar="ID")
     which.add_argument("--all", action="store_true", help="every run of the store that is alive")
-    command.add_argument("--grace", type=float, metavar="SECONDS", help="between SIGTERM and SIGKILL")
+    command.add_argument("--grace", type=float, metavar="SECONDS", help="for a run to end by itself")
     command.set_defaults(run=_stop)
 
 

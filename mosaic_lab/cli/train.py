@@ -77,7 +77,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--on", metavar="CLUSTER", help=on)
     restarts = "how many times a run is begun again on another node when its node is lost (default: 0)"
     add("--restarts", type=int, metavar="N", help=restarts)
-    grace = "between SIGTERM and SIGKILL when the run is stopped (default: %(default)g)"
+    grace = "for the run to end by itself when it is stopped (default: %(default)g)"
     add("--grace", type=float, dest="grace_seconds", metavar="SECONDS", help=grace)
     add("--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)")
     parser.add_argument(

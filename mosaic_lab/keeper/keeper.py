@@ -165,7 +165,7 @@ class Keeper:
         if self.stopped_by is None:
             self.stopped_by = "SIGTERM"
             self.terminated_at = now
-            reason = f"{self.stop}: SIGTERM was sent, SIGKILL follows after {self.grace:g} s"
+            reason = f"{self.stop}: it has {self.grace:g} s to end by itself, then it is killed"
             self.record.move(State.STOPPING, reason)
             worker.terminate()
         elif self.stopped_by == "SIGTERM" and now >= self.terminated_at + self.grace:

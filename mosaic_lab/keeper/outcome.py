@@ -97,9 +97,11 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
 
 def _stopped(evidence: Evidence) -> str:
     if evidence.stopped_by == "SIGKILL":
-        how = f"it was still alive {evidence.grace_seconds:g} s after SIGTERM and was killed with SIGKILL"
+        how = f"it had not ended {evidence.grace_seconds:g} s after the request and was killed"
+    elif evidence.signal == signals.SIGTERM:
+        how = "it ended at once"
     else:
-        how = f"it left after SIGTERM with {evidence.ended}"
+        how = f"it ended by itself with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
         reason += f"; resume_from= goes on from its checkpoint at step {evidence.saved_at:,}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mosaic_lab.keeper.environment_variables import requested
 from mosaic_lab.keeper.marks import WORKER_MARK
-from mosaic_lab.number_format import duration, memory
+from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.results import results
 from mosaic_lab.runs import Run
@@ -50,23 +50,24 @@ def difference(first: Run, second: Run, pool: ColumnPool) -> list[Section]:
     A row says whether the runs agree; rows that do are there too. ``pool`` is where their metrics are read.
     """
     sections = [
-        Section(title, rows_of(facts(first), facts(second)))
-        for title, facts in (
-            ("Configuration", _configuration),
-            ("Hyperparameters", lambda run: run.hyperparameters),
-            ("Code", _code),
-            ("Packages", _packages),
-            ("Hardware", _hardware),
-            ("Results", lambda run: _results(run, pool)),
+        Section(title, rows_of(facts(first), facts(second), text))
+        for title, facts, text in (
+            ("Configuration", _configuration, _text),
+            ("Hyperparameters", lambda run: run.hyperparameters, _text),
+            ("Code", _code, _text),
+            ("Packages", _packages, _text),
+            ("Hardware", _hardware, _text),
+            ("Results", lambda run: _results(run, pool), _result_text),
         )
     ]
     return [section for section in sections if section.rows]
 
 
-def rows_of(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Row]:
-    """Return a row for each fact of either; the first 1,000, and what is left out as one row more."""
+def rows_of(first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[[Any], str]) -> list[Row]:
+    """Return a row for each fact of either, its values as ``text`` writes them; the first 1,000, and what is
+    left out as one row more."""
     names = list(dict.fromkeys((*first, *second)))
-    rows = [_row(name, first, second) for name in names[:MOST_ROWS]]
+    rows = [_row(name, first, second, text) for name in names[:MOST_ROWS]]
     if rest := names[MOST_ROWS:]:
         differ = sum(not _same(first, second, name) for name in rest)
         rows.append(Row(f"{len(rest):,} more, {differ:,} of which differ", ("…", "…"), not differ))
@@ -171,9 +172,9 @@ def _leaves(table: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple
             yield f"{prefix}{name}", value
 
 
-def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> Row:
+def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[[Any], str]) -> Row:
     same = _same(first, second, name)
-    one, other = (_text(facts[name]) if name in facts else "" for facts in (first, second))
+    one, other = (text(facts[name]) if name in facts else "" for facts in (first, second))
     if not same and one == other:  # 0.1 + 0.2 and 0.3, or 3 and "3"
         one, other = (_cut(repr(facts[name])) if name in facts else "" for facts in (first, second))
     return Row(name, (one, other), same)
@@ -190,6 +191,13 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _result_text(value: Any) -> str:
+    """A number as the page's other views have it."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return number(value) if isinstance(value, float) else _text(value)
 
 
 def _cut(text: str) -> str:

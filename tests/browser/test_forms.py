@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
+from support import wait_until
 from toy_worker import toy
 
 __all__ = ["toy"]
@@ -29,12 +30,17 @@ def open_form(page: Page, label: str) -> Locator:
     return page.locator(".mosaic-form:visible")
 
 
-def test_a_trainings_form_inserts_its_code_into_the_notebook(notebook: Notebook) -> None:
+def test_a_trainings_form_inserts_its_code_into_the_notebook(
+    notebook: Notebook, jupyterlab: JupyterLab
+) -> None:
     form = open_form(notebook.page, "New training")
     form.get_by_label("Worker").select_option("toy")
     insert = form.get_by_role("button", name="Insert cell")
     expect(insert).to_be_disabled()  # without an environment
     form.get_by_label("Environment").fill("CartPole-v1")
+    expect(form).to_contain_text(
+        "The environment CartPole-v1 is not among those that installed workers list."
+    )
     form.get_by_label("Steps", exact=True).fill("20000")
     form.get_by_label("Seeds").fill("0-2")
     code = form.get_by_label("The code of the cell")
@@ -61,6 +67,14 @@ def test_a_trainings_form_inserts_its_code_into_the_notebook(notebook: Notebook)
     expect(cell.locator(".cm-content")).to_contain_text("seed=7")
     expect(cell.locator(".cm-content")).to_contain_text("learning_rate=0.25")
     expect(cell.locator(".jp-InputPrompt")).to_have_text("[ ]:")  # it was not executed
+
+    # What is filled in comes back with the page.
+    saved = jupyterlab.root.parent / "workspaces"
+    wait_until(lambda: any('"learning_rate":0.25' in file.read_text() for file in saved.iterdir()))
+    notebook.page.reload()
+    expect(form.get_by_label("Seeds")).to_have_value("7")
+    expect(form.get_by_label("Worker")).to_have_value("toy")
+    expect(code).to_have_value(re.compile(r"20_000[\s\S]*seed=7[\s\S]*learning_rate=0.25"))
 
 
 def test_an_evaluations_form_lists_its_operators(notebook: Notebook) -> None:

@@ -66,17 +66,17 @@ TABLE = [
     (
         Evidence(exit_code=143, final=CANCELLED, stop="stopped on request", stopped_by="SIGTERM"),
         "cancelled",
-        "stopped on request (it left after SIGTERM with exit code 143)",
+        "stopped on request (it ended by itself with exit code 143)",
     ),
     (
         Evidence(exit_code=143, stop="stopped on request", stopped_by="SIGTERM", saved_at=2000),
         "cancelled",
-        "stopped on request; resume_from= goes on from its checkpoint at step 2,000 (it left after SIGTERM",
+        "stopped on request; resume_from= goes on from its checkpoint at step 2,000 (it ended by itself",
     ),
     (
         Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),
         "cancelled",
-        "stopped on request (it was still alive 5 s after SIGTERM and was killed with SIGKILL)",
+        "stopped on request (it had not ended 5 s after the request and was killed)",
     ),
     (
         Evidence(exit_code=1, final=FAILED, stop="stopped on request", stopped_by="SIGTERM"),

@@ -58,7 +58,7 @@ def test_two_trainings_side_by_side(tmp_path: Path, pool: ColumnPool) -> None:
     assert sections["Hyperparameters"] == {"learning_rate": ("0.25", "0.5", False)}
     assert all(same for *_, same in sections["Packages"].values())
     assert sections["Packages"]["mosaic-contract"][2] and sections["Packages"]["worker's Python"][2]
-    assert sections["Results"]["last height"] == ("12.25", "29.5", False)
+    assert sections["Results"]["last height"] == ("12.2", "29.5", False)
     assert sections["Results"]["state"] == ("completed", "completed", True)
     assert sections["Hardware"]["platform"][2]
     assert details_of["results"]["height"] == 12.25

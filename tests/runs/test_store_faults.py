@@ -38,7 +38,7 @@ def test_a_disk_that_stays_full(tmp_path: Path) -> None:
     assert "disk is full, so its last lines may be missing" in found["steady"]["reason"]
     assert found["steady"]["steps"] == list(range(len(found["steady"]["steps"]))) != []
     assert found["stopped"]["state"] == "cancelled"
-    assert "was killed with SIGKILL" in found["stopped"]["reason"]
+    assert "after the request and was killed" in found["stopped"]["reason"]
     assert "No space left on device" in found["refused"]
     assert found["runs"] == 2  # a run that could not start leaves no folder
     assert found["other"]["state"] == "completed"

@@ -11,7 +11,7 @@ export const UNITS: readonly [number, string][] = [
 
 /** By the number of digits after the point; making one takes far longer than using it. */
 const FORMATS = [...Array(11).keys()].map(
-  digits => new Intl.NumberFormat('en-US', { maximumFractionDigits: digits })
+  digits => new Intl.NumberFormat('en-US', { maximumFractionDigits: digits, roundingMode: 'halfEven' })
 );
 
 type Value = number | null | undefined;

@@ -128,9 +128,13 @@ class Actions:
         return {"model_id": self._tabs.open_panel(self._runs(params.runs))}
 
     def compare(self, params: ActedOnParams, report: Report) -> dict[str, Any]:
-        """Compare the newest checkpoints of trainings on their environment, side by side, for a tab."""
+        """Compare the newest checkpoints of trainings on their environment, side by side, for a tab; what is
+        open of the same runs is shown again."""
         from mosaic_lab import arenas, operators
 
+        ids = tuple(params.runs)
+        if known := self._tabs.comparison_of(ids):
+            return {"model_id": known}
         runs = self._runs(params.runs)
         environments = sorted({str(run.config.get("env_id")) for run in runs})
         if len(environments) > 1:
@@ -142,7 +146,7 @@ class Actions:
         comparison = arenas.compare(
             self._root, environments[0], lanes, seeds=SEEDS, progress=lambda line: report({"line": line})
         )
-        return {"model_id": self._tabs.open_comparison(comparison)}
+        return {"model_id": self._tabs.open_comparison(ids, comparison)}
 
     def close(self, params: CloseParams, report: Report) -> None:
         """Close what `panel` or `compare` has opened; what is closed already stays so."""

@@ -26,6 +26,7 @@ class Tabs:
 
     def __init__(self) -> None:
         self._open: dict[str, Callable[[], object]] = {}
+        self._comparisons: dict[tuple[str, ...], str] = {}
         self._lock = threading.Lock()
 
     def open_panel(self, runs: list[Run]) -> str:
@@ -49,17 +50,27 @@ class Tabs:
             panel.on_ended()
         return self._add(panel, panel.close)
 
-    def open_comparison(self, comparison: Comparison) -> str:
+    def comparison_of(self, runs: tuple[str, ...]) -> str | None:
+        """Return the model's id of the open comparison of the runs with these ids: a page that was reloaded
+        shows it again."""
+        with self._lock:
+            return self._comparisons.get(runs)
+
+    def open_comparison(self, runs: tuple[str, ...], comparison: Comparison) -> str:
         """Make the panel of a comparison, which ends with its tab, and return its model's id."""
         from mosaic_lab.widgets.comparison.comparison_panel import panel_of
 
         panel = panel_of(comparison)
         panel.follow()
-        return self._add(panel, partial(_end, comparison, panel))
+        model_id = self._add(panel, partial(_end, comparison, panel))
+        with self._lock:
+            self._comparisons[runs] = model_id
+        return model_id
 
     def close(self, model_id: str) -> None:
         with self._lock:
             close = self._open.pop(model_id, None)
+            self._comparisons = {runs: one for runs, one in self._comparisons.items() if one != model_id}
         if close is not None:
             close()
 

@@ -59,6 +59,8 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     assert resumed.id != run.id and resumed.name == "baseline"
     assert resumed.config["checkpoint"]["resume_from"] == str(path)
     assert [run_row(one).continues for one in (run, resumed)] == [None, run.id]
-    assert RunPanel([resumed], alone=True).summary()["detail"] == f"{resumed.id} · continues baseline ({run.id})"
+    assert (
+        RunPanel([resumed], alone=True).summary()["detail"] == f"{resumed.id} · continues baseline ({run.id})"
+    )
     for name in ("algorithm", "env_id", "total_timesteps", "seed", "hyperparameters"):
         assert resumed.config[name] == run.config[name]

@@ -2,7 +2,17 @@
 
 import type { Translation } from '../../views/translation.ts';
 
+const MOST_SIMILAR = 4;
+
 export type Values = Readonly<Record<string, unknown>>;
+
+/** What a form is filled in with, kept from one visit of the page to the next. */
+export interface Filled {
+  readonly worker: string | null;
+  readonly algorithm: string | null;
+  readonly values: Values;
+  readonly hyperparameters: Values;
+}
 
 export interface FormSchema {
   readonly type?: string;
@@ -13,6 +23,8 @@ export interface FormSchema {
 interface FieldSchema {
   readonly default?: unknown;
   readonly title?: string;
+  /** Values to suggest. */
+  readonly examples?: readonly unknown[];
   /** What to fill in, shown where the value does not match the field's `pattern`. */
   readonly patternMessage?: string;
 }
@@ -82,4 +94,44 @@ export function matching<S extends FormSchema>(schema: S, text: string): S {
     )
   );
   return { ...schema, properties };
+}
+
+/** Those of `values` that a form has fields for. */
+export function known(schema: FormSchema, values: Values): Values {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => name in (schema.properties ?? {})));
+}
+
+/** What was kept, as far as it is what a form is filled in with. */
+export function filledOf(kept: unknown): Filled {
+  const { worker, algorithm, values, hyperparameters } = table(kept);
+  return {
+    worker: typeof worker === 'string' ? worker : null,
+    algorithm: typeof algorithm === 'string' ? algorithm : null,
+    values: table(values),
+    hyperparameters: table(hyperparameters)
+  };
+}
+
+/** The environment that is filled in, where it is none of those that are suggested, with similar ones; else null. */
+export function unlisted(
+  { properties = {} }: FormSchema,
+  { env }: Values
+): { readonly value: string; readonly similar: readonly string[] } | null {
+  const examples = (properties.env?.examples ?? []).map(String);
+  const value = typeof env === 'string' ? env.trim() : '';
+  if (value === '' || examples.length === 0 || examples.includes(value)) {
+    return null;
+  }
+  const stem = (id: string) =>
+    id
+      .toLowerCase()
+      .replace(/-v\d+$/, '')
+      .replace(/[^a-z0-9]/g, '');
+  const typed = stem(value);
+  const similar = examples.filter(id => typed.length > 2 && stem(id).startsWith(typed.slice(0, 6)));
+  return { value, similar: similar.slice(0, MOST_SIMILAR) };
+}
+
+function table(value: unknown): Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
 }

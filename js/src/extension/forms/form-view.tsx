@@ -1,14 +1,23 @@
 /** A form for a new training, evaluation or comparison, with the code that it makes. */
 
-import { FormComponent } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
-import { customizeValidator } from '@rjsf/validator-ajv8';
 import { type JSX, useEffect, useRef, useState } from 'react';
 
 import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
 import { stateText } from '../workers/worker-text.ts';
-import { carriedOver, changed, explained, matching, missing, type Values } from './form-model.ts';
+import { Choice, Fields, validator } from './form-fields.tsx';
+import {
+  carriedOver,
+  changed,
+  explained,
+  type Filled,
+  known,
+  matching,
+  missing,
+  unlisted,
+  type Values
+} from './form-model.ts';
 
 /** What a form needs of the kernel or the server; errors have a message for the user. */
 export interface FormSource {
@@ -23,25 +32,29 @@ interface Props {
   readonly trans: Translation;
   /** Where the cell goes, such as "Untitled.ipynb"; null where there is no notebook. */
   readonly target: string | null;
+  /** What is filled in at first. */
+  readonly filled: Filled;
   insert(code: string): void;
+  /** Keep what is filled in now. */
+  keep(filled: Filled): void;
 }
 
 const SETTLED_MS = 200;
 const FIRST_WORKER = 'cleanrl';
-const validator = customizeValidator<ReadonlyJSONObject>();
 
-export function FormView({ kind, source, trans, target, insert }: Props): JSX.Element {
+export function FormView({ kind, source, trans, target, filled, insert, keep }: Props): JSX.Element {
   const [workers, setWorkers] = useState<readonly WorkerRow[] | null>(kind === 'training' ? null : []);
   const [worker, setWorker] = useState<string | null>(null);
-  const [algorithm, setAlgorithm] = useState<string | null>(null);
+  const [algorithm, setAlgorithm] = useState<string | null>(filled.algorithm);
   const [form, setForm] = useState<FormAnswer | null>(null);
-  const [values, setValues] = useState<Values>({});
-  const [hyperparameters, setHyperparameters] = useState<Values>({});
+  const [values, setValues] = useState<Values>(filled.values);
+  const [hyperparameters, setHyperparameters] = useState<Values>(filled.hyperparameters);
   const [search, setSearch] = useState('');
   const [code, setCode] = useState('');
   const [error, setError] = useState('');
   const latest = useRef(0);
   const own = form?.hyperparameters;
+  const unknown = form && unlisted(form.schema, values);
   const outside = own ? mistakes(own, hyperparameters, trans) : [];
   const wrong = form ? [...mistakes(form.schema, values, trans), ...outside] : [];
 
@@ -50,7 +63,8 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
       source.workers().then(rows => {
         const train = rows.filter(row => row.trains && row.state !== 'broken');
         setWorkers(train);
-        setWorker((train.find(row => row.name === FIRST_WORKER) ?? train[0])?.name ?? null);
+        const named = (name: string | null) => train.find(row => row.name === name);
+        setWorker((named(filled.worker) ?? named(FIRST_WORKER) ?? train[0])?.name ?? null);
       }, fail);
     }
   }, [kind, source]);
@@ -62,10 +76,9 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
     let current = true;
     source.form(kind, worker, algorithm).then(answer => {
       if (current) {
-        const empty = {};
-        setHyperparameters(old =>
-          carriedOver(form?.hyperparameters ?? empty, answer.hyperparameters ?? empty, old)
-        );
+        const after = answer.hyperparameters ?? {};
+        setHyperparameters(old => carriedOver(form?.hyperparameters ?? after, after, old));
+        setValues(old => known(answer.schema, old));
         setForm(answer);
         setError('');
       }
@@ -103,6 +116,10 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
     }, SETTLED_MS);
     return () => window.clearTimeout(timer);
   }, [form, values, hyperparameters, wrong.length, kind, source]);
+
+  useEffect(() => {
+    if (form) keep({ worker, algorithm: form.algorithm ?? null, values, hyperparameters });
+  }, [form, worker, values, hyperparameters, keep]);
 
   function fail(reason: unknown): void {
     setError(reason instanceof Error ? reason.message : String(reason));
@@ -150,6 +167,12 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
         </div>
       )}
       {form?.note && <p className="mosaic-form-note">{form.note}</p>}
+      {unknown !== null && (
+        <p className="mosaic-form-note" role="status">
+          {trans.__('The environment %1 is not among those that installed workers list.', unknown.value)}{' '}
+          {unknown.similar.length > 0 && trans.__('Similar ones: %1.', unknown.similar.join(', '))}
+        </p>
+      )}
       {form && <Fields id={kind} schema={form.schema} values={values} trans={trans} onChange={setValues} />}
       {own && count > 0 && (
         <details className="mosaic-form-hyperparameters">
@@ -186,7 +209,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
             className="jp-mod-styled"
             readOnly
             aria-label={trans.__('The code of the cell')}
-            rows={code.split('\n').length + 1}
+            rows={code.split('\n').length}
             value={code}
           />
         )}
@@ -211,78 +234,4 @@ function mistakes(schema: object, values: Values, trans: Translation): string[] 
     const name = property.slice(1); // after a dot
     return `${name}: ${values[name]} ${message}`;
   });
-}
-
-/** The fields of one schema, in JupyterLab's own form. */
-function Fields(props: {
-  id: string;
-  schema: object;
-  values: Values;
-  trans: Translation;
-  marksChanges?: boolean;
-  onChange(values: Values): void;
-}): JSX.Element {
-  const node = useRef<HTMLDivElement>(null);
-  // JupyterLab's form shows the titles of its fields, but does not connect them with their inputs, and adds fields
-  // without a render of this component.
-  useEffect(() => {
-    const root = node.current;
-    if (!root) {
-      return;
-    }
-    labelInputs(root);
-    const added = new MutationObserver(() => labelInputs(root));
-    added.observe(root, { childList: true, subtree: true });
-    return () => added.disconnect();
-  }, []);
-  return (
-    <div ref={node}>
-      <FormComponent
-        schema={props.schema}
-        uiSchema={{ 'ui:submitButtonOptions': { norender: true } }}
-        validator={validator}
-        formData={props.values as ReadonlyJSONObject}
-        liveValidate
-        showErrorList={false}
-        compact
-        showModifiedFromDefault={props.marksChanges ?? false}
-        idPrefix={`mosaic-${props.id}`}
-        transformErrors={errors => explained(errors, props.schema, props.trans)}
-        onChange={({ formData }) => props.onChange(formData ?? {})}
-      />
-    </div>
-  );
-}
-
-function labelInputs(root: Element): void {
-  for (const input of root.querySelectorAll('input, select, textarea')) {
-    const title = input.closest('.form-group')?.querySelector('.jp-FormGroup-fieldLabel')?.textContent;
-    if (title && !input.hasAttribute('aria-label')) {
-      input.setAttribute('aria-label', title);
-    }
-  }
-}
-
-function Choice(props: {
-  label: string;
-  value: string;
-  options: readonly (readonly [string, string])[];
-  onChosen(value: string): void;
-}): JSX.Element {
-  return (
-    <label>
-      {props.label}
-      <select
-        className="jp-mod-styled"
-        value={props.value}
-        onChange={event => props.onChosen(event.target.value)}
-      >
-        {props.options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
 }

@@ -6,6 +6,7 @@
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { addIcon, ReactWidget } from '@jupyterlab/ui-components';
 import type { JSX } from 'react';
@@ -13,21 +14,24 @@ import type { JSX } from 'react';
 import type { FormKind } from '../../shared/run-api.ts';
 import { showTab } from '../show-tab.ts';
 import { CommandIDs, IRunSources } from '../tokens.ts';
+import type { Filled } from './form-model.ts';
 import { type FormSource, FormView } from './form-view.tsx';
 import './forms.css';
 import { insertCell, labOf } from './insert-cell.ts';
+import { KeptForm } from './kept-form.ts';
 
 export const formsPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:forms',
   description: 'Forms for new trainings, evaluations and comparisons, which insert a code cell.',
   autoStart: true,
   requires: [INotebookTracker, IRunSources],
-  optional: [ILayoutRestorer, ITranslator],
+  optional: [ILayoutRestorer, IStateDB, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     tracker: INotebookTracker,
     sources: IRunSources,
     restorer: ILayoutRestorer | null,
+    states: IStateDB | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
@@ -48,10 +52,13 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
         caption,
         icon: addIcon,
         describedBy: { args: { type: 'object', properties: {} } },
-        execute: () => {
+        execute: async () => {
+          const kept = new KeptForm(states, kind);
+          const filled = await kept.fetch();
           let tab = tabs.find(() => true);
           if (!tab) {
-            tab = newTab(new Form(app, tracker, sources, kind, trans), label);
+            tab = newTab(new Form(app, tracker, sources, kind, kept, filled, trans), label);
+            tab.disposed.connect(() => kept.remove());
             void tabs.add(tab);
           }
           const notebook = tracker.currentWidget;
@@ -79,12 +86,16 @@ class Form extends ReactWidget {
     tracker: INotebookTracker,
     sources: IRunSources,
     kind: FormKind,
+    kept: KeptForm,
+    filled: Filled,
     trans: TranslationBundle
   ) {
     super();
     this._app = app;
     this._tracker = tracker;
     this.kind = kind;
+    this._filled = filled;
+    this._keep = now => kept.save(now);
     this._trans = trans;
     this._source = {
       workers: async () => (await sources.call('workers', {})).result.rows,
@@ -111,7 +122,9 @@ class Form extends ReactWidget {
         source={this._source}
         trans={this._trans}
         target={this._target?.title.label ?? null}
+        filled={this._filled}
         insert={code => this._insert(code)}
+        keep={this._keep}
       />
     );
   }
@@ -134,6 +147,8 @@ class Form extends ReactWidget {
   }
 
   readonly kind: FormKind;
+  private readonly _filled: Filled;
+  private readonly _keep: (filled: Filled) => void;
   private readonly _app: JupyterFrontEnd;
   private readonly _tracker: INotebookTracker;
   private readonly _trans: TranslationBundle;

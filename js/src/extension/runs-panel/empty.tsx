@@ -2,6 +2,15 @@
 
 import type { Translation } from '../../views/translation.ts';
 
+const TRAIN = [
+  'lab.train(',
+  '    "cleanrl",',
+  '    algorithm="ppo",',
+  '    env="CartPole-v1",',
+  '    total_timesteps=50_000,',
+  ')'
+];
+
 export interface EmptyProps {
   /** Whether the page knows any store. */
   readonly hasStore: boolean;
@@ -16,7 +25,7 @@ export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) 
   if (!hasStore && !searched) {
     return <p className="mosaic-runs-empty">{trans.__('Looking for run stores …')}</p>;
   }
-  const lines = canAct ? [] : ['import mosaic_lab as mosaic', '', 'lab = mosaic.Lab()'];
+  const lines = canAct ? [] : ['import mosaic_lab as mosaic', '', 'lab = mosaic.Lab()', ''];
   return (
     <div className="mosaic-runs-empty">
       <p>
@@ -27,11 +36,7 @@ export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) 
           ? trans.__('The runs of this notebook’s lab are listed here. Start one in a cell:')
           : trans.__('Runs are listed here as soon as a notebook has a lab. Type in a cell:')}
       </p>
-      <pre>
-        {[...lines, "lab.train('cleanrl', algorithm='ppo', env='CartPole-v1', total_timesteps=50_000)"].join(
-          '\n'
-        )}
-      </pre>
+      <pre>{[...lines, ...TRAIN].join('\n')}</pre>
       {!canAct && (
         <p className="mosaic-runs-dim">
           {trans.__('If the kernel has no mosaic-lab yet, install it first:')}{' '}

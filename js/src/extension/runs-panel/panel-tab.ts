@@ -1,6 +1,6 @@
 /**
- * The content of a tab with the live panel of runs. A kernel makes the panel: the tab waits for one after a reload, and has
- * the next one make it after a restart.
+ * The content of a tab with the live panel of runs, or with a comparison of them. A kernel makes it: the tab waits for one
+ * after a reload, and has the next one make it after a restart.
  */
 
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
@@ -12,45 +12,23 @@ import type { Changes, RunSource } from '../../shared/run-api.ts';
 
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
-/** A widget of a kernel, which the notebook of that kernel knows how to show. */
-export class KernelWidget extends Panel {
-  constructor(source: RunSource, runs: readonly string[]) {
-    super();
-    this.addClass('mosaic-run-tab');
-    this.node.dataset.mosaicRuns = runs.join(' ');
-    this.source = source;
-    this.runs = runs;
-  }
+/** The method of a kernel that makes what the tab shows. */
+export type PanelMethod = 'panel' | 'compare';
 
-  /** Have the source's kernel make the widget, and show it. Throws what the user is told. */
-  async make(method: 'panel' | 'compare', notebooks: INotebookTracker): Promise<void> {
-    const { source, runs } = this;
-    const { rendermime } = notebookOf(source, notebooks).content;
-    const { model_id } = (await source.call(method, { runs: [...runs] })).result;
-    const renderer = rendermime.createRenderer(WIDGET_VIEW);
-    const close = () => void source.call('close', { model_id }).catch(() => {}); // its kernel may be gone, and it too
-    if (this.isDisposed) {
-      close();
-      return;
-    }
-    renderer.disposed.connect(close);
-    this.addWidget(renderer);
-    const data = { [WIDGET_VIEW]: { model_id, version_major: 2, version_minor: 0 } };
-    await renderer.renderModel(rendermime.createModel({ data, trusted: true }));
-  }
-
-  readonly source: RunSource;
-  readonly runs: readonly string[];
-}
-
-export class PanelTab extends KernelWidget {
+export class PanelTab extends Panel {
   constructor(
+    method: PanelMethod,
     source: RunSource,
     runs: readonly string[],
     notebooks: INotebookTracker,
     trans: TranslationBundle
   ) {
-    super(source, runs);
+    super();
+    this.addClass('mosaic-run-tab');
+    this.node.dataset.mosaicRuns = runs.join(' ');
+    this._method = method;
+    this.source = source;
+    this.runs = runs;
     this._notebooks = notebooks;
     this._trans = trans;
   }
@@ -83,12 +61,29 @@ export class PanelTab extends KernelWidget {
       this._kernel = source.kernelId;
       this._clear();
       try {
-        await this.make('panel', this._notebooks);
+        await this._make();
       } catch (reason) {
         this._kernel = null;
         this._say(reason instanceof Error ? reason.message : String(reason));
       }
     }
+  }
+
+  /** Have the source's kernel make the widget, and show it. Throws what the user is shown. */
+  private async _make(): Promise<void> {
+    const { source, runs } = this;
+    const { rendermime } = notebookOf(source, this._notebooks).content;
+    const { model_id } = (await source.call(this._method, { runs: [...runs] })).result;
+    const renderer = rendermime.createRenderer(WIDGET_VIEW);
+    const close = () => void source.call('close', { model_id }).catch(() => {}); // its kernel may be gone, and it too
+    if (this.isDisposed) {
+      close();
+      return;
+    }
+    renderer.disposed.connect(close);
+    this.addWidget(renderer);
+    const data = { [WIDGET_VIEW]: { model_id, version_major: 2, version_minor: 0 } };
+    await renderer.renderModel(rendermime.createModel({ data, trusted: true }));
   }
 
   /** The kernel's panel goes on showing what it has read of runs that are gone: that they are is said above it. */
@@ -131,6 +126,9 @@ export class PanelTab extends KernelWidget {
     }
   }
 
+  readonly source: RunSource;
+  readonly runs: readonly string[];
+  private readonly _method: PanelMethod;
   private readonly _notebooks: INotebookTracker;
   private readonly _trans: TranslationBundle;
   private readonly _removed = new Set<string>();

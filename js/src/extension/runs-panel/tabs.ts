@@ -1,4 +1,4 @@
-/** The tabs about runs: a kernel's live panel of runs, a comparison, a log. Panels and logs are restored after a reload. */
+/** The tabs about runs: a kernel's live panel of runs, a comparison, a log. All are restored after a reload. */
 
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
@@ -11,9 +11,9 @@ import { runsIcon } from '../icons.ts';
 import { showTab } from '../show-tab.ts';
 import { CommandIDs } from '../tokens.ts';
 import { LogTab } from './log-tab.ts';
-import { KernelWidget, PanelTab } from './panel-tab.ts';
+import { type PanelMethod, PanelTab } from './panel-tab.ts';
 
-type Content = Widget & Pick<KernelWidget, 'source' | 'runs'>;
+type Content = Widget & Pick<PanelTab, 'source' | 'runs'>;
 type Tab = MainAreaWidget<Content>;
 
 export class RunTabs {
@@ -27,18 +27,19 @@ export class RunTabs {
     const args = ({ content }: Tab) => ({ store: content.source.store, runs: [...content.runs] });
     const name = ({ id }: Tab) => id;
     void restorer.restore(this._panels, { command: CommandIDs.openRunPanel, args, name });
+    void restorer.restore(this._comparisons, { command: CommandIDs.compareRuns, args, name });
     void restorer.restore(this._logs, { command: CommandIDs.showLog, args, name });
   }
 
   openPanel(targets: readonly Target[]): void {
     const title = targets.length === 1 ? '%1' : this._trans.__('%1 runs', targets.length);
-    this._open(
-      'panel',
-      this._panels,
-      targets,
-      title,
-      (source, runs) => new PanelTab(source, runs, this._notebooks, this._trans)
-    );
+    this._open('panel', this._panels, targets, title, this._making('panel'));
+  }
+
+  /** The comparison that a kernel makes of these runs, or has made for such a tab before the page was reloaded. */
+  openComparison(targets: readonly Target[]): void {
+    const title = this._trans.__('Comparison');
+    this._open('compare', this._comparisons, targets, title, this._making('compare'));
   }
 
   openLog(target: Target): void {
@@ -46,18 +47,8 @@ export class RunTabs {
     this._open('log', this._logs, [target], title, source => new LogTab(source, target.id, this._trans));
   }
 
-  /** Show the comparison that the source's kernel makes of these runs. Throws what the user is told. */
-  async openComparison(targets: readonly Target[]): Promise<void> {
-    let made: Promise<void> | undefined;
-    this._open('compare', this._comparisons, targets, this._trans.__('Comparison'), (source, runs) => {
-      const content = new KernelWidget(source, runs);
-      made = content.make('compare', this._notebooks).catch(reason => {
-        content.parent?.dispose();
-        throw reason;
-      });
-      return content;
-    });
-    await made;
+  private _making(method: PanelMethod): (source: Target['source'], runs: readonly string[]) => PanelTab {
+    return (source, runs) => new PanelTab(method, source, runs, this._notebooks, this._trans);
   }
 
   /** Bring the tab of these runs to the front; the first time, make it. Its title names a single run, whatever its name becomes. */

@@ -47,8 +47,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
       const widget = new MainAreaWidget({ content });
       widget.toolbar.hide();
       widget.id = id;
-      widget.title.label =
-        name === NAME ? trans.__('Runs of %1', store.split('/').slice(-2).join('/')) : name;
+      widget.title.label = name === NAME ? trans.__('Runs of %1', shortened(store)) : name;
       widget.title.caption = store;
       widget.title.icon = icon;
       widget.title.closable = true;
@@ -94,3 +93,8 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
     });
   }
 };
+
+/** A store by the last folder that says something: most stores have the same name. */
+function shortened(store: string): string {
+  return store.split('/').findLast(part => part !== '' && part !== 'mosaic_runs') ?? store;
+}

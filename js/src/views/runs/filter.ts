@@ -58,8 +58,9 @@ function passes(row: RunRow, filter: Filter, facet: Facet): boolean {
   return !chosen?.length || facetValues(row, facet).some(value => chosen.includes(value));
 }
 
-const COMPARISON = /^([^=<>!]+)(<=|>=|!=|=|<|>)(.+)$/;
-const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate' };
+/** Word by word: name, sign and value of a comparison. */
+export const COMPARISON = /^([^=<>!]+)(<=|>=|!=|=|<|>)(.+)$/;
+export const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate' };
 
 function matchesText(row: RunRow, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -85,8 +86,12 @@ function matchesHyperparameter(row: RunRow, word: string): boolean {
   if (value === undefined || value === null) {
     return false;
   }
-  const numbers = [Number(value), Number(wanted.replaceAll('_', ''))] as const;
-  const [a, b] = numbers.some(Number.isNaN) ? [settingText(value).toLowerCase(), wanted] : numbers;
+  const numbers = [Number(value), numberOf(wanted)] as const;
+  const isText = numbers.some(Number.isNaN);
+  if (isText && /[<>]/.test(sign ?? '')) {
+    return false;
+  }
+  const [a, b] = isText ? [settingText(value).toLowerCase(), wanted] : numbers;
   switch (sign) {
     case '=':
       return a === b;
@@ -101,4 +106,9 @@ function matchesHyperparameter(row: RunRow, word: string): boolean {
     default:
       return a >= b;
   }
+}
+
+/** A number as in Python's code, such as "10_000"; NaN for what is none. */
+export function numberOf(text: string): number {
+  return Number(text.replaceAll('_', ''));
 }

@@ -4,7 +4,9 @@ import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } fro
 
 import { whole } from '../../shared/numbers.ts';
 import type { Translation } from '../translation.ts';
+import { HYPERPARAMETER } from './columns.ts';
 import { FACETS, isActive, NO_FILTER, toggled } from './filter.ts';
+import { filterProblem } from './filter-problem.ts';
 import { Icon, type IconName } from './icons.tsx';
 import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
 import type { RunEntry } from './run-rows.ts';
@@ -56,6 +58,7 @@ export function RunsView(props: RunsViewProps) {
     const clock = setInterval(() => document.hidden || table.refresh(), CLOCK_MS);
     return () => clearInterval(clock);
   }, [table]);
+  const problem = problemOf(props);
   const only = readOnly.size === table.rows.sources.length ? [...readOnly.values()][0] : undefined;
   return (
     <div ref={box} className={`mosaic-runs ${compact ? 'mosaic-mod-narrow' : ''}`}>
@@ -63,10 +66,15 @@ export function RunsView(props: RunsViewProps) {
       {snapshot.total > 0 && (
         <>
           <div className="mosaic-runs-tools">
-            <Search table={table} text={snapshot.filter.text} trans={trans} />
+            <Search table={table} text={snapshot.filter.text} invalid={problem !== ''} trans={trans} />
             <FilterMenu table={table} snapshot={snapshot} trans={trans} />
             <ViewMenu table={table} snapshot={snapshot} trans={trans} />
           </div>
+          {problem && (
+            <p className="mosaic-runs-problem" role="status">
+              {problem}
+            </p>
+          )}
           <Chosen {...props} />
           <div className="mosaic-runs-tools mosaic-mod-actions">
             <output className="mosaic-runs-dim">{countsText(props)}</output>
@@ -87,6 +95,13 @@ export function RunsView(props: RunsViewProps) {
       <Body {...props} compact={compact} />
     </div>
   );
+}
+
+/** What is wrong with what is searched for. */
+function problemOf({ table, trans }: RunsViewProps): string {
+  const { filter, available } = table.snapshot;
+  const names = available.flatMap(({ id, title }) => (id.startsWith(HYPERPARAMETER) ? [title] : []));
+  return filterProblem(filter.text, names, trans);
 }
 
 function countsText({ table, trans }: RunsViewProps): string {
@@ -148,7 +163,8 @@ function Body(props: RunsViewProps & { compact: boolean }) {
   );
 }
 
-function Search({ table, text, trans }: { table: RunTable; text: string; trans: Translation }) {
+function Search(props: { table: RunTable; text: string; invalid: boolean; trans: Translation }) {
+  const { table, text, invalid, trans } = props;
   const set = (value: string) => table.setFilter({ ...table.snapshot.filter, text: value });
   return (
     <div className="mosaic-runs-search">
@@ -158,6 +174,7 @@ function Search({ table, text, trans }: { table: RunTable; text: string; trans: 
         value={text}
         placeholder={trans.__('Search, or lr=0.001')}
         aria-label={trans.__('Search runs')}
+        aria-invalid={invalid}
         spellCheck={false}
         onChange={event => set(event.target.value)}
         onKeyDown={event => {

@@ -3,10 +3,10 @@
 import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import type { Translation } from '../translation.ts';
 import { brushed, brushOf, ticksOf, type ValueAxis } from './axes.ts';
+import { MOST_LETTERS, pixels } from './parallel-layout.ts';
 import type { Filter } from './settings.ts';
 import { TypedRange } from './typed-range.tsx';
 
-export const MOST_LETTERS = { title: 22, tick: 16 };
 export const TICKS = 8;
 const CLICK = 0.01;
 const BRUSH_PX = 26;
@@ -37,15 +37,18 @@ export function Axis(
       </text>
       <line x1={x} x2={x} y1={top(0)} y2={top(1)} className="mosaic-axis" />
       {ticksOf(axis, TICKS).map(({ place, text }) => (
-        <text
-          key={text}
-          x={last ? x + 8 : x - 8}
-          y={top(place) + 4}
-          textAnchor={last ? 'start' : 'end'}
-          style={{ pointerEvents: 'none' }}
-        >
-          {shortened(text, MOST_LETTERS.tick)}
-        </text>
+        <g key={text} style={{ pointerEvents: 'none' }}>
+          <rect
+            className="mosaic-axis-back"
+            x={last ? x + 5 : x - 11 - pixels(text, MOST_LETTERS.tick)}
+            width={pixels(text, MOST_LETTERS.tick) + 6}
+            y={top(place) - 7}
+            height={14}
+          />
+          <text x={last ? x + 8 : x - 8} y={top(place) + 4} textAnchor={last ? 'start' : 'end'}>
+            {shortened(text, MOST_LETTERS.tick)}
+          </text>
+        </g>
       ))}
       {brush && (
         <rect

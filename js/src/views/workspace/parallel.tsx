@@ -4,9 +4,10 @@ import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { rampColor } from '../charts/palette.ts';
 import type { Translation } from '../translation.ts';
-import { axisOf, placeOn, ticksOf, type ValueAxis } from './axes.ts';
+import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
-import { Axis, AxisLimits, MOST_LETTERS, TICKS } from './parallel-axis.tsx';
+import { Axis, AxisLimits, TICKS } from './parallel-axis.tsx';
+import { parallelLayout } from './parallel-layout.ts';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Filter, type Results, textNamed, valueNamed } from './settings.ts';
@@ -16,10 +17,6 @@ import { useSize } from './use-size.ts';
 const HEIGHT = 420;
 const TOP = 34;
 const BOTTOM = 16;
-const SIDE = 60;
-/** Between two axes, with short titles: with less room, the axes scroll. */
-const LEAST_GAP = 90;
-const LETTER_PX = 6.6;
 /** With more runs than this, their own colours are noise: the colour is that of the result. */
 const MOST_OWN_COLORS = 12;
 
@@ -49,9 +46,12 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
       ),
     [props.axes, state.result, rows, results]
   );
-  const { gap, side } = roomOf(axes, trans);
-  const width = Math.max(room, 2 * side + gap * (axes.length - 1));
-  const left = (i: number) => side + (i * (width - 2 * side)) / Math.max(1, axes.length - 1);
+  const texts = axes.map(axis => ({
+    title: resultTitle(axis.name, trans),
+    ticks: ticksOf(axis, TICKS).map(({ text }) => text)
+  }));
+  const { width, left: lefts } = parallelLayout(texts, room);
+  const left = (i: number) => lefts[i] ?? 0;
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
   const hidden = new Set(props.hidden);
   const path = (row: RunRow) => {
@@ -111,7 +111,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
       >
         {room > 0 && (
           <svg aria-hidden="true" style={{ width }}>
-            <g fill="none">
+            <g fill="none" className="mosaic-parallel-lines">
               {shown.map(row => {
                 const out = filtered.has(row.id);
                 return (
@@ -120,7 +120,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
                     d={path(row)}
                     stroke={out ? 'var(--mosaic-chart-grid)' : colorOf(row)}
                     strokeOpacity={out ? 0.6 : over === null || over === row.id ? 0.85 : 0.2}
-                    strokeWidth={over === row.id ? 2.5 : 1}
+                    strokeWidth={over === row.id ? 2.5 : 1.2}
                     onPointerEnter={() => !out && setOver(row.id)}
                     onPointerLeave={() => setOver(null)}
                   />
@@ -173,21 +173,6 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
       </div>
     </>
   );
-}
-
-/** The pixels between two axes and beside the outer ones in which no title meets a title, no number an axis. */
-function roomOf(axes: readonly ValueAxis[], trans: Translation): { gap: number; side: number } {
-  const pixels = (texts: readonly string[], most: number) =>
-    LETTER_PX * Math.max(0, ...texts.map(text => Math.min(text.length, most)));
-  const title = pixels(
-    axes.map(axis => resultTitle(axis.name, trans)),
-    MOST_LETTERS.title
-  );
-  const tick = pixels(
-    axes.flatMap(axis => ticksOf(axis, TICKS).map(({ text }) => text)),
-    MOST_LETTERS.tick
-  );
-  return { gap: Math.max(LEAST_GAP, title + 12, tick + 20), side: Math.max(SIDE, title / 2 + 4, tick + 12) };
 }
 
 function ramp(): string {

@@ -1,0 +1,85 @@
+/** The fields of a form, and a choice of a few values. */
+
+import { FormComponent } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
+import { customizeValidator } from '@rjsf/validator-ajv8';
+import { type JSX, useEffect, useRef } from 'react';
+
+import type { Translation } from '../../views/translation.ts';
+import { explained, type Values } from './form-model.ts';
+
+export const validator = customizeValidator<ReadonlyJSONObject>();
+
+/** The fields of one schema, in JupyterLab's own form. */
+export function Fields(props: {
+  id: string;
+  schema: object;
+  values: Values;
+  trans: Translation;
+  marksChanges?: boolean;
+  onChange(values: Values): void;
+}): JSX.Element {
+  const node = useRef<HTMLDivElement>(null);
+  // JupyterLab's form shows the titles of its fields, but does not connect them with their inputs, and adds fields
+  // without a render of this component.
+  useEffect(() => {
+    const root = node.current;
+    if (!root) {
+      return;
+    }
+    labelInputs(root);
+    const added = new MutationObserver(() => labelInputs(root));
+    added.observe(root, { childList: true, subtree: true });
+    return () => added.disconnect();
+  }, []);
+  return (
+    <div ref={node}>
+      <FormComponent
+        schema={props.schema}
+        uiSchema={{ 'ui:submitButtonOptions': { norender: true } }}
+        validator={validator}
+        formData={props.values as ReadonlyJSONObject}
+        liveValidate
+        showErrorList={false}
+        compact
+        showModifiedFromDefault={props.marksChanges ?? false}
+        idPrefix={`mosaic-${props.id}`}
+        transformErrors={errors => explained(errors, props.schema, props.trans)}
+        onChange={({ formData }) => props.onChange(formData ?? {})}
+      />
+    </div>
+  );
+}
+
+function labelInputs(root: Element): void {
+  for (const input of root.querySelectorAll('input, select, textarea')) {
+    const title = input.closest('.form-group')?.querySelector('.jp-FormGroup-fieldLabel')?.textContent;
+    if (title && !input.hasAttribute('aria-label')) {
+      input.setAttribute('aria-label', title);
+    }
+  }
+}
+
+export function Choice(props: {
+  label: string;
+  value: string;
+  options: readonly (readonly [string, string])[];
+  onChosen(value: string): void;
+}): JSX.Element {
+  return (
+    <label>
+      {props.label}
+      <select
+        className="jp-mod-styled"
+        value={props.value}
+        onChange={event => props.onChosen(event.target.value)}
+      >
+        {props.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

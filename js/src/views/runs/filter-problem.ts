@@ -1,0 +1,27 @@
+/** What is wrong with a search: comparisons that no run can match. */
+
+import type { Translation } from '../translation.ts';
+import { COMPARISON, numberOf, SHORT_NAMES } from './filter.ts';
+
+const MOST_NAMED = 3;
+
+/** The first problem in a sentence, given the names of the hyperparameters that runs have; "" for none. */
+export function filterProblem(text: string, known: readonly string[], trans: Translation): string {
+  for (const word of text.toLowerCase().split(/\s+/)) {
+    const [, name, sign, wanted] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];
+    if (name === undefined || sign === undefined || wanted === undefined) {
+      continue;
+    }
+    const names = ['seed', ...known].map(one => one.toLowerCase());
+    if (![name, SHORT_NAMES[name]].some(one => one !== undefined && names.includes(one))) {
+      const similar = names.filter(one => one.includes(name) || one.startsWith(name.slice(0, 3)));
+      return similar.length
+        ? trans.__('No run has the setting %1. Similar: %2.', name, similar.slice(0, MOST_NAMED).join(', '))
+        : trans.__('No run has the setting %1.', name);
+    }
+    if (/[<>]/.test(sign) && Number.isNaN(numberOf(wanted))) {
+      return trans.__('%1: %2 is not a number.', word, wanted);
+    }
+  }
+  return '';
+}

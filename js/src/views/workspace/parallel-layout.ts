@@ -1,0 +1,43 @@
+/** Where the axes of parallel coordinates stand: no title meets a title, no number an axis. */
+
+/** Letters of a text that are shown at most. */
+export const MOST_LETTERS = { title: 22, tick: 16 };
+const LETTER_PX = 6.6;
+/** Between two axes; with less room they scroll. */
+const LEAST_GAP = 72;
+
+export interface AxisTexts {
+  readonly title: string;
+  readonly ticks: readonly string[];
+}
+
+export interface ParallelLayout {
+  readonly width: number;
+  /** The x of each axis. */
+  readonly left: readonly number[];
+}
+
+/** The pixels that a text of so many letters takes, of which `most` are shown. */
+export function pixels(text: string, most: number): number {
+  return LETTER_PX * Math.min(text.length, most);
+}
+
+/** The layout in `room` pixels, or in as many as are needed. Ticks are to the left of their axis, the last one's to its right. */
+export function parallelLayout(axes: readonly AxisTexts[], room: number): ParallelLayout {
+  const titles = axes.map(({ title }) => pixels(title, MOST_LETTERS.title));
+  const ticks = axes.map(axis => Math.max(0, ...axis.ticks.map(tick => pixels(tick, MOST_LETTERS.tick))));
+  const last = axes.length - 1;
+  const half = (i: number) => (titles[i] ?? 0) / 2;
+  const tick = (i: number) => ticks[i] ?? 0;
+  const before = Math.max(half(0) + 6, last > 0 ? tick(0) + 14 : 0);
+  const after = Math.max(half(last) + 6, tick(last) + 16);
+  const gaps = titles
+    .slice(1)
+    .map((_, i) => Math.max(LEAST_GAP, half(i) + half(i + 1) + 14, i + 1 < last ? tick(i + 1) + 22 : 0));
+  const needed = before + after + gaps.reduce((sum, gap) => sum + gap, 0);
+  const width = Math.max(room, Math.ceil(needed));
+  const spare = (width - needed) / Math.max(1, gaps.length);
+  const left = [before];
+  for (const gap of gaps) left.push((left.at(-1) as number) + gap + spare);
+  return { width, left };
+}
