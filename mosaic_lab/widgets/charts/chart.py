@@ -211,14 +211,21 @@ class Chart:
         self._limits = (None, None) if empty else (low, high)
         self._limit()
 
+    @property
+    def whole(self) -> Window:
+        """Everything within the limits of the y axis."""
+        return Window(y=self._limits_of(self._log if self._is_log else self._linear))
+
     def _limit(self) -> None:
-        low, high = self._limits
         for scale in (self._linear, self._log):
             with scale.hold_sync():
-                scale.min, scale.max = (
-                    None if limit is None or (limit <= 0 and scale is self._log) else limit
-                    for limit in (low, high)
-                )
+                scale.min, scale.max = self._limits_of(scale)
+
+    def _limits_of(self, scale: bqplot.Scale) -> tuple[float | None, float | None]:
+        low, high = (
+            None if limit is None or (limit <= 0 and scale is self._log) else limit for limit in self._limits
+        )
+        return low, high
 
     def send_again(self) -> None:
         """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""

@@ -14,9 +14,13 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.overview.chart_export import READ_SECONDS, Chart, picture
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
+from mosaic_lab.overview.difference import difference
+from mosaic_lab.overview.results import whole_row
 from mosaic_lab.overview.rows import KINDS
+from mosaic_lab.overview.settings_pictures import PicturedRun, differing, parallel_picture, scatter_picture
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.widgets.overview import serve
+from mosaic_lab.widgets.page.html_table import html_table
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
@@ -75,14 +79,48 @@ class RunWorkspace:
     def _caption(self) -> Caption:
         shown, total = len(self._visible()), len(self._runs)
         runs = "1 run" if total == 1 else f"{total:,} runs"
-        return Caption(runs if shown == total else f"{shown:,} of {runs}")
+        return Caption(runs if shown == total else f"{shown:,} of {runs}", self._difference())
 
     def _picture(self) -> bytes | None:
-        charts = self._charts(self.view.state)
+        state = self.view.state
+        view = state.get("view", "charts")
+        if view == "difference":
+            return None  # it is a table, in the caption
+        if view in ("parallel", "scatter") and (runs := self._pictured(state)):
+            names = differing(runs)
+            if view == "scatter":
+                return scatter_picture(runs, state["scatterX"] or (names or ["seed"])[0], state["result"])
+            shown = [name for name in state["axes"] or names if name != state["result"]]
+            return parallel_picture(runs, [*shown, state["result"]])
+        charts = self._charts(state)
         if not charts:
             return None
         drawn = [curves(chart.runs, chart.request, self._pool, READ_SECONDS) for chart in charts]
         return picture(charts, drawn, background="none")
+
+    def _pictured(self, state: Mapping[str, Any]) -> list[PicturedRun]:
+        places = {run.id: place for place, run in enumerate(self._runs)} | state["colors"]
+        return [
+            PicturedRun(run, *whole_row(run, self._pool), color(places[run.id])) for run in self._visible()
+        ]
+
+    def _difference(self) -> str:
+        """Return what differs between the two runs whose difference is shown, as HTML; empty otherwise."""
+        state = self.view.state
+        if state.get("view") != "difference" or len(self._runs) < 2:
+            return ""
+        runs = {run.id: run for run in self._runs}
+        pair = state["pair"] or list(runs)[:2]
+        first, second = (runs.get(run, self._runs[place]) for place, run in enumerate(pair))
+        names = [run.name for run in (first, second)]
+        titles = names if names[0] != names[1] else [first.id, second.id]
+        rows = [
+            (row.name, *row.values)
+            for section in difference(first, second, self._pool)
+            for row in section.rows
+            if not row.same
+        ]
+        return html_table(["", *titles], rows)
 
     def _charts(self, state: Mapping[str, Any]) -> list[Chart]:
         """Return the charts as they stand on the page, the first of those that are many."""

@@ -110,7 +110,9 @@ class RunPanel(FollowingPanel):
         if not (lines := content.shown(settings)):
             return None
         title = ", ".join(settings.shown_metrics)
-        return picture(lines, content.x_label, title, settings.log, marks=self._marks(settings))
+        return picture(
+            lines, content.x_label, title, settings.log, window=self.chart.whole, marks=self._marks(settings)
+        )
 
     # ------------------------------------------------------------ drawing
 

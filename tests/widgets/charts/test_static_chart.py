@@ -116,6 +116,20 @@ def test_what_a_return_of_several_agents_is_stands_below_the_table(supervisor: S
         panel.close()
 
 
+def test_the_picture_has_the_typed_limits_of_the_panel(supervisor: Supervisor) -> None:
+    panel = RunPanel([start_peer(supervisor, "play").wait(30)], alone=True)
+    panel.start()
+    assert panel.settle()
+    whole = panel.static_picture()
+    panel.controls.low, panel.controls.high = 0.25, 0.75
+    assert panel.chart.whole.y == (0.25, 0.75)
+    limited = panel.static_picture()
+    assert whole is not None and limited is not None and limited != whole
+    panel.controls.low, panel.controls.high = None, None
+    assert panel.static_picture() == whole
+    panel.close()
+
+
 def test_nothing_to_show_is_an_error() -> None:
     import mosaic_lab
 

@@ -15,7 +15,7 @@ import { useSize } from './use-size.ts';
 const HEIGHT = 460;
 const LEFT = 64;
 const RIGHT = 24;
-const TOP = 26;
+const TOP = 34;
 const BOTTOM = 42;
 const TICK_PX = 90;
 
@@ -114,7 +114,7 @@ export function Scatter(props: ScatterProps): ReactNode {
             <text x={width - RIGHT} y={HEIGHT - 8} textAnchor="end" className="mosaic-axis-title">
               {name}
             </text>
-            <text x={8} y={TOP + 2} className="mosaic-axis-title">
+            <text x={8} y={18} className="mosaic-axis-title">
               {title}
             </text>
             {dots.map(dot => (

@@ -1,0 +1,158 @@
+"""Pictures of runs by their settings and results: parallel coordinates, and a scatter plot.
+
+They are what `js/src/views/workspace/parallel.tsx` and `scatter.tsx` draw on the page.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.chart_style import DOTS_PER_INCH, dress, new_figure, png_of
+from mosaic_lab.fastlane.montage import INK
+from mosaic_lab.number_format import number
+from mosaic_lab.overview.grouping import setting
+from mosaic_lab.overview.results import Results
+from mosaic_lab.overview.rows import RunRow
+from mosaic_lab.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOG_FROM = 9.99
+"""The ratio of the greatest to the least value from which a scale is logarithmic."""
+FEW_NUMBERS = 6
+MOST_LETTERS = 16
+MOST_TICKS = 8
+_HEIGHT = 3.4  # inches
+_TITLES = {"last_return": "last return", "best_return": "best return", "speed": "steps/s", "step": "steps"}
+
+
+@dataclass(frozen=True)
+class PicturedRun:
+    """A run with its row, its results and the colour that it has on the page."""
+
+    run: Run
+    row: RunRow
+    results: Results
+    color: str
+
+    def value(self, name: str) -> Any:
+        """Return a setting or, where the run has none of this name, a result; None for neither."""
+        own = setting(self.run, name)
+        if own is None and name in ("last_return", "best_return", "duration", "speed", "step", "episodes"):
+            return getattr(self.row, name)
+        return self.results.last.get(name) if own is None else own
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where the values of an axis lie, 0 to 1; texts side by side, or numbers."""
+
+    texts: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    log: bool = False
+    numbers: tuple[float, ...] = ()
+    """The values themselves, where they are few."""
+
+    def place(self, value: Any) -> float | None:
+        """Return where a value is; None for one that is not on the axis."""
+        if value is None:
+            return None
+        if self.texts:
+            text = _text(value)
+            return self.texts.index(text) / max(1, len(self.texts) - 1) if text in self.texts else None
+        if not _is_number(value):
+            return None
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else None
+        return (value - self.low) / (self.high - self.low)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """The places that are labelled, with their labels."""
+        if self.texts:
+            step = -(-len(self.texts) // MOST_TICKS)
+            shown = self.texts[::step]
+            return [(self.place(text) or 0.0, _shortened(text)) for text in shown]
+        if self.numbers:
+            return [(self.place(value) or 0.0, f"{value:.6g}") for value in self.numbers]
+        middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
+        return [(self.place(value) or 0.0, number(value)) for value in (self.low, middle, self.high)]
+
+
+def scale_of(values: Sequence[Any]) -> Scale:
+    """Return the scale that these values need: logarithmic for positive numbers of several magnitudes."""
+    known = [value for value in values if value is not None]
+    if not known or not all(map(_is_number, known)):
+        return Scale(texts=tuple(sorted({_text(value) for value in known})) or ("–",))
+    low, high = min(known), max(known)
+    different = tuple(sorted(set(known)))
+    numbers = different if len(different) <= FEW_NUMBERS else ()
+    if low == high:
+        half = abs(low) * 0.05 or 0.5
+        return Scale(low=low - half, high=high + half, numbers=numbers)
+    return Scale(low=low, high=high, log=low > 0 and high / low >= LOG_FROM, numbers=numbers)
+
+
+def differing(runs: Sequence[PicturedRun]) -> list[str]:
+    """Return the names of the settings in which these runs differ, the common ones first."""
+    common = ("worker", "algorithm", "env", "seed")
+    names = dict.fromkeys((*common, *sorted({name for one in runs for name in one.run.hyperparameters})))
+    return [name for name in names if len({repr(setting(one.run, name)) for one in runs}) > 1]
+
+
+def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], background: str = "none") -> bytes:
+    """Return a line a run through its values of ``names``, the last of which is the result, as PNG."""
+    figure = new_figure(DOTS_PER_INCH, _HEIGHT)
+    axes = figure.add_subplot(facecolor="none")
+    scales = [scale_of([one.value(name) for one in runs]) for name in names]
+    for one in runs:
+        places = [scale.place(one.value(name)) for name, scale in zip(names, scales, strict=True)]
+        heights = [math.nan if place is None else place for place in places]
+        axes.plot(range(len(names)), heights, color=one.color, alpha=0.8, linewidth=1)
+    for place, scale in enumerate(scales):
+        axes.axvline(place, color=INK, linewidth=0.8)
+        for height, text in scale.ticks:
+            axes.annotate(text, (place, height), (4, 2), textcoords="offset points", color=INK, fontsize=7.5)
+    axes.set_xticks(range(len(names)), [_shortened(_TITLES.get(name, name)) for name in names])
+    axes.set_xlim(-0.1, len(names) - 0.6)
+    axes.tick_params(colors=INK, labelsize=8.5, length=0)
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return png_of(figure, background)
+
+
+def scatter_picture(runs: Sequence[PicturedRun], x: str, y: str, background: str = "none") -> bytes:
+    """Return a dot a run, the setting ``x`` against the result ``y``, as PNG."""
+    figure = new_figure(DOTS_PER_INCH, _HEIGHT)
+    axes = figure.add_subplot(facecolor="none")
+    scale = scale_of([one.value(x) for one in runs])
+    for one in runs:
+        across, up = scale.place(one.value(x)), one.value(y)
+        if across is not None and _is_number(up):
+            axes.plot(across, up, "o", color=one.color, alpha=0.85, markersize=5)
+    dress(axes, x, _TITLES.get(y, y))
+    _label(axes, scale)
+    return png_of(figure, background)
+
+
+def _label(axes: Axes, scale: Scale) -> None:
+    axes.set_xticks([place for place, _ in scale.ticks], [text for _, text in scale.ticks])
+    axes.set_xlim(-0.05, 1.05)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -1,0 +1,46 @@
+"""What a workspace leaves in a saved notebook: the view that is shown, as a picture or a table."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from many_runs import write_runs
+from PIL import Image
+
+import mosaic_lab as mosaic
+from mosaic_lab.widgets.overview.workspace import RunWorkspace
+
+STATE: dict[str, Any] = {
+    "charts": None,
+    "colors": {},
+    "axes": None,
+    "result": "last_return",
+    "scatterX": None,
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> RunWorkspace:
+    write_runs(tmp_path, 12, points=50)
+    return mosaic.workspace(mosaic.Lab(tmp_path).runs)
+
+
+def shown(workspace: RunWorkspace, view: str, **more: Any) -> tuple[str, bytes | None]:
+    """The tables and the picture of a view."""
+    workspace.view.state = STATE | {"pair": None, "view": view} | more
+    return workspace._caption().tables, workspace._picture()
+
+
+def test_each_view_is_saved_as_it_is(workspace: RunWorkspace) -> None:
+    pictures = {view: shown(workspace, view)[1] for view in ("charts", "parallel", "scatter")}
+    assert len(set(pictures.values())) == 3
+    for picture in pictures.values():
+        assert picture is not None and Image.open(io.BytesIO(picture)).width > 600
+    assert shown(workspace, "scatter", scatterX="learning_rate")[1] != pictures["scatter"]
+    table, picture = shown(workspace, "difference")
+    assert picture is None
+    assert "<td>seed</td><td>0</td><td>1</td>" in table and "<td>worker</td>" not in table
+    assert shown(workspace, "charts")[0] == ""
