@@ -148,7 +148,7 @@ class Served {
     if (path === 'stores') {
       this.searches += 1;
       const stores = this.stores.map(path => ({ path }));
-      const result = { stores, cut_short: this.cutShort, root: '/' };
+      const result = { stores, cut_short: this.cutShort, seconds: 0.05, root: '/' };
       return json({ result }, 200, this.version);
     }
     const { method, params, wait } = JSON.parse(String(init.body));
@@ -416,7 +416,10 @@ describe('the run stores that a page knows', () => {
     served.stores = ['/new', STORE];
     sources.searchNowAndThen();
     assert.equal(served.searches, 1, 'the last search is not long ago');
-    mock.timers.tick(10_000);
+    mock.timers.tick(4000);
+    sources.searchNowAndThen();
+    assert.equal(served.searches, 1, 'searching is to cost 1% of the time');
+    mock.timers.tick(2000);
     served.cutShort = 'the search ended after 5 s';
     sources.searchNowAndThen();
     await Promise.all([sources.search(), sources.search()]);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mosaic_lab.keeper.run_store import is_run_id
@@ -29,10 +29,12 @@ class FoundStore:
 
 @dataclass(frozen=True)
 class Search:
-    """The stores found, the latest changed first, and why there may be more; empty when all was searched."""
+    """The stores found, the latest changed first, and why there may be more; empty when all was searched.
+    ``seconds``: how long the search took."""
 
     stores: list[FoundStore]
     cut_short: str
+    seconds: float = field(default=0.0, compare=False)
 
 
 def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
@@ -44,7 +46,8 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
     """
     found: list[FoundStore] = []
     waiting = deque([(Path(root).resolve(), 0)])
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
+    deadline = began + seconds
     seen, cut_short = 0, ""
     while waiting:
         if len(found) >= MOST_STORES:
@@ -64,7 +67,8 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
         if depth < DEEPEST:
             below = (name for name in names if not (name.startswith(".") or name in _NO_STORES_IN))
             waiting.extend((folder / name, depth + 1) for name in below if not is_run_id(name))
-    return Search(sorted(found, key=lambda store: -store.changed), cut_short)
+    ordered = sorted(found, key=lambda store: -store.changed)
+    return Search(ordered, cut_short, time.monotonic() - began)
 
 
 def _folders_in(folder: Path) -> list[str]:

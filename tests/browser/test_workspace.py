@@ -191,7 +191,7 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     )
     parallel.focus()
     page.keyboard.press("ArrowDown")
-    expect(parallel.locator("[aria-live]")).to_contain_text(re.compile(r"learning_rate [13]e.4, .*return"))
+    expect(parallel.locator("[aria-live]")).to_contain_text(re.compile(r"learning_rate 0\.000[13], .*return"))
     low = workspace.get_by_role("textbox", name="Filter by learning_rate: from")
     low.fill("0.0002")
     low.press("Enter")

@@ -23,6 +23,7 @@ from mosaic_lab.widgets.comparison.lane_frame import follow, shows_last_step
 from mosaic_lab.widgets.comparison.operator_facts import operator_facts
 from mosaic_lab.widgets.comparison.page_state import action_text, episode_rows
 from mosaic_lab.widgets.frames.last_frame import LastFrame
+from mosaic_lab.widgets.overview.tabs import Tabs
 
 CARTPOLE = "CartPole-v1"
 
@@ -99,6 +100,16 @@ def test_what_is_shown_of_an_operator_depends_on_its_category() -> None:
     assert facts_of("human", realtime=True) == ["in real time"]
     assert facts_of("llm", model="small-1") == facts_of("vlm", model="small-1") == ["small-1"]
     assert facts_of("llm") == []
+
+
+def test_a_tab_that_comes_back_shows_the_open_comparison_of_its_runs(start_comparison: Compare) -> None:
+    tabs, runs = Tabs(), ("first", "second")
+    assert tabs.comparison_of(runs) is None
+    model_id = tabs.open_comparison(runs, start_comparison(CARTPOLE, {"a": lean}, [5]))
+    assert tabs.comparison_of(runs) == model_id
+    assert tabs.comparison_of(runs[:1]) is None
+    tabs.close(model_id)
+    assert tabs.comparison_of(runs) is None
 
 
 def test_what_the_page_requests_is_done_once(start_comparison: Compare) -> None:

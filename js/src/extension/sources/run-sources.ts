@@ -106,20 +106,21 @@ export class RunSources implements IRunSources {
   };
 
   private async _searchOnce(): Promise<void> {
-    const began = Date.now();
+    let pause = LEAST_PAUSE_MS;
     try {
-      const { stores, cut_short } = await this._server.stores();
+      const { stores, cut_short, seconds } = await this._server.stores();
       const paths = stores.map(store => store.path);
       // What a search that was cut short has not found may be there all the same.
       const unseen = cut_short ? this._found.filter(path => !paths.includes(path)) : [];
       this._found = [...paths, ...unseen];
+      pause = Math.max(pause, 1000 * PAUSE_PER_SEARCH * seconds);
       this._missed = false;
       this._cutShort = cut_short && this._trans.__('There may be more run stores: %1.', cut_short);
     } catch (reason) {
       this._missed = true;
       console.debug('MOSAIC: the server was not searched for run stores:', reason);
     }
-    this._again = Date.now() + Math.max(LEAST_PAUSE_MS, PAUSE_PER_SEARCH * (Date.now() - began));
+    this._again = Date.now() + pause;
     this._searched = true;
     this._changed.emit();
   }

@@ -27,6 +27,8 @@ export interface FoundStores {
   readonly stores: readonly FoundStore[];
   /** Why there may be more; empty when all was searched. */
   readonly cut_short: string;
+  /** How long the search took. */
+  readonly seconds: number;
   readonly root: string;
 }
 
