@@ -169,7 +169,7 @@ def test_showing_a_run_tells_its_settings_and_results(
     assert (facts["environment"], facts["seed"], facts["group"]) == ("Peer-v0", "7", "some")
     assert facts["hyperparameters"] == "play=10, video=True"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", facts["started"])
-    assert facts["time"].startswith("0:00:")
+    assert re.fullmatch(r"[\d.]+s", facts["time"])
     assert facts["return"] == "4.5 (mean of the last 20 episodes)"
     assert facts["checkpoints"] == f"2, newest (step 20): {run.path}/checkpoints/step-20"
     assert facts["videos"] == f"{run.path}/videos"
@@ -318,7 +318,7 @@ def test_a_terminal_gets_one_line_that_is_redrawn(supervisor: Supervisor) -> Non
     lines = [line.strip() for line in seen.decode().split("\r") if line.strip()]
     assert any("of 2,000 steps" in line and "steps/s" in line and "remaining" in line for line in lines)
     assert lines[-2] == "toy walk Hill-v0 seed 1: completed, ran to the end"
-    assert re.fullmatch(r"time +0:00:\d\d", lines[-1])
+    assert re.fullmatch(r"time +[\d.]+s", lines[-1])
 
 
 def test_a_pipe_that_is_closed_early_is_no_traceback(supervisor: Supervisor) -> None:
