@@ -62,6 +62,16 @@ class Walk:
         print("the environment was closed", file=sys.stderr)
 
 
+class Doors(Walk):
+    """The middle action is legal in every other step, which the method of sb3-contrib's convention says."""
+
+    def action_masks(self):
+        return [True, self.steps % 2 == 0, True]
+
+    def get_wrapper_attr(self, name):
+        return getattr(self, name)
+
+
 class Nan(Walk):
     def reward(self, action):
         return float("nan")
@@ -203,6 +213,7 @@ class Turns:
 
 ENVIRONMENTS = {
     "Walk-v0": Walk,
+    "Doors-v0": Doors,
     "Nan-v0": Nan,
     "Raise-v0": Raise,
     "Hang-v0": Hang,
