@@ -83,16 +83,17 @@ def test_it_plays_in_its_own_environment(walker: WorkerEnvironment, start_evalua
 
 
 def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
-    run = lab.train(NAME, algorithm="walk", env="Hill-v0", seed=7, total_timesteps=50, stride=0.5)
+    run = lab.train(NAME, algorithm="walk", env="Hill-v0", seed=7, total_timesteps=50, stride=0.7, wind=0.2)
     assert run.wait().state == "completed"
     assert list(run.episodes()["total_reward"]) == [5.0, 10.0, 15.0, 20.0, 25.0]
     heights = run.metrics("height")
     assert list(heights["step"]) == [10, 20, 30, 40, 50] and list(heights["value"])[-1] == 25.0
     assert set(run.metrics("seed")["value"]) == {7.0}, "the seed is on the command line"
-    (checkpoint,) = run.checkpoints
-    assert checkpoint.step == 50
+    printed, checkpoint = run.checkpoints
+    assert (printed.step, printed.path.name, checkpoint.step) == (0, "begin.json", 50)
     trained = json.loads(checkpoint.path.read_text())
-    assert trained["algo"] == "walk" and trained["extras"]["algo_params"] == {"stride": 0.5}
+    assert trained["algo"] == "walk" and trained["extras"]["algo_params"] == {"stride": 0.7}
+    assert trained["weather"] == {"wind": 0.2}, "a section of the configuration has a field of this name"
     assert checkpoint.path.is_relative_to(run.folder.path)
     assert f"walking from {run.folder.path}" in run.log(), "what is no message is in the log"
 
@@ -140,3 +141,21 @@ def test_the_platforms_own_baselines_run_unchanged(
         "CartPole-v1", {"it": operators.passive()}, family=f"mosaic-{name}", seeds=range(3)
     ).wait(120)
     assert list(own.results()["status"]) == ["ok"] * 3
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(not CHECKOUT, reason="MOSAIC_PLATFORM_CHECKOUT names no checkout of the MOSAIC platform")
+def test_the_platforms_own_self_play_trains_unchanged(own_home: Path, tmp_path: Path) -> None:
+    folder = Path(CHECKOUT, "3rd_party", "workers", "mctx_worker")
+    also = ["jax==0.7.2", "jaxlib==0.7.2", "mctx", "pgx", "flax", "optax", "tensorboard", "torch==2.13.0"]
+    workers.install(folder, platform=True, also=also)
+    lab = mosaic.Lab(tmp_path / "mosaic_runs")
+    given = {"algorithm": "alphazero", "env": "tic_tac_toe", "total_timesteps": 4_000, "device": "cpu"}
+    with pytest.raises(mosaic.ConfigurationError, match="did you mean 'learning_rate'"):
+        lab.train("mosaic-mctx", **given, learning_rat=0.1)  # type: ignore[arg-type]
+    small = {"num_res_blocks": 1, "channels": 16, "games_per_iteration": 32, "min_buffer_size": 100}
+    run = lab.train("mosaic-mctx", **given, **small, batch_size=32, checkpoint_interval=5)  # type: ignore[arg-type]
+    assert isinstance(run, mosaic.Run) and run.wait(400).state == "completed", run.log()
+    policy = run.metrics("policy_loss")
+    assert policy["step"].iloc[-1] >= 4_000 and policy["value"].notna().all()
+    assert run.checkpoints and all(saved.path.is_file() for saved in run.checkpoints)

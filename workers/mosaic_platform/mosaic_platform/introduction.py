@@ -36,13 +36,15 @@ _PARADIGMS = {"sequential": "aec", "turn_based": "aec", "simultaneous": "paralle
 class Introduction:
     """The worker's name here, the module to run, its options, the fields of its configuration, its metadata.
 
-    `stamp` says of which state of its package this is true.
+    `sections` has the fields of those fields that are configurations themselves. `stamp` says of which state
+    of its package this is true.
     """
 
     name: str
     module: str
     options: list[str]
     fields: list[str]
+    sections: dict[str, list[str]]
     metadata: dict[str, Any]
     capabilities: dict[str, Any]
     stamp: list[int]
@@ -94,11 +96,13 @@ def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list
     command = "cli.py" if "cli.py" in texts else "__main__.py"
     options = sorted(set(_OPTION.findall(texts.get(command, ""))))
     about, capabilities = (_document(one) for one in worker.load()())
+    fields, sections = _configuration(texts.get("config.py", ""))
     return Introduction(
         name=adapter.name,
         module=f"{folder.name}.cli" if command == "cli.py" else folder.name,
         options=options,
-        fields=_fields(texts.get("config.py", "")),
+        fields=fields,
+        sections=sections,
         metadata=_metadata(about, adapter.name, worker),
         capabilities=_capabilities(capabilities, _modes(options, "".join(texts.values()))),
         stamp=stamp,
@@ -109,16 +113,23 @@ def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8", errors="replace")
 
 
-def _fields(text: str) -> list[str]:
-    """Return the fields of the class of configurations, which has a field `run_id`; those that the platform
-    prescribes where there is none."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef):
-            fields = [one.target for one in node.body if isinstance(one, ast.AnnAssign)]
-            names = [one.id for one in fields if isinstance(one, ast.Name)]
-            if "run_id" in names:
-                return names
-    return ["run_id", "algo", "env_id", "total_timesteps", "seed", "extras"]
+def _configuration(text: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the fields of the class of configurations, which has a field `run_id` (those that the platform
+    prescribes where there is none), and the fields of each of them whose type is a class of this text."""
+    classes = {
+        node.name: _fields(node) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)
+    }
+    for fields in classes.values():
+        if "run_id" in fields:
+            sections = {name: classes[kind] for name, kind in fields.items() if classes.get(kind)}
+            return list(fields), {name: list(own) for name, own in sections.items()}
+    return ["run_id", "algo", "env_id", "total_timesteps", "seed", "extras"], {}
+
+
+def _fields(node: ast.ClassDef) -> dict[str, str]:
+    """Return the annotated names of a class, with their types as they are written."""
+    found = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+    return {one.target.id: ast.unparse(one.annotation) for one in found if isinstance(one.target, ast.Name)}
 
 
 def _document(about: Any) -> dict[str, Any]:

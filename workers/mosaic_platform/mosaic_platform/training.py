@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from mosaic_contract import ConfigError, Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract.config import nearest
 
 from .command import command, variables
 from .event_files import EventFiles
@@ -26,6 +27,7 @@ _NAMES = {  # what a worker's configuration may call a field, by what it is call
     "algorithm": ("algo", "algorithm", "method", "agent"),
     "total_timesteps": ("total_timesteps", "max_steps", "running_steps"),
 }
+_OPTIONAL = ("algorithm", "total_timesteps")  # what has no place is refused; users can leave these out
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
@@ -39,7 +41,8 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 
 def document(worker: Introduction, config: TrainingConfig) -> dict[str, Any]:
-    """Return the worker's configuration: what it has fields for at the top, else in `extras.algo_params`."""
+    """Return the worker's configuration: each value in the field of its name, at the top or in a section;
+    hyperparameters without one in `algo_params`. Raises `ConfigError` for what has no place at all."""
     values = {
         "run_id": config.run_id,
         "seed": config.seed,
@@ -47,25 +50,46 @@ def document(worker: Introduction, config: TrainingConfig) -> dict[str, Any]:
         "algorithm": config.algorithm,
         "total_timesteps": config.total_timesteps,
     }
-    known = set(worker.fields)
-    made: dict[str, Any] = {
-        name: values[field]
-        for field, names in _NAMES.items()
-        for name in names
-        if name in known and values[field] not in ("", 0)
-    }
-    made["seed"] = config.seed
+    made: dict[str, Any] = {"seed": config.seed}
+    problems = []
+    for field, names in _NAMES.items():
+        placed = [_place(worker, made, name, values[field]) for name in names if values[field] not in ("", 0)]
+        if field in _OPTIONAL and placed and not any(placed):
+            problems.append(f"{worker.name} has no field for {field} in its configuration: leave it out")
     given = dict(config.hyperparameters)
     extras = {**(config.raw.get("extras") or {}), **(given.pop("extras", None) or {})}
-    parameters = {name: value for name, value in given.items() if name not in known}
-    made.update({name: value for name, value in given.items() if name in known})
-    if "extras" in known:
-        made["extras"] = {"tensorboard_dir": "tensorboard", **extras, "algo_params": parameters}
-    elif parameters:
-        raise ConfigError(
-            [f"{worker.name} has no field {name!r} in its configuration" for name in parameters]
-        )
+    if "extras" in worker.fields:
+        made["extras"] = {"tensorboard_dir": "tensorboard", **extras}
+    unplaced = {name: value for name, value in given.items() if not _place(worker, made, name, value)}
+    if unplaced and not _place(worker, made, "algo_params", unplaced):
+        if "extras" in worker.fields:
+            made["extras"]["algo_params"] = unplaced
+        else:
+            problems += [_unknown(worker, name) for name in unplaced]
+    if problems:
+        raise ConfigError(problems)
     return made
+
+
+def _place(worker: Introduction, made: dict[str, Any], name: str, value: Any) -> bool:
+    """Put a value into the field of its name, at the top or in the first section that has one, and return
+    whether there is any. The value of a section is added to what is in it."""
+    if name in worker.sections and isinstance(value, Mapping):
+        made[name] = {**made.get(name, {}), **value}
+    elif name in worker.fields:
+        made[name] = value
+    else:
+        for section, fields in worker.sections.items():
+            if name in fields:
+                made.setdefault(section, {})[name] = value
+                return True
+        return False
+    return True
+
+
+def _unknown(worker: Introduction, name: str) -> str:
+    known = [*worker.fields, *(one for fields in worker.sections.values() for one in fields)]
+    return f"{worker.name} has no field {name!r} in its configuration{nearest(name, known)}"
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any, Mapping
 
 from mosaic_contract import BadLine, Telemetry, UpstreamFailed, decode_line
 
+_SAVED = re.compile(rb"\[CHECKPOINT\] path=(.+?)(?: final=\w+)?\s*")
+"""What several of the platform's workers print in the place of a message."""
 _NOT_METRICS = {"episode", "step", "global_step", "memory_mb", "cpu_percent", "timestamp"}
 
 
@@ -32,6 +35,8 @@ class Translation:
             message = {}
         name = message.get("event") or message.get("type")
         take = getattr(self, f"_take_{name}", None) if isinstance(name, str) else None
+        if saved := _SAVED.fullmatch(line):
+            self._take_checkpoint_saved({"checkpoint_path": saved[1].decode("utf-8", "replace")})
         if take is None:
             sys.stderr.write(line.decode("utf-8", "replace"))
             sys.stderr.flush()

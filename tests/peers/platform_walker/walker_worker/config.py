@@ -1,4 +1,4 @@
-"""The configuration: `algo`, and hyperparameters in `extras.algo_params`."""
+"""The configuration: `algo`, hyperparameters in `extras.algo_params`, and a section of its own."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ KNOWN = {"stride", "fail_at"}
 
 
 @dataclass(frozen=True)
+class WeatherConfig:
+    wind: float = 0.0
+
+
+@dataclass(frozen=True)
 class WalkerConfig:
     run_id: str
     algo: str
     env_id: str
     total_timesteps: int
     seed: int | None = None
+    weather: WeatherConfig = field(default_factory=WeatherConfig)
     extras: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -33,4 +39,4 @@ class WalkerConfig:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> WalkerConfig:
-        return cls(**data)
+        return cls(**{**data, "weather": WeatherConfig(**data.get("weather", {}))})

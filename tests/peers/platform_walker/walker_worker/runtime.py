@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import time
@@ -16,12 +17,16 @@ LENGTH = 5
 
 
 def train(config, seed):
-    """Walk `total_timesteps` steps, an episode each ten; the height goes up by the stride."""
+    """Walk `total_timesteps` steps, an episode each ten; the height goes up by the stride less the wind."""
     ensure_var_directories()
     emitter = TelemetryEmitter(config.run_id)
     emitter.run_started({"algo": config.algo, "env_id": config.env_id}, constant=LOG_WORKER_WALKER_STARTED)
     print("walking from", Path.cwd())  # no message
     stride, fail_at = config.parameters.get("stride", 1.0), config.parameters.get("fail_at")
+    stride -= config.weather.wind
+    print(
+        f"[CHECKPOINT] path={os.path.relpath(VAR_TRAINER_DIR)}/begin.json", flush=True
+    )  # as some of them do
     for step in range(1, config.total_timesteps + 1):
         if step == fail_at:
             emitter.run_failed({"error": "the path has ended", "error_type": "PathError"})
