@@ -1,29 +1,34 @@
-"""RLlib trains both sides of a game in turns with one policy, whose checkpoints a league rates."""
+"""Libraries train both sides of a game in turns with one policy, whose checkpoints a league rates."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 
+RLLIB = {
+    "algorithm": "ppo",
+    "total_timesteps": 4_000,
+    "num_env_runners": 0,
+    "num_envs_per_env_runner": 8,
+    "train_batch_size_per_learner": 1_000,
+    "lr": 1e-3,
+}
+TIANSHOU = {"algorithm": "dqn", "total_timesteps": 8_000, "eps_training": 0.2}
+
 
 @pytest.mark.extended
-def test_a_policy_gets_better_at_a_game_by_playing_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("worker", "training"), [("rllib", RLLIB), ("tianshou", TIANSHOU)])
+def test_a_policy_gets_better_at_a_game_by_playing_itself(
+    tmp_path: Path, worker: str, training: dict[str, Any]
+) -> None:
     lab = mosaic.Lab(tmp_path / "runs")
-    run = lab.train(
-        "rllib",
-        algorithm="ppo",
-        env="tictactoe_v3",
-        total_timesteps=4_000,
-        checkpoint_every=2_000,
-        num_env_runners=0,
-        num_envs_per_env_runner=8,
-        train_batch_size_per_learner=1_000,
-        lr=1e-3,
-    )
+    every = training["total_timesteps"] // 2
+    run = lab.train(worker, env="tictactoe_v3", checkpoint_every=every, **training)
     assert isinstance(run, mosaic.Run)
     try:
         run.wait(900)

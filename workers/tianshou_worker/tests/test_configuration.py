@@ -32,6 +32,15 @@ BAD = {
         {"algorithm": "dqn", "update_step_num_gradient_steps_per_sample": 0.01},
         "gives no gradient step",
     ),
+    "moves": (
+        {"env_id": "tictactoe_v3"},
+        "ppo cannot be kept from illegal moves; on games in turns train dqn, c51, rainbow, iqn, qrdqn",
+    ),
+    "game": ({"algorithm": "dqn", "env_id": "texas_holdem_v4"}, "'texas_holdem_v4' cannot be made here"),
+    "vectors": (
+        {"algorithm": "dqn", "env_id": "tictactoe_v3", "wrappers": ["flat"]},
+        "a game in turns is seen as a vector already",
+    ),
     "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
 }
 

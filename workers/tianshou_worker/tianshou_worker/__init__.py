@@ -22,6 +22,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector"],
+        max_agents=2,
+        supports_self_play=True,
         supports_checkpointing=True,
         estimated_memory_mb=600,
         algorithms=list(ALGORITHMS),

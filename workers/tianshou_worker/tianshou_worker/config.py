@@ -15,8 +15,9 @@ from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed
 
 from .algorithms import ALGORITHMS, BOUND, Algorithm
 from .datasets import Dataset, read_dataset
-from .environments import misfits, probe
+from .environments import game_problems, misfits, probe
 from .hyperparameters import parameters_of
+from .self_play import learner_spec
 
 FORMAT = "mosaic-tianshou/1"
 """The format of a checkpoint and its description."""
@@ -27,7 +28,7 @@ _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per en
 @dataclass(frozen=True)
 class TianshouPlan(TrainingPlan):
     """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
-    behind its wrappers.
+    behind its wrappers, or of a game in turns what the policy of both players sees.
 
     `steps` is where the training ends, of which `start_step` were done by the checkpoint, and `warm_up` are
     taken before the first update; every update comes after `collection` steps.
@@ -81,8 +82,9 @@ def make_plan(config: TrainingConfig) -> TianshouPlan:
     if resume_from is not None:
         config = replace(config, wrappers=config.wrappers or wrappers_of(resume_from[1]))
     own_spec = probe(config.env_id)
-    spec = own_spec.wrapped(config.wrappers)
-    problems = misfits(algorithm, spec)
+    in_turns = own_spec.several
+    spec = learner_spec(own_spec) if in_turns else own_spec.wrapped(config.wrappers)
+    problems = [*misfits(algorithm, spec), *(game_problems(algorithm, config.wrappers) if in_turns else ())]
     problems += start_problems(config, resume_from, BOUND, _LARGEST_SEED, own_spec.describe_spaces())
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     if wrong := list(_disagreements(hyperparameters)):

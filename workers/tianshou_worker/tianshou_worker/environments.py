@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import Iterator, Sequence
 
 from mosaic_contract import ConfigError
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.registry import register
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, VALUE, Algorithm
+from .self_play import is_game, probe_game
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
 def probe(env_id: str) -> EnvironmentSpec:
-    """Make an environment once and return its spaces. Raises `ConfigError` where it cannot be made."""
+    """Make an environment once and return its spaces, of a game in turns those of both players. Raises
+    `ConfigError` where it cannot be made."""
     import gymnasium
 
+    if is_game(env_id):
+        return probe_game(env_id)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -38,3 +43,12 @@ def misfits(algorithm: Algorithm, spec: EnvironmentSpec) -> list[str]:
         *spec.observation_problems(algorithm.name, wraps=True),
         *spec.action_problems(algorithm.name, kinds, bounded=True),
     ]
+
+
+def game_problems(algorithm: Algorithm, wrappers: Sequence[str]) -> Iterator[str]:
+    """Yield why the algorithm cannot learn a game in turns by playing itself, one sentence a reason."""
+    if algorithm.family != VALUE:
+        masking = ", ".join(name for name, one in ALGORITHMS.items() if one.family == VALUE)
+        yield f"{algorithm.name} cannot be kept from illegal moves; on games in turns train {masking}"
+    if wrappers:
+        yield f"wrappers={list(wrappers)}: a game in turns is seen as a vector already; leave them out"

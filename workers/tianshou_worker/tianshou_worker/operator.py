@@ -21,13 +21,15 @@ from tianshou.data import Batch
 from .algorithms import ALGORITHMS, VALUE
 from .config import FORMAT
 from .factory import make_algorithm
+from .self_play import board_space, seen
 
 
 def operate(setup: AgentSetup) -> CheckpointOperator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
-    return CheckpointOperator(policy, described, deterministic, setup.seed)
+    kind = TurnOperator if "agents" in described else CheckpointOperator
+    return kind(policy, described, deterministic, setup.seed)
 
 
 class CheckpointOperator(TrainedOperator):
@@ -39,12 +41,13 @@ class CheckpointOperator(TrainedOperator):
         self._policy, self._deterministic = policy, deterministic
         values = described["hyperparameters"]
         by_value = ALGORITHMS[described["algorithm"]].family == VALUE
-        self._wrapped = transform_of(described).observe
+        self._wrapped = seen if "agents" in described else transform_of(described).observe
+        self._exploration = values["eps_training"] if by_value and not deterministic else 0.0
         super().__init__(
             policy.observation_space,
             policy.action_space,
             seed=seed,
-            epsilon=values["eps_training"] if by_value and not deterministic else 0.0,
+            epsilon=0.0 if "agents" in described else self._exploration,
             noise=0.0 if deterministic else values.get("exploration_noise", 0.0),
         )
 
@@ -61,9 +64,25 @@ class CheckpointOperator(TrainedOperator):
         return super().bounded(self._policy.map_action(action))
 
 
+class TurnOperator(CheckpointOperator):
+    """Acts for either player of a game in turns, by legal moves only."""
+
+    def select_action(self, observation: Any) -> Any:
+        now = self._wrapped(observation)
+        self._legal = now["mask"]
+        return TrainedOperator.select_action(self, now["obs"])
+
+    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
+        generator = self._generators.numpy
+        if self._exploration and generator.random() < self._exploration:
+            return generator.choice(np.flatnonzero(self._legal)), None
+        with torch.inference_mode():
+            return self._policy(Batch(obs=Batch(obs=x[None], mask=self._legal[None]), info={})).act[0], None
+
+
 def _make(path: Path, described: dict[str, Any]) -> Policy:
     state = load_torch(path, "algorithm")["algorithm"]
-    observations, actions = make_space(transform_of(described).space), make_space(described["action_space"])
+    observations, actions = _spaces(described)
     name, values = described["algorithm"], described["hyperparameters"]
     policy = make_algorithm(name, observations, actions, values).policy
     policy.observation_space = observations
@@ -71,3 +90,11 @@ def _make(path: Path, described: dict[str, Any]) -> Policy:
         {key.removeprefix("policy."): value for key, value in state.items() if key.startswith("policy.")}
     )
     return policy.eval()
+
+
+def _spaces(described: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the spaces that the networks were built for."""
+    if "agents" not in described:
+        return make_space(transform_of(described).space), make_space(described["action_space"])
+    one = next(iter(described["agents"].values()))
+    return board_space(make_space(one["observation_space"])), make_space(one["action_space"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import random
 from contextlib import ExitStack, suppress
@@ -13,8 +14,8 @@ from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.devices import torch_device
 from mosaic_contract.episode_logger import EpisodeLogger
-from tianshou.algorithm.algorithm_base import Algorithm
-from tianshou.data import Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
+from tianshou.algorithm.algorithm_base import Algorithm, Policy
+from tianshou.data import Batch, Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
 from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.torch_utils import policy_within_training_step
 
@@ -70,7 +71,8 @@ def _learn(
     with ExitStack() as stack:
         log = UpstreamLogger(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
-        envs = stack.enter_context(environments(config, count, logger))
+        opponent = functools.partial(_move, algorithm.policy) if plan.own_spec.several else None
+        envs = stack.enter_context(environments(config, count, logger, opponent=opponent))
         collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)
         collector.reset()
         _warm_up(plan, algorithm, collector)
@@ -96,6 +98,13 @@ def _learn(
         algorithm.create_trainer(parameters).run(reset_collectors=False)
 
 
+def _move(policy: Policy, seen: Mapping[str, Any]) -> int:
+    """Return a move of the policy that is trained, for the other player, with the learner's exploration."""
+    batch = Batch(obs=Batch({name: value[None] for name, value in seen.items()}), info={})
+    with torch.no_grad(), policy_within_training_step(policy):
+        return int(policy.add_exploration_noise(policy(batch).act, batch)[0])
+
+
 def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
     """Return a replay buffer of the configured size; for on-policy algorithms of one collection."""
     values = plan.hyperparameters
@@ -108,10 +117,12 @@ def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
 
 
 def _warm_up(plan: TianshouPlan, algorithm: Algorithm, collector: Collector[Any]) -> None:
-    """Fill the buffer before the first update: at random, or where a training goes on with its policy."""
+    """Fill the buffer before the first update: at random, or with the policy where a training goes on, and in
+    a game, of whose moves not all are legal."""
     if plan.warm_up:
+        at_random = plan.resume_from is None and not plan.own_spec.several
         with policy_within_training_step(algorithm.policy):
-            collector.collect(n_step=plan.warm_up, random=plan.resume_from is None)
+            collector.collect(n_step=plan.warm_up, random=at_random)
 
 
 def _record(plan: TianshouPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> None:

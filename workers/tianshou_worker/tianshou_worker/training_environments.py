@@ -15,21 +15,32 @@ from mosaic_contract.training_episode import TrainingEpisode
 from mosaic_contract.wrappers import wrap
 from tianshou.env import DummyVectorEnv
 
+from .self_play import Player, SelfPlay, make_game
+
 
 @contextmanager
 def environments(
-    config: TrainingConfig, count: int, logger: EpisodeLogger, *, counted: bool = True
+    config: TrainingConfig,
+    count: int,
+    logger: EpisodeLogger,
+    *,
+    counted: bool = True,
+    opponent: Player | None = None,
 ) -> Iterator[DummyVectorEnv]:
-    """Make `count` environments of the run, seeded, with frames; they are closed at the end. Steps of those
-    that are not `counted` are not steps of the training.
+    """Make `count` environments of the run, seeded, with frames; they are closed at the end.
+
+    Steps of those that are not `counted` are not steps of the training. With an `opponent` they are games in
+    turns.
     """
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
         stack.callback(frames.close)
-        make = functools.partial(gymnasium.make, config.env_id)
+        make = functools.partial(gymnasium.make if opponent is None else make_game, config.env_id)
 
         def make_one(index: int) -> Any:
             env = frames.make(make)
+            if opponent is not None:
+                return TrainingGame(SelfPlay(env, opponent), TrainingEpisode(env, index, logger, frames))
             episode = TrainingEpisode(env, index, logger, frames, counted=counted)
             return wrap(TrainingEnvironment(env, episode), config.wrappers, config.env_id)
 
@@ -58,3 +69,21 @@ class TrainingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         terminated, truncated = bool(terminated), bool(truncated)
         self._episode.step({ALONE: reward}, terminated=terminated, truncated=truncated)
         return observation, float(reward), terminated, truncated, {}
+
+
+class TrainingGame(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """One game in turns; its episodes are reported for both players."""
+
+    def __init__(self, env: SelfPlay, episode: TrainingEpisode) -> None:
+        super().__init__(env)
+        self._game, self._episode = env, episode
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(**options)
+        self._episode.begin(self._game.agents)
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._episode.step(self._game.rewards, terminated=terminated, truncated=truncated)
+        return observation, float(reward), terminated, truncated, info

@@ -1,0 +1,145 @@
+"""PettingZoo's games of two that are played in turns, as environments of Gymnasium for upstream's algorithms.
+
+The learner has a seat, drawn in each episode. After each of its moves the other seat is played, by the very
+policy that is trained, as it is then: its moves are part of the step. Observations have upstream's form for
+legal moves: `obs`, the board as a vector, and `mask`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import warnings
+from typing import Any, Callable, Mapping
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from mosaic_contract import ConfigError
+from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract.errors import one_line
+from mosaic_contract.messages import ALONE
+from mosaic_contract.pettingzoo_ids import pettingzoo_module
+
+BOARD, MASK = "observation", "action_mask"
+"""The parts of an observation of the game."""
+Player = Callable[[dict[str, Any]], int]
+"""Chooses a move by what `seen` returns."""
+
+
+def seen(observation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a policy sees: the board, float32[n], and which moves are legal, bool[moves]."""
+    return {
+        "obs": np.asarray(observation[BOARD], "f4").reshape(-1),
+        "mask": np.asarray(observation[MASK]).astype(bool),
+    }
+
+
+def is_game(env_id: str) -> bool:
+    """Whether an id is of a game of PettingZoo that is played in turns. Raises `ConfigError` where its module
+    cannot be imported."""
+    name = pettingzoo_module(env_id)
+    if name is None:
+        return False
+    try:
+        return not hasattr(importlib.import_module(name), "parallel_env")
+    except Exception as error:  # whatever an environment's own code raises
+        raise _unmade(env_id, error) from None
+
+
+def probe_game(env_id: str) -> EnvironmentSpec:
+    """Make a game once and return its spaces as arenas have them.
+
+    Raises `ConfigError` where it cannot be made here, or is not one of two agents that see boards of one size
+    with a mask of legal moves.
+    """
+    try:
+        game = make_game(env_id)
+    except Exception as error:  # whatever an environment's own code raises
+        raise _unmade(env_id, error) from None
+    game.close()
+    agents = list(game.possible_agents)
+    if len(agents) != 2:
+        raise ConfigError(f"{env_id} is played in turns by {len(agents)} agents; self-play is of two")
+    for agent in agents:
+        space, moves = game.observation_space(agent), game.action_space(agent)
+        parts = getattr(space, "spaces", {})
+        if set(parts) != {BOARD, MASK} or parts[BOARD].shape is None or not hasattr(moves, "n"):
+            raise ConfigError(f"{agent} of {env_id} sees {space}, not a board with a mask of legal moves")
+    spec: EnvironmentSpec = EnvironmentSpec.of(env_id, game)
+    if len({(board_space(spec.observations[agent]).shape, spec.actions[agent].n) for agent in agents}) > 1:
+        raise ConfigError(f"the players of {env_id} have different spaces; self-play has one policy for both")
+    return spec
+
+
+def _unmade(env_id: str, error: Exception) -> ConfigError:
+    return ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}")
+
+
+def learner_spec(game: EnvironmentSpec) -> EnvironmentSpec:
+    """Return the spaces of the one policy that plays both sides."""
+    agent, space = next(iter(game.observations.items()))
+    return EnvironmentSpec(
+        game.env_id, {ALONE: board_space(space)}, {ALONE: game.actions[agent]}, several=False
+    )
+
+
+def board_space(observations: Any) -> spaces.Box:
+    """Return the space of the board as a vector, by that of an agent's observations of the game."""
+    return spaces.Box(-np.inf, np.inf, (math.prod(observations[BOARD].shape),), np.float32)
+
+
+def make_game(env_id: str, render_mode: str | None = None) -> Any:
+    """Make a game of PettingZoo. Raises whatever its own code raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module(str(pettingzoo_module(env_id))).env(render_mode=render_mode)
+
+
+class SelfPlay(gymnasium.Env[Any, Any]):
+    """The game from the learner's seat; `opponent` plays the other one."""
+
+    def __init__(self, game: Any, opponent: Player) -> None:
+        self._game, self._opponent = game, opponent
+        self.agents = list(game.possible_agents)
+        self.observation_space = game.observation_space(self.agents[0])
+        self.action_space = game.action_space(self.agents[0])
+        self.metadata = game.metadata
+        self.rewards: dict[str, float] = {}
+        """Those of the latest step, by agent."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._game.reset(seed=int(self.np_random.integers(2**31)))
+        self._seat = self.agents[int(self.np_random.integers(2))]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._reply()
+        return seen(self._game.observe(self._seat)), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Move, and let the other seat move."""
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._move(int(action))
+        self._reply()
+        ended, cut = (any(found.values()) for found in (self._game.terminations, self._game.truncations))
+        return seen(self._game.observe(self._seat)), self.rewards[self._seat], ended, cut, {}
+
+    def render(self) -> Any:
+        return self._game.render()
+
+    def close(self) -> None:
+        self._game.close()
+
+    def _reply(self) -> None:
+        while not self._over and self._game.agent_selection != self._seat:
+            mover = self._game.agent_selection
+            self._move(self._opponent(seen(self._game.observe(mover))))
+
+    def _move(self, action: int) -> None:
+        self._game.step(action)
+        for agent in self.agents:
+            self.rewards[agent] += float(self._game.rewards.get(agent, 0.0))
+
+    @property
+    def _over(self) -> bool:
+        return any(self._game.terminations.values()) or any(self._game.truncations.values())
