@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import type { Answer } from '../src/shared/run-api.ts';
 import { projection } from '../src/views/charts/line-painter.ts';
 import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
+import { marksOf } from '../src/views/charts/marks.ts';
 import { intervalAt, nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import { limited, limitsProblem, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
@@ -68,6 +69,36 @@ describe('values under the pointer', () => {
     assert.equal(nearestPoint(line('a', [0], [Number.NaN]).data, 0, 2), null);
     assert.equal(nearestIndex(Float64Array.of(), 1), -1);
     assert.equal(nearestIndex(Float64Array.of(1, 2, 4), 3.5), 2);
+  });
+});
+
+describe('marks of stages', () => {
+  const staged = (key: string, color: string, ...xs: number[]): ChartLine => {
+    const plain = line(key, [0, 9], [1, 2]);
+    return {
+      ...plain,
+      color,
+      data: { ...plain.data, marks: xs.map((x, i) => ({ x, label: `${i + 1} Maze` })) }
+    };
+  };
+  const found = (...lines: ChartLine[]) => marksOf(lines).map(({ x, label, color }) => [x, label, color]);
+
+  test('have the colour of text where all curricula share them, else that of their line', () => {
+    assert.deepEqual(found(line('plain', [0], [1])), []);
+    assert.deepEqual(found(staged('a', '#aa0000', 0, 5), line('plain', [0], [1])), [
+      [0, '1 Maze', null],
+      [5, '2 Maze', null]
+    ]);
+    assert.deepEqual(found(staged('a', '#aa0000', 0, 5), staged('b', '#0000bb', 0, 4)), [
+      [0, '1 Maze', null],
+      [4, '2 Maze', '#0000bb'],
+      [5, '2 Maze', '#aa0000']
+    ]);
+  });
+
+  test('of many curricula are only those that all share', () => {
+    const many = [1, 2, 3, 4, 5].map(i => staged(`run ${i}`, '#aa0000', 0, i));
+    assert.deepEqual(found(...many), [[0, '1 Maze', null]]);
   });
 });
 

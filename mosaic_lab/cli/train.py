@@ -23,6 +23,7 @@ from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.curriculum_file import read_curriculum
 from mosaic_lab.runs.films import MODES, Films
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed
@@ -39,10 +40,21 @@ _DEFAULTS = {
     for name, parameter in signature(Trainer.train).parameters.items()
     if parameter.kind is Parameter.KEYWORD_ONLY
 }
-"""The keywords of `Trainer.train` with their defaults; an option sets each but the curriculum."""
+"""The keywords of `Trainer.train` with their defaults; an option sets each."""
 
 _RESERVED = ("self", "worker", *_DEFAULTS)
 """What no hyperparameter can be called."""
+_FORMAT = """\
+FILE of --curriculum has a table for each stage, in TOML:
+
+  [[curriculum]]
+  env = "CartPole-v0"
+  until = 150                             # the mean return of the last 20 episodes (window = 20)
+  steps = 50_000                          # at most
+
+  [[curriculum]]
+  env = "CartPole-v1"
+  learning_rate = 1e-4                    # a hyperparameter of this stage alone"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,6 +63,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "train",
         help="train with a worker and watch the progress",
         description="Trains in the background and shows the progress. Ctrl-C stops the runs.",
+        epilog=_FORMAT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,  # --frames 4 would be --frames-grid 4
     )
     add = parser.add_argument
@@ -58,6 +72,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--algorithm", help="one of the worker's")
     add("--env", help="an environment id, such as CartPole-v1")
     add("--total-timesteps", type=_count, metavar="N")
+    stages = "train in stages, one after the other, in place of --env; the file is described below"
+    add("--curriculum", type=Path, metavar="FILE", help=stages)
     add("--seed", type=int, nargs="+", help="one run for each (default: %(default)s)")
     add("--gpus", type=_gpus, help="how many, or which, as 0,1 (default: none, or the profile's)")
     add("--threads", type=int, help="CPU threads of a run (default: %(default)s)")
@@ -152,6 +168,8 @@ def _train(arguments: argparse.Namespace) -> int:
 def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | RunGroup:
     options = {name: getattr(arguments, name) for name in _DEFAULTS}
     options["frames"] = {"enabled": not arguments.no_frames, "grid": arguments.frames_grid}
+    if arguments.curriculum is not None:
+        options["curriculum"] = read_curriculum(arguments.curriculum)
     options["resume_from"] = _resumed(supervisor, arguments.resume_from)
     if isinstance(arguments.seed, list) and len(arguments.seed) == 1:
         options["seed"] = arguments.seed[0]  # one run is not a group

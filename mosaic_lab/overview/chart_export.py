@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from mosaic_lab.chart_marks import draw_marks, marks_of
 from mosaic_lab.chart_style import (
     BAND_OPACITY,
     SAVED_DOTS_PER_INCH,
@@ -37,6 +38,8 @@ MOST_ROWS = 1_000_000
 MOST_CHARTS = 24
 """In one picture."""
 COLUMNS = 2
+DAY = 86_400
+"""Seconds; matplotlib's dates are days."""
 READ_SECONDS = 60.0
 """How long parsing may take: a file must not lack what is not read yet."""
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
@@ -116,9 +119,11 @@ def picture(
     places = {key: place for place, key in enumerate(keys)}
     for place, (chart, one) in enumerate(zip(charts, drawn, strict=True), 1):
         axes = figure.add_subplot(rows, columns, place, facecolor="none")
+        colors = {key: chart.colors.get(key, color(place)) for key, place in places.items()}
         for line in one.lines:
-            key = line.thin or line.key
-            _draw(axes, line, chart.colors.get(key, color(places[key])), chart.request.x == "time")
+            _draw(axes, line, colors[line.thin or line.key], chart.request.x == "time")
+        marks = marks_of((colors[line.key], line.marks) for line in one.lines if line.marks)
+        draw_marks(axes, marks, 1 / DAY if chart.request.x == "time" else 1)
         _scale(axes, chart)
         dress(axes, one.x_label, _plain(chart.request.metric))
         if chart.request.x == "time":
@@ -129,7 +134,7 @@ def picture(
 
 
 def _draw(axes: Axes, line: CurveLine, own: str, is_time: bool) -> None:
-    x = line.x / 86_400 if is_time else line.x  # matplotlib's dates are days
+    x = line.x / DAY if is_time else line.x
     if line.thin is not None:
         axes.plot(x, line.y, color=own, alpha=THIN_OPACITY, linewidth=0.8)
         return
@@ -144,7 +149,7 @@ def _scale(axes: Axes, chart: Chart) -> None:
         axes.set_xscale("log", nonpositive="mask")
     if chart.log_y:
         axes.set_yscale("log", nonpositive="mask")
-    days = 86_400 if chart.request.x == "time" else 1
+    days = DAY if chart.request.x == "time" else 1
     start, end = chart.request.start, chart.request.end
     axes.set_xlim(start if start is None else start / days, end if end is None else end / days)
     axes.set_ylim(chart.low, chart.high)

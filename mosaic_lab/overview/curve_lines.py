@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosaic_lab.chart_marks import Place
 from mosaic_lab.overview.averages import Floats
 
 LARGEST_EXACT = 2.0**24
@@ -20,6 +22,7 @@ class CurveLine:
 
     ``low`` and ``high`` are the bounds where there are enough runs for an interval; with fewer each run of
     the group has a line of its own, in which ``thin`` is the key of the mean that it is drawn behind.
+    ``marks`` are where the stages of a curriculum begin.
     """
 
     key: str
@@ -30,6 +33,7 @@ class CurveLine:
     low: Floats | None = None
     high: Floats | None = None
     thin: str | None = None
+    marks: Sequence[Place] = ()
 
 
 @dataclass(eq=False)
@@ -54,6 +58,8 @@ class Curves:
             found: dict[str, Any] = {"key": line.key, "runs": list(line.runs), "label": line.label}
             if line.thin is not None:
                 found["thin"] = line.thin
+            if line.marks:
+                found["marks"] = [place._asdict() for place in line.marks]
             numbers = {"x": line.x, "y": line.y, "low": line.low, "high": line.high}
             for name, column in numbers.items():
                 if column is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mosaic_lab.chart_marks import Place
 from mosaic_lab.overview.averages import GRID_POINTS, smooth
 from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
 from mosaic_lab.overview.curve_lines import CurveLine, Curves
 from mosaic_lab.overview.curve_request import FEWEST_POINTS, CurveRequest
 from mosaic_lab.overview.grouping import mean_lines
 from mosaic_lab.overview.run_points import Points, read_points
+from mosaic_lab.overview.step_places import stage_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names
 from mosaic_lab.telemetry.metric_names import ordered
@@ -42,21 +44,20 @@ def curves(
         # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
         most = min(most, GRID_POINTS)
     reading = Reading()
-    found: list[tuple[Run, Points]] = []
+    found: list[tuple[Run, Points, tuple[Place, ...]]] = []
     for run, columns in pool.columns(runs, reading, seconds):
         points = read_points(columns, request, most, averaged)
         if len(points.curve[0]):
-            found.append((run, points))
+            found.append((run, points, stage_places(run, columns, request.x)))
     result = Curves(X_LABELS[request.x], read=reading.fraction, notes=reading.problems)
     if not found:
         return result
-    result.range = (min(points.low for _, points in found), max(points.high for _, points in found))
-    labels = distinct_names([run for run, _ in found])
-    result.lines = [
-        CurveLine(run.id, (run.id,), label, points.curve[0], smooth(points.curve[1], request.smoothing))
-        for (run, points), label in zip(found, labels, strict=True)
-    ]
+    result.range = (min(points.low for _, points, _ in found), max(points.high for _, points, _ in found))
+    runs = [run for run, _, _ in found]
+    for (run, points, marks), label in zip(found, distinct_names(runs), strict=True):
+        x, y = points.curve[0], smooth(points.curve[1], request.smoothing)
+        result.lines.append(CurveLine(run.id, (run.id,), label, x, y, marks=marks))
     if request.group_by is not None:
-        result.lines, notes = mean_lines([run for run, _ in found], result.lines, request.group_by)
+        result.lines, notes = mean_lines(runs, result.lines, request.group_by)
         result.notes += notes
     return result

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from mosaic_lab.chart_marks import mean_places
 from mosaic_lab.overview.averages import mean_over_runs
 from mosaic_lab.overview.curve_lines import CurveLine
 from mosaic_lab.runs import Run
@@ -64,9 +65,10 @@ def mean_lines(
         few = mean.runs < FEWEST_RUNS
         label = f"{label} · mean of {mean.runs}".removeprefix(" · ")
         low, high = (None, None) if few else (mean.low, mean.high)
-        lines.append(CurveLine(key, ids, label, mean.steps, mean.value, low, high))
+        marks = mean_places([line.marks for _, line in members])
+        lines.append(CurveLine(key, ids, label, mean.steps, mean.value, low, high, marks=marks))
         if few:
-            lines += [replace(line, key=f"{key} {run.id}", thin=key) for run, line in members]
+            lines += [replace(line, key=f"{key} {run.id}", thin=key, marks=()) for run, line in members]
     return lines, notes
 
 

@@ -25,8 +25,8 @@ from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
 from mosaic_lab.overview.details import details
 from mosaic_lab.overview.difference import difference
-from mosaic_lab.overview.film_places import film_places
 from mosaic_lab.overview.index import RunIndex
+from mosaic_lab.overview.step_places import step_places
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import film
@@ -201,7 +201,7 @@ class Service:
                 frames.append(one.first_frame)
                 shown.append(one)
         columns = next((one for _, one in self._columns.columns([run], Reading())), None)
-        places = film_places(columns, [one.step for one in shown])
+        places = step_places(columns, [one.step for one in shown])
         return {
             "films": [{**one.facts, "places": place} for one, place in zip(shown, places, strict=True)],
             "missing": {str(k): v for k, v in films.missing.items()},

@@ -22,29 +22,43 @@ _UNFIT = {
 }
 
 
-def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Problems) -> None:
-    """``shared`` are the keywords of `Lab.train`, which are the same in all stages."""
+def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Problems) -> dict[str, Stage]:
+    """Return the stages with nothing wrong, by what errors call them.
+
+    ``shared`` are the keywords of `Lab.train`, which are the same in all stages.
+    """
     example = 'mosaic.Stage("CartPole-v1", steps=10_000)'
     if isinstance(stages, str | Mapping) or not isinstance(stages, Sequence) or not stages:
         problems.add("curriculum", f"curriculum={stages!r:.100}: give a list of stages, such as {example}")
-        return
+        return {}
     if len(stages) > MOST_STAGES:
         problems.add("curriculum", f"curriculum has {len(stages):,} stages; the most are {MOST_STAGES}")
+    sound = {}
     for number, stage in enumerate(stages, 1):
         if not isinstance(stage, Stage):
             problems.add("curriculum", f"stage {number} is {stage!r:.100}: give a {example}")
             continue
-        for text in stage.problems():
-            problems.add("curriculum", f"stage {number}: {text}")
-        for name in stage.hyperparameters:
-            if name in shared:
-                problems.add(
-                    "curriculum", f"stage {number}: {name} is the same in all stages: give it to lab.train"
-                )
+        wrong = [
+            *stage.problems(),
+            *(
+                f"{name} is the same in all stages: give it to lab.train"
+                for name in stage.hyperparameters
+                if name in shared
+            ),
+        ]
         if number < len(stages) and stage.steps is None and stage.until is None:
-            problems.add(
-                "curriculum", f"stage {number} has no end before the last stage: give it steps or until"
-            )
+            wrong.append("has no end before the last stage: give it steps or until")
+        name = stage_name(number, stage)
+        for text in wrong:
+            problems.add("curriculum", f"{name}: {text}")
+        if not wrong:
+            sound[name] = stage
+    return sound
+
+
+def stage_name(number: int, stage: Stage) -> str:
+    """Return what errors call a stage, whose number is from 1."""
+    return f"stage {number} ({stage.env})" if isinstance(stage.env, str) and stage.env else f"stage {number}"
 
 
 def check_training(training: Mapping[str, Any], problems: Problems) -> None:
@@ -52,8 +66,6 @@ def check_training(training: Mapping[str, Any], problems: Problems) -> None:
     for name, why in _UNFIT.items():
         if training.get(name) is not None:
             problems.add(name, f"{name}={training[name]!r:.100}: {why}; leave it out")
-    if training.get("films", "off") != "off":
-        problems.add("films", "films: a curriculum makes none; lab.make_films(run) films the run of a stage")
 
 
 def total_steps(stages: Sequence[Stage], given: Any, problems: Problems) -> int:

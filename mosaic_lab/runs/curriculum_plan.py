@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
@@ -19,6 +19,7 @@ from mosaic_lab.runs.curriculum_checks import (
     check_training,
     total_steps,
 )
+from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.supervisor import Supervisor
@@ -31,10 +32,14 @@ _CHECKPOINTS = 10  # of the shortest stage, by default: a stage ends early at a 
 
 @dataclass(frozen=True)
 class CurriculumPlan:
-    """A training in stages: each has a plan of its own, whose seed is that of the first run."""
+    """A training in stages: each has a plan of its own, whose seed is that of the first run.
+
+    ``films`` are of the curriculum's checkpoints; the runs of its stages have none of their own.
+    """
 
     stages: tuple[Stage, ...]
     plans: tuple[TrainingPlan, ...]
+    films: FilmMode = "off"
 
     @property
     def total_timesteps(self) -> int:
@@ -77,6 +82,7 @@ class CurriculumPlan:
             grace_seconds=first.grace_seconds + GRACE_SECONDS,
             worker_environment=first.worker_environment,
             hyperparameters=first.hyperparameters,
+            films=self.films,
             starts_runs=True,
         )
         return Curriculum(run.folder, run.display)
@@ -111,26 +117,44 @@ def plan_curriculum(
     Raises ConfigurationError with everything that is wrong, and what ``plan`` does.
     """
     problems = Problems()
-    check_stages(stages, signature(plan).parameters, problems)
     check_training(training, problems)
-    problems.check()
-    total = total_steps(stages, total_timesteps, problems)
+    other = problems.found
+    sound = check_stages(stages, signature(plan).parameters, problems)
+    if problems.found and (other or not sound or workers.find(worker) is None):
+        problems.check()  # what else is wrong can be found at once only where the worker is installed
+    complete = not problems.found
+    total = total_steps(stages, total_timesteps, problems) if complete else _least_steps(sound.values())
+    films = training.pop("films", "off")
     capabilities = workers.describe(workers.ensure(worker, progress))["capabilities"]
-    check_algorithm(f"{worker} {training.get('algorithm')}", capabilities, training, stages, problems)
+    what = f"{worker} {training.get('algorithm')}"
+    check_algorithm(what, capabilities, training, list(sound.values()), problems)
     if training.get("checkpoint_every") is None:
-        training["checkpoint_every"] = max(1, min(one.steps or total for one in stages) // _CHECKPOINTS)
+        shortest = min(one.steps or total for one in sound.values())
+        training["checkpoint_every"] = max(1, shortest // _CHECKPOINTS)
     plans = []
-    for number, stage in enumerate(stages, 1):
+    for name, stage in sound.items():
         own = {"env": stage.env, "total_timesteps": total, "stop_at": stage.steps}
         try:
             plans.append(plan(worker, progress=progress, **{**training, **stage.hyperparameters, **own}))
         except ConfigurationError as error:
-            for text in str(error).splitlines():
-                problems.add(f"stage {number}", f"stage {number}: {text}")
+            for text in _each(error):
+                problems.add("curriculum", f"{name}: {text}")
     problems.check()
     check_spaces(stages, plans, problems)
     problems.check()
-    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)))
+    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), films)
+
+
+def _least_steps(stages: Iterable[Stage]) -> int:
+    """Return steps for a whole training that no stage exceeds, where what was given is wrong."""
+    return max([1, *(stage.steps for stage in stages if stage.steps is not None)])
+
+
+def _each(error: ConfigurationError) -> list[str]:
+    """Return what an error says is wrong, one text for each problem."""
+    head, *problems = str(error).splitlines()
+    several = bool(problems) and head.endswith("problems:")
+    return [text.strip() for text in problems] if several else [head, *problems]
 
 
 def _complete(stages: Sequence[Stage], plans: Sequence[TrainingPlan]) -> Iterator[TrainingPlan]:

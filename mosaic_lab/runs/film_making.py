@@ -34,6 +34,14 @@ class Equipment:
     operator: list[str]
 
 
+def environments_of(config: Mapping[str, Any]) -> list[str]:
+    """Return the ids of a training's environments: of a curriculum those of its stages."""
+    stages = config.get("curriculum")
+    if stages is None:
+        return [str(config.get("env_id", ""))]
+    return list(dict.fromkeys(stage["env"] for stage in stages))
+
+
 def check_mode(films: Any) -> None:
     """Raise ConfigurationError for what is not one of the modes."""
     if films not in MODES:
@@ -41,11 +49,13 @@ def check_mode(films: Any) -> None:
         raise ConfigurationError(f'films={films!r}: give {known} or "{MODES[-1]}"')
 
 
-def equipment(worker: WorkerEnvironment, env_id: str | None, progress: Callable[[str], None]) -> Equipment:
+def equipment(
+    worker: WorkerEnvironment, environments: Iterable[str], progress: Callable[[str], None]
+) -> Equipment:
     """Return what films of this worker's trainings need; what is missing is installed.
 
-    The environment is made by the worker itself, as for the training, where it can, else by the worker that
-    the id is known from. Raises ConfigurationError where there can be no films.
+    The environments, given by their ids, are made by the worker itself, as for the training, where it can,
+    else by the worker that the ids are known from. Raises ConfigurationError where there can be no films.
     """
     modes = worker.capabilities.modes
     if "operate" not in modes:
@@ -56,9 +66,13 @@ def equipment(worker: WorkerEnvironment, env_id: str | None, progress: Callable[
     arena = worker
     if "arena" not in modes:
         try:
-            arena = workers.ensure(family_of(env_id or ""), progress)
+            families = {family_of(env_id): env_id for env_id in environments}
         except ConfigurationError as error:
             raise ConfigurationError(f"films: {error}") from None
+        if len(families) > 1:
+            made = ", ".join(f"{env_id} by worker '{family}'" for family, env_id in families.items())
+            raise ConfigurationError(f"films: the stages' environments are made by several workers ({made})")
+        arena = workers.ensure(next(iter(families)), progress)
     return Equipment(arena.name, arena.command(), worker.name, worker.command())
 
 

@@ -96,7 +96,8 @@ class Trainer:
                 ``[mosaic.Stage("CartPole-v0", until=150), mosaic.Stage("CartPole-v1")]``, in place of
                 ``env``: the run, a `Curriculum`, trains each in a run of its own that resumes from the newest
                 checkpoint before it. All have the same spaces. ``total_timesteps`` is needed where a stage
-                has no ``steps``; ``checkpoint_every`` is by default a tenth of the shortest stage.
+                has no ``steps``; ``checkpoint_every`` is by default a tenth of the shortest stage. Films are
+                of its checkpoints, each in the environment that it was trained in.
             seed: a number, or several for one run each.
             gpus: how many free GPUs, or which (shared with others that name them); default: none, or
                 the profile's.
@@ -142,7 +143,10 @@ class Trainer:
                 if curriculum is None
                 else plan_curriculum(self.plan, worker, curriculum, progress=progress, **given)
             )
-            tools = film_making.equipment(workers.ensure(worker), env, progress) if films != "off" else None
+            tools = None
+            if films != "off":
+                environments = [str(env or "")] if curriculum is None else [one.env for one in curriculum]
+                tools = film_making.equipment(workers.ensure(worker), environments, progress)
         what = (algorithm, "curriculum" if curriculum is not None else env)
         group = new_group_name(worker, *filter(None, what)) if several else None
 
@@ -263,7 +267,7 @@ class Trainer:
         wanted = film_making.checked_wish(run, films)
         with self._installation_log() as progress:
             tools = film_making.equipment(
-                workers.ensure(run.worker, progress), run.config.get("env_id"), progress
+                workers.ensure(run.worker, progress), film_making.environments_of(run.config), progress
             )
         return film_making.start(self.supervisor, run, wanted, tools, pass_env=pass_env)
 

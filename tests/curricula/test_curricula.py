@@ -16,7 +16,12 @@ from curricula.staged_worker import hiker  # noqa: F401
 from support import wait_until
 
 import mosaic_lab as mosaic
+from mosaic_lab.cli import main
+from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.keeper.states import State
+from mosaic_lab.overview.chart_export import Chart, export
+from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.curves import CurveRequest, curves
 from mosaic_lab.runs.code_text import training_code
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
@@ -160,11 +165,84 @@ def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
             first, second = (float(one) for one in labels.x)
             assert np.shape(lines.x) == (2, 2) and first < second
         assert (first, second) == (0.0, 100.0)
-        marked = panel.static_picture()
-        panel._marks = lambda settings: []  # type: ignore[method-assign]
-        assert marked is not None and marked != panel.static_picture()
     finally:
         panel.close()
+
+
+def test_charts_of_several_curricula_mark_the_stages_of_each(lab: mosaic.Lab) -> None:
+    one, other = hike(lab, HILL, PEAK), hike(lab, mosaic.Stage("Hill-v0", steps=40), PEAK)
+    plain = lab.train("hiker", algorithm="hike", env="Hill-v0", total_timesteps=50)
+    assert isinstance(plain, mosaic.Run)
+    runs = [run.wait(60) for run in (plain, one, other)]
+    begin, ends = (0.0, "1 Hill-v0", INK), {one: (100.0, "2 Peak-v0"), other: (40.0, "2 Peak-v0")}
+    panel = RunPanel(runs, alone=False)
+    try:
+        panel.read_rest()
+        panel.draw()
+        colors = {view.run: view.color for view in panel.views}
+        own = [(*ends[run], colors[run]) for run in (other, one)]
+        assert shown_marks(panel) == [begin, *own]
+        panel.controls.hidden = [one.id]
+        panel.draw()
+        assert shown_marks(panel) == [begin, (*ends[other], INK)], "one curriculum alone is in ink"
+    finally:
+        panel.close()
+
+
+def shown_marks(panel: RunPanel) -> list[tuple[float, str, str]]:
+    labels = panel.chart.figure.marks[-1]
+    return list(zip(map(float, labels.x), labels.text, labels.colors, strict=True))
+
+
+def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(lab: mosaic.Lab) -> None:
+    one, other = hike(lab, HILL, PEAK), hike(lab, mosaic.Stage("Hill-v0", steps=40), PEAK)
+    runs, pool = [one.wait(60), other.wait(60)], ColumnPool()
+    for axis, places in {"step": [(0, 100), (0, 40)], "episode": [(0, 20), (0, 8)]}.items():
+        lines = curves(runs, CurveRequest("skill", axis), pool).lines  # type: ignore[arg-type]
+        for line, (first, second) in zip(lines, places, strict=True):
+            assert [place.label for place in line.marks] == ["1 Hill-v0", "2 Peak-v0"]
+            assert [place.x for place in line.marks] == pytest.approx([first, second], abs=1)
+    mean, *thin = curves(runs, CurveRequest("skill", group_by=()), pool).lines
+    assert list(mean.marks) == [(0.0, "1 Hill-v0"), (70.0, "2 Peak-v0")]
+    assert len(thin) == 2 and not any(line.marks for line in thin)
+    answer, _ = curves([one], CurveRequest("skill"), pool).answer()
+    assert answer["lines"][0]["marks"][1] == {"x": 100, "label": "2 Peak-v0"}
+    chart = Chart([one], CurveRequest("skill"))
+    marked = export([chart], "svg", pool).content
+    assert b"2 Peak-v0" in marked
+
+
+def test_a_file_has_the_stages(lab: mosaic.Lab, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "climb.toml"
+    file.write_text(
+        '[[curriculum]]\nenv = "Hill-v0"\nsteps = 40\n'
+        '[[curriculum]]\nenv = "Peak-v0"\nrate = 1.0\nsteps = 60\n'
+    )
+    command = ["train", "hiker", "--algorithm", "hike", "--curriculum", str(file), "--store", str(lab.root)]
+    assert main([*command, "start=2.0"]) == 0
+    assert "hiker hike Hill-v0 → Peak-v0 seed 1: completed" in capsys.readouterr().out
+    (run,) = [run for run in lab.runs if run.curriculum is None]
+    assert run.metrics("skill")["value"].iloc[-1] == 2.0 + 40 * 0.5 + 60
+    file.write_text(
+        '[[curriculum]]\nenv = "Hill-v0"\nsteps = 0\n'
+        '[[curriculum]]\nenv = "Peak-v0"\nrate = "fast"\nstpes = 60\n'
+    )
+    assert main([*command, "--total-timesteps", "100"]) == 1
+    refused = capsys.readouterr().err
+    for part in (
+        "3 problems", "stage 1 (Hill-v0): steps=0: give a whole number", "stage 2 (Peak-v0): hyperparameter",
+        "stage 2 (Peak-v0): unknown hyperparameter 'stpes'",
+    ):  # fmt: skip
+        assert part in refused
+    for text, why in {
+        "seed = 3\n": "seed is not a part of a stage",
+        "[curriculum]\n": "give a table [[curriculum]] for each stage",
+        "[[curriculum": "climb.toml is not a curriculum that can be read",
+    }.items():
+        file.write_text(text)
+        assert main(command) == 1
+        assert why in capsys.readouterr().err
+    assert main([*command[:-4], "--curriculum", str(tmp_path / "none.toml")]) == 1
 
 
 def test_its_code_makes_it_again(lab: mosaic.Lab) -> None:
@@ -181,13 +259,14 @@ def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
         {"env": "Peak-v0"},
     ]
     with pytest.raises(mosaic.ConfigurationError) as refused:
-        lab.train("hiker", algorithm="hike", curriculum=stages, env="Hill-v0", films="last", stop_at=9)  # type: ignore[arg-type]
+        lab.train("hiker", algorithm="hike", curriculum=stages, env="Hill-v0", stop_at=9)  # type: ignore
     text = str(refused.value)
     for part in (
-        "9 problems", "stage 1: steps=0: give a whole number", "stage 1: seed is the same in all stages",
+        "8 problems", "stage 1 (Hill-v0): steps=0: give a whole number",
+        "stage 1 (Hill-v0): seed is the same in all stages",
         "stage 2: env='': give an environment id", "stage 2: until='high': give a number",
         "stage 2: window=1.5", "stage 3 is {'env': 'Peak-v0'}", "env='Hill-v0': the stages say which",
-        "stop_at=9: the stages say", "films: a curriculum makes none",
+        "stop_at=9: the stages say",
     ):  # fmt: skip
         assert part in text
     assert not lab.runs
@@ -197,18 +276,20 @@ def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
     ("algorithm", "stages", "more", "reason"),
     [
         ("hike", [], {}, "give a list of stages"),
-        ("hike", [mosaic.Stage("Hill-v0"), PEAK], {}, "stage 1 has no end before the last stage"),
+        ("hike", [mosaic.Stage("Hill-v0"), PEAK], {}, r"stage 1 \(Hill-v0\): has no end before the last"),
         ("hike", [mosaic.Stage("Hill-v0", until=1.0)], {}, "total_timesteps: give the steps"),
         ("hike", [HILL, PEAK], {"total_timesteps": 150}, "the stages have 200 steps together"),
         ("hike", [HILL, mosaic.Stage("Peak-v0")], {"total_timesteps": 100}, "leaves none for the others"),
-        ("hike", [HILL, mosaic.Stage("Peek-v0", steps=9)], {}, "stage 2: unknown environment 'Peek-v0'"),
+        ("hike", [HILL, mosaic.Stage("Peek-v0", steps=9)], {},
+         r"stage 2 \(Peek-v0\): unknown environment 'Peek-v0'"),
         ("hike", [HILL, mosaic.Stage("Cave-v0", steps=9)], {},
          r"stage 2 cannot train on Cave-v0 after Hill-v0: observations are Box\(3\), .* for Box\(2\)"),
         ("hike", [HILL, mosaic.Stage("Peak-v0", steps=9, start=5.0)], {},
          "start: a resumed hiker hike cannot change it: it is where the hike has begun"),
         ("climb", [HILL, PEAK], {}, "hiker climb cannot resume in another environment"),
         ("roll", [HILL, PEAK], {}, "hiker roll: its worker does not say that trainings can end and resume"),
-        ("hike", [HILL], {"rate": "fast"}, "stage 1: .*rate"),
+        ("hike", [HILL], {"rate": "fast"}, r"stage 1 \(Hill-v0\): .*rate"),
+        ("hike", [HILL, PEAK], {"films": "each"}, "films: worker 'hiker' has no operators"),
     ],
 )  # fmt: skip
 def test_what_cannot_follow_each_other_is_refused(

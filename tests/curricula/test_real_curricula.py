@@ -70,3 +70,24 @@ def test_a_curriculum_outlives_its_kernel_and_a_stop(
     policy = mosaic.operators.rl(curriculum)
     assert (policy.worker, policy.trained_on) == (worker, "CartPole-v1")
     assert curriculum.checkpoints[-1].step == stages["end"][2]
+
+
+@pytest.mark.extended
+def test_checkpoints_of_all_stages_are_filmed_in_their_environments(tmp_path: Path) -> None:
+    lab = mosaic.Lab(tmp_path / "runs")
+    stages = [mosaic.Stage("CartPole-v0", steps=2_000), mosaic.Stage("CartPole-v1", steps=2_000)]
+    given = {"algorithm": "ppo", "checkpoint_every": 2_000}
+    try:
+        run = lab.train("tianshou", curriculum=stages, films="each", **given)  # type: ignore[arg-type]
+        assert isinstance(run, mosaic.Curriculum)
+        run.wait(300)
+        wait_until(lambda: not run.films.being_made, timeout=300)
+    finally:
+        lab.stop_all()
+    assert [film.step for film in run.films] == [2_000, 4_000], run.films
+    assert run.films_requested and not any(one.films_requested for one in run.stage_runs)
+    assert all(film.episode_return == film.length <= 500 for film in run.films)
+    assert not any(one.films for one in run.stage_runs)
+    assert lab.make_films(run, [2_000]).wait(120).state is State.COMPLETED, (
+        "what is filmed is not filmed again"
+    )

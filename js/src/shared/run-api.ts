@@ -131,6 +131,8 @@ export interface CurveLine {
   readonly high?: BufferInfo;
   /** Of a run in a group too small for an interval: the key of the mean that this line is drawn thin behind. */
   readonly thin?: string;
+  /** Where the stages of a curriculum begin. */
+  readonly marks?: readonly { readonly x: number; readonly label: string }[];
 }
 
 export interface Curves {

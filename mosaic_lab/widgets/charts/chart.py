@@ -14,11 +14,12 @@ import bqplot
 import numpy as np
 from ipywidgets import Layout, Widget
 
+from mosaic_lab.chart_marks import Place, marks_of
 from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.overview.averages import Curve, Floats
 from mosaic_lab.widgets.charts.chart_pointer import ChartPointer
 from mosaic_lab.widgets.charts.curves import positive, stack
-from mosaic_lab.widgets.charts.vertical_marks import Mark, VerticalMarks
+from mosaic_lab.widgets.charts.vertical_marks import VerticalMarks
 
 HEIGHT, SMALL_HEIGHT = "290px", "170px"
 EMPTY = "mosaic-empty"
@@ -49,7 +50,7 @@ class Line:
     """One entry of the chart: its line, and what is drawn behind it.
 
     ``thin``: the raw data that the line smooths, or the runs that it is the mean of. ``band``: the outline of
-    an interval, which never sets the scale.
+    an interval, which never sets the scale. ``marks``: where the stages of a curriculum begin.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Line:
     thin: tuple[Curve, ...] = ()
     band: Curve | None = None
     stroke: Stroke = PLAIN
+    marks: tuple[Place, ...] = ()
 
 
 class Window(NamedTuple):
@@ -75,7 +77,7 @@ class Chart:
     """The figure of a panel. Only one thread may draw at a time.
 
     ``strokes``: those of the lines that will be drawn. ``small``: lower, from zero up,
-    and with few ticks, to be one of several beside each other. ``marked``: with vertical marks.
+    and with few ticks, to be one of several beside each other. ``marked``: with the lines' marks.
     """
 
     def __init__(
@@ -149,11 +151,10 @@ class Chart:
         y = self._log if self._is_log else self._linear
         return Window((self._x.min, self._x.max), (y.min, y.max))
 
-    def draw(self, lines: Sequence[Line], x_label: str, marks: Sequence[Mark] = ()) -> None:
-        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps. ``marks`` are the
-        vertical ones of a chart that has some."""
+    def draw(self, lines: Sequence[Line], x_label: str) -> None:
+        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
         if self._verticals is not None:
-            self._verticals.draw(marks)
+            self._verticals.draw(marks_of((line.color, line.marks) for line in lines))
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
         thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
         drawn = [line for line in lines if len(line.curve[0])]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mosaic_lab.chart_marks import draw_marks, marks_of
 from mosaic_lab.chart_style import (
     BAND_OPACITY,
     DOTS_PER_INCH,
@@ -20,7 +21,6 @@ from mosaic_lab.chart_style import (
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.averages import Curve
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
-from mosaic_lab.widgets.charts.vertical_marks import LABEL_ROWS, Mark
 
 WIDTH_SCALE = 0.86
 """Points here for a pixel of a chart in the page."""
@@ -36,11 +36,10 @@ def picture(
     background: str = "none",
     sharpness: int = DOTS_PER_INCH,
     window: Window = EVERYTHING,
-    marks: Sequence[Mark] = (),
 ) -> bytes:
     """Return the chart as PNG. ``background``: a colour, or "none" (transparent).
 
-    ``sharpness`` is in dots per inch, ``window`` the part in view, ``marks`` are vertical lines.
+    ``sharpness`` is in dots per inch, ``window`` the part in view.
     """
     from matplotlib.ticker import NullLocator
 
@@ -60,8 +59,7 @@ def picture(
             zorder=3 - width / 10,  # wide lines below thin ones
             label=line.label,
         )
-    for place, (x, label) in enumerate(marks):
-        draw_mark(axes, x, label, place % LABEL_ROWS)
+    draw_marks(axes, marks_of((line.color, line.marks) for line in lines))
     if log:
         axes.set_yscale("log", nonpositive="mask")
         values = [curve[1] for line in lines for curve in (line.curve, *line.thin)]
@@ -86,13 +84,6 @@ def fill_band(axes: Any, outline: Curve, color: str) -> None:
 
     corners = np.column_stack(outline)
     axes.add_artist(Polygon(corners, color=color, alpha=BAND_OPACITY, linewidth=0, clip_on=True))
-
-
-def draw_mark(axes: Any, x: float, label: str, row: int) -> None:
-    """Draw a vertical line over the whole height, with its label in a row from the top, 0 the first."""
-    axes.axvline(x, color=INK, alpha=0.6, linewidth=0.8, linestyle="dashed", zorder=1)
-    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "annotation_clip": True}
-    axes.annotate(label, (x, 1.0), (3, -2 - 9 * row), va="top", color=INK, fontsize=7.5, **place)
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:

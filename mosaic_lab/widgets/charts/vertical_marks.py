@@ -8,12 +8,8 @@ import bqplot
 import numpy as np
 from ipywidgets import Widget
 
+from mosaic_lab.chart_marks import LABEL_ROWS, Mark
 from mosaic_lab.fastlane.montage import INK
-
-LABEL_ROWS = 3
-"""Labels are in so many rows in turn, so that those of lines near each other can be read."""
-Mark = tuple[float, str]
-"""Where on the x axis, and its label."""
 
 
 class VerticalMarks:
@@ -42,16 +38,16 @@ class VerticalMarks:
 
     def draw(self, marks: Sequence[Mark]) -> None:
         """Replace what is drawn."""
-        xs = np.array([x for x, _ in marks])
+        xs, colors = np.array([mark.x for mark in marks]), [mark.color for mark in marks] or [INK]
         with self._lines.hold_sync():
             self._lines.x = np.column_stack([xs, xs]) if len(xs) else np.empty(0)
             self._lines.y = np.tile([0.0, 1.0], (len(xs), 1)) if len(xs) else np.empty(0)
-            self._lines.colors, self._lines.opacities = [INK] * max(1, len(xs)), [0.6] * max(1, len(xs))
+            self._lines.colors, self._lines.opacities = colors, [0.6] * len(colors)
         with self._labels.hold_sync():
             self._labels.x, self._labels.y = xs, 1.0 - 0.06 * (np.arange(len(xs)) % LABEL_ROWS)
-            self._labels.text = [label for _, label in marks]
+            self._labels.text, self._labels.colors = [mark.label for mark in marks], colors
 
     def send_again(self) -> None:
         """Send what is drawn once more."""
         self._lines.send_state(("x", "y"))
-        self._labels.send_state(("x", "y", "text"))
+        self._labels.send_state(("x", "y", "text", "colors"))

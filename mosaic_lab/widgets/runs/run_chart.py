@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mosaic_lab.chart_marks import Place, mean_places
 from mosaic_lab.chart_style import color, outline
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
@@ -29,7 +30,6 @@ from mosaic_lab.runs.run_labels import (
 from mosaic_lab.telemetry.metric_names import default_metric, ordered
 from mosaic_lab.telemetry.series import Axis, Series
 from mosaic_lab.widgets.charts.chart import Line
-from mosaic_lab.widgets.charts.vertical_marks import Mark
 from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_LINES = 24
@@ -137,11 +137,20 @@ def legend_entry(line: Line, state: str | None) -> dict[str, str]:
 
 def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, faint: bool) -> Line:
     x, y = entry.series.view(settings.x, points)
-    line = Line(entry.key, entry.label, entry.color, (x / scale, y))
+    marks = _stage_places(entry, settings.x, scale)
+    line = Line(entry.key, entry.label, entry.color, (x / scale, y), marks=marks)
     if not settings.smoothing:
         return line
     smoothed = _smoothed(entry, settings, scale, points)
     return replace(line, curve=smoothed, thin=(line.curve,) if faint else ())
+
+
+def _stage_places(entry: _Entry, axis: Axis, scale: float) -> tuple[Place, ...]:
+    """Return where the stages of a curriculum begin on the x axis; empty for other runs."""
+    marks = stage_marks(entry.view.run)
+    steps = [step for step, _ in marks]
+    xs = steps if axis == "step" or not marks else entry.series.nearest(steps, axis)
+    return tuple(Place(x / scale, label) for x, (_, label) in zip(xs, marks, strict=True))
 
 
 def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
@@ -165,14 +174,15 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
         # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
         curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
         notes += _cut_short(curves, [entry.view for entry in same])
-        if line := _mean(key, label, color(index), curves):
+        marks = mean_places([_stage_places(entry, settings.x, scale) for entry in same])
+        if line := _mean(key, label, color(index), curves, marks):
             first = same[0].view
             alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
             lines.append(line if len(same) > 1 else replace(line, label=alone))
     return lines, notes
 
 
-def _mean(key: str, label: str, color: str, curves: Sequence[Curve]) -> Line | None:
+def _mean(key: str, label: str, color: str, curves: Sequence[Curve], marks: tuple[Place, ...]) -> Line | None:
     """Return the mean over runs with its interval, or of a few runs with each of them; None where they share
     no part of the x axis."""
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
@@ -180,7 +190,7 @@ def _mean(key: str, label: str, color: str, curves: Sequence[Curve]) -> Line | N
     mean = mean_over_runs(curves)
     if mean is None:
         return None
-    line = Line(key, label, color, (mean.steps, mean.value))
+    line = Line(key, label, color, (mean.steps, mean.value), marks=marks)
     if mean.runs == 1:
         return line
     line = replace(line, label=f"{label} · mean of {mean.runs}" if label else f"mean of {mean.runs}")
@@ -222,10 +232,3 @@ def step_places(view: RunView, steps: Sequence[int], axis: Axis) -> list[float |
         return [None] * len(steps)
     unit, _ = x_unit([view], axis)
     return [x / unit for x in view.feed.series[metric].nearest(steps, axis)]
-
-
-def stage_places(view: RunView, axis: Axis) -> list[Mark]:
-    """Return where the stages of a curriculum begin on the x axis of its chart; empty for other runs."""
-    marks = stage_marks(view.run)
-    places = step_places(view, [step for step, _ in marks], axis)
-    return [(x, label) for x, (_, label) in zip(places, marks, strict=True) if x is not None]

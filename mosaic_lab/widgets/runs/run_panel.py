@@ -13,12 +13,11 @@ from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.runs.curriculum import is_curriculum
+from mosaic_lab.runs.curriculum import is_curriculum, stage_marks
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.charts.static_chart import picture
-from mosaic_lab.widgets.charts.vertical_marks import Mark
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.panel_widgets import Controls
@@ -34,7 +33,6 @@ from mosaic_lab.widgets.runs.run_chart import (
     legend_entry,
     metric_names,
     run_views,
-    stage_places,
 )
 from mosaic_lab.widgets.runs.run_view import Notice, info
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
@@ -71,7 +69,7 @@ class RunPanel(FollowingPanel):
         self._metric_chosen = metric is not None
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
-        self.chart = Chart(marked=alone and is_curriculum(runs[0]))
+        self.chart = Chart(marked=any(map(is_curriculum, runs)))
         self.films = CollapsibleFilms(views[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
         self.system = SystemCharts(views)
         folded = [
@@ -110,9 +108,7 @@ class RunPanel(FollowingPanel):
         if not (lines := content.shown(settings)):
             return None
         title = ", ".join(settings.shown_metrics)
-        return picture(
-            lines, content.x_label, title, settings.log, window=self.chart.whole, marks=self._marks(settings)
-        )
+        return picture(lines, content.x_label, title, settings.log, window=self.chart.whole)
 
     # ------------------------------------------------------------ drawing
 
@@ -125,7 +121,8 @@ class RunPanel(FollowingPanel):
         counts = [view.feed.series[name].count if name in view.feed.series else 0
                   for view in self.views for name in settings.metrics]  # fmt: skip
         states = [view.status.state for view in self.views]
-        if (stamp := (settings, counts, states, self._marks(settings))) != self._drawn:
+        stages = [stage_marks(view.run) for view in self.views]
+        if (stamp := (settings, counts, states, stages)) != self._drawn:
             self._drawn = stamp
             self._draw_chart(settings)
         self.controls.waiting = self._instead_of_lines(settings)
@@ -135,7 +132,7 @@ class RunPanel(FollowingPanel):
         content = self._content()
         self._notes = content.notes
         self.chart.use_log(settings.log)
-        self.chart.draw(content.shown(settings), content.x_label, self._marks(settings))
+        self.chart.draw(content.shown(settings), content.x_label)
         states = {} if self._alone or settings.interval else {v.run.id: v.status.state for v in self.views}
         self.controls.legend = [legend_entry(line, states.get(line.key)) for line in content.lines]
         self._hidden = len(content.lines) if not content.shown(settings) else None
@@ -164,9 +161,6 @@ class RunPanel(FollowingPanel):
     def _settings(self) -> ChartSettings:
         c: Any = self.controls
         return ChartSettings(tuple(c.chosen), c.x, c.smoothing, c.log_axis, c.interval, frozenset(c.hidden))
-
-    def _marks(self, settings: ChartSettings) -> list[Mark]:
-        return stage_places(self.views[0], settings.x) if self._alone else []
 
     def _content(self) -> ChartContent:
         return chart_content(self.views, self._settings(), self._alone)
@@ -239,7 +233,6 @@ class RunPanel(FollowingPanel):
                 background="white",
                 sharpness=SAVED_DOTS_PER_INCH,
                 window=window,
-                marks=self._marks(settings),
             )
             self._download(settings, "png", png)
 

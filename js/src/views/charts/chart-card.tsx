@@ -7,6 +7,7 @@ import {
   useEffect,
   useId,
   useLayoutEffect,
+  useMemo,
   useRef,
   useState
 } from 'react';
@@ -15,6 +16,7 @@ import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
 import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
 import type { ChartLine } from './lines.ts';
+import { marksOf } from './marks.ts';
 import { intervalAt, type Near } from './nearest.ts';
 import type { Range } from './ranges.ts';
 import { placeText } from './tick-texts.ts';
@@ -93,7 +95,8 @@ export function ChartBody(props: ChartCardProps): ReactNode {
     };
   }, []);
 
-  useEffect(() => chart.current?.show(lines, view), [lines, view]);
+  const marks = useMemo(() => marksOf(lines), [lines]);
+  useEffect(() => chart.current?.show(lines, marks, view), [lines, marks, view]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (!KEYS.includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -117,7 +120,12 @@ export function ChartBody(props: ChartCardProps): ReactNode {
         {trans.__(
           '%1 lines. Arrow keys move the cursor and choose a line; Enter shows the film of that moment.',
           lines.length
-        )}
+        )}{' '}
+        {marks.length > 0 &&
+          trans.__(
+            'Stages begin here: %1.',
+            marks.map(({ x, label }) => `${label} (${placeText(x, view.axis)})`).join(', ')
+          )}
       </span>
       {message && <p className="mosaic-chart-message">{message}</p>}
       {cursor && <Values cursor={cursor} view={view} xLabel={props.xLabel} trans={trans} />}

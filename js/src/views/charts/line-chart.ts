@@ -11,6 +11,7 @@ import { CursorOverlay, MOST_DOTS, REACH } from './cursor-overlay.ts';
 import { drawNever, drawSoon } from './frames.ts';
 import { LinePainter, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
+import { type Mark, paintMarks } from './marks.ts';
 import { EMPTY, type Near, type Readout, readout } from './nearest.ts';
 import { type Limits, limited, type Range, steady, xRange, yRange } from './ranges.ts';
 
@@ -49,6 +50,7 @@ export class LineChart {
   private readonly sizes: ResizeObserver;
   private plot: uPlot | null = null;
   private lines: readonly ChartLine[] = [];
+  private marks: readonly Mark[] = [];
   private view: ChartView = {
     axis: 'step',
     xTitle: '',
@@ -81,11 +83,12 @@ export class LineChart {
   }
 
   /** Show other lines or another part of them, at one of the next frames. */
-  show(lines: readonly ChartLine[], view: ChartView): void {
+  show(lines: readonly ChartLine[], marks: readonly Mark[], view: ChartView): void {
     const scales =
       view.xLog !== this.view.xLog || view.yLog !== this.view.yLog || view.axis !== this.view.axis;
     if (view !== this.view) this.drawn = null;
     this.lines = lines;
+    this.marks = marks;
     this.view = view;
     if (scales) this.destroyPlot();
     drawSoon(this.drawNow);
@@ -291,6 +294,8 @@ export class LineChart {
     context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     context.clip();
     this.painter.paint(context, this.lines, x, y, uPlot.pxRatio);
+    const text = getComputedStyle(this.el).getPropertyValue('--mosaic-chart-text');
+    paintMarks(context, this.marks, x, y, text, uPlot.pxRatio);
     context.restore();
     this.paintOverlay();
   }

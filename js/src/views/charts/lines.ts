@@ -1,6 +1,7 @@
 /** The lines of a chart: what a run store answers, as numbers. */
 
 import type { Answer, BufferInfo } from '../../shared/run-api.ts';
+import type { Place } from './marks.ts';
 
 export type Numbers = Float32Array | Float64Array;
 
@@ -16,6 +17,8 @@ export interface LineData {
   readonly high?: Numbers | undefined;
   /** The key of the mean that this line is drawn thin behind. */
   readonly thin?: string | undefined;
+  /** Where the stages of a curriculum begin. */
+  readonly marks?: readonly Place[] | undefined;
 }
 
 /** A line as it is drawn. */
@@ -38,11 +41,12 @@ export function linesOf({ result, buffers }: Answer<'curves'>): LineData[] {
       : new Float32Array(buffer, 0, info.length);
   };
   return result.lines.map(line => {
-    const { key, runs, label, thin } = line;
+    const { key, runs, label, thin, marks } = line;
     const x = numbers(line.x);
     const y = numbers(line.y);
     const low = line.low && numbers(line.low);
     const high = line.high && numbers(line.high);
-    return { key, runs, label, thin, x: x instanceof Float64Array ? x : Float64Array.from(x), y, low, high };
+    const precise = x instanceof Float64Array ? x : Float64Array.from(x);
+    return { key, runs, label, thin, marks, x: precise, y, low, high };
   });
 }

@@ -8,7 +8,7 @@ import pytest
 from overview.run_folders import START, metrics, run_in
 
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.film_places import film_places
+from mosaic_lab.overview.step_places import step_places
 
 NOWHERE = {"episode": None, "time": None, "relative": None}
 
@@ -16,7 +16,7 @@ NOWHERE = {"episode": None, "time": None, "relative": None}
 def test_a_film_lies_at_the_nearest_point_of_its_run(tmp_path: Path) -> None:
     run = run_in(tmp_path / "run", [metrics(0, loss=3.0), metrics(100, 50.0, loss=2.0)])
     (_, columns), *_ = ColumnPool().columns([run], Reading())
-    assert film_places(columns, [4, 90]) == [
+    assert step_places(columns, [4, 90]) == [
         {"step": 4, "episode": 0, "time": START, "relative": 0},
         {"step": 90, "episode": 0, "time": START + 50, "relative": 50},
     ]
@@ -26,4 +26,4 @@ def test_a_film_lies_at_the_nearest_point_of_its_run(tmp_path: Path) -> None:
 def test_a_run_without_a_curve_has_steps_only(tmp_path: Path, events: list[dict[str, object]]) -> None:
     run = run_in(tmp_path / "run", events)
     (_, columns), *_ = ColumnPool().columns([run], Reading())
-    assert film_places(columns, [4]) == film_places(None, [4]) == [{"step": 4, **NOWHERE}]
+    assert step_places(columns, [4]) == step_places(None, [4]) == [{"step": 4, **NOWHERE}]

@@ -1,0 +1,73 @@
+/** Where the stages of curricula begin: labelled vertical lines of a chart. */
+
+import { projection, type Scale } from './line-painter.ts';
+import type { ChartLine } from './lines.ts';
+
+/** Where a stage begins on the x axis of one line. */
+export interface Place {
+  readonly x: number;
+  readonly label: string;
+}
+
+export interface Mark extends Place {
+  /** Null: that of text. */
+  readonly color: string | null;
+}
+
+/** Lines whose marks a chart shows; those of more could not be told apart. */
+export const MOST_MARKED = 4;
+/** Labels are in so many rows in turn. */
+const LABEL_ROWS = 3;
+const ROW = 12;
+
+/**
+ * The marks of a chart: places that all lines with places share have the colour of text, others that of their line.
+ * `marks_of` in `mosaic_lab/chart_marks.py` does the same.
+ */
+export function marksOf(lines: readonly ChartLine[]): Mark[] {
+  const marked = lines.flatMap(({ data: { marks = [] }, color }) =>
+    marks.length > 0 ? [{ marks, color }] : []
+  );
+  const shared = (marked[0]?.marks ?? []).filter(place => marked.every(({ marks }) => has(marks, place)));
+  const found: Mark[] = shared.map(({ x, label }) => ({ x, label, color: null }));
+  if (marked.length <= MOST_MARKED) {
+    for (const { marks, color } of marked) {
+      for (const place of marks) if (!has(shared, place)) found.push({ ...place, color });
+    }
+  }
+  return found.sort((one, other) => one.x - other.x);
+}
+
+function has(places: readonly Place[], { x, label }: Place): boolean {
+  return places.some(place => place.x === x && place.label === label);
+}
+
+/** Draw the marks that are in view, over the whole height of `y`; `text` is the colour of those without one. */
+export function paintMarks(
+  context: CanvasRenderingContext2D,
+  marks: readonly Mark[],
+  x: Scale,
+  y: Scale,
+  text: string,
+  ratio: number
+): void {
+  const project = projection(x);
+  context.save();
+  context.lineWidth = ratio;
+  context.setLineDash([4 * ratio, 3 * ratio]);
+  context.font = `${11 * ratio}px sans-serif`;
+  context.textBaseline = 'top';
+  marks.forEach((mark, number) => {
+    const left = Math.round(project(mark.x)) + 0.5;
+    if (!(left >= x.from && left <= x.to + 1)) return;
+    context.strokeStyle = context.fillStyle = mark.color ?? text;
+    context.globalAlpha = 0.6;
+    context.beginPath();
+    context.moveTo(left, y.to);
+    context.lineTo(left, y.from);
+    context.stroke();
+    context.globalAlpha = 1;
+    context.fillText(mark.label, left + 4 * ratio, y.to + (2 + ROW * (number % LABEL_ROWS)) * ratio);
+  });
+  context.restore();
+}
