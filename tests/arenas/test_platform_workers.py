@@ -159,3 +159,18 @@ def test_the_platforms_own_self_play_trains_unchanged(own_home: Path, tmp_path: 
     policy = run.metrics("policy_loss")
     assert policy["step"].iloc[-1] >= 4_000 and policy["value"].notna().all()
     assert run.checkpoints and all(saved.path.is_file() for saved in run.checkpoints)
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(not CHECKOUT, reason="MOSAIC_PLATFORM_CHECKOUT names no checkout of the MOSAIC platform")
+def test_the_platforms_own_xuance_trains_unchanged(own_home: Path, tmp_path: Path) -> None:
+    folder = Path(CHECKOUT, "3rd_party", "workers", "xuance_worker")
+    own = f"xuance @ {(folder / 'xuance').resolve().as_uri()}"
+    pins = ["torch==2.13.0", "numpy==1.26.4", "gymnasium==1.2.3", "wandb==0.31.0", "tensorboard==2.21.0"]
+    workers.install(folder, platform=True, also=[own, *pins, "opencv-python-headless<4.12", "pygame-ce"])
+    lab = mosaic.Lab(tmp_path / "mosaic_runs")
+    run = lab.train(
+        "mosaic-xuance", algorithm="ppo", env="CartPole-v1", total_timesteps=2_000, parallels=2, frames=False
+    )
+    assert isinstance(run, mosaic.Run) and run.wait(300).state == "completed", run.log()
+    assert len(run.metrics("episode_return")) > 10 and len(run.metrics("policy_loss")) > 1

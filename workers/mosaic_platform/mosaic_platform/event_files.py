@@ -17,11 +17,16 @@ from mosaic_contract.losses import with_losses
 
 _SECONDS = 1.0  # between two looks
 _COMMON = {  # MOSAIC Lab's names, by how the tags of libraries end
-    "episode_return": ["*/episodic_return", "*/episode_reward", "*/episode_return"],
-    "episode_length": ["*/episodic_length", "*/episode_length"],
+    "episode_return": [
+        "*/episodic_return",
+        "*/episode_reward",
+        "*/episode_return",
+        "Train-Episode-Rewards/*",
+    ],
+    "episode_length": ["*/episodic_length", "*/episode_length", "Episode-Steps/*"],
     "steps_per_second": ["*/SPS", "*/steps_per_second"],
-    "policy_loss": ["*/policy_loss", "*/actor_loss"],
-    "value_loss": ["*/value_loss", "*/critic_loss"],
+    "policy_loss": ["*/policy_loss", "*/actor_loss", "actor_loss"],
+    "value_loss": ["*/value_loss", "*/critic_loss", "critic_loss"],
 }
 
 
