@@ -36,7 +36,10 @@ FAMILIES = {
         "Level-Based Foraging": "Foraging-8x8-2p-1f-v3",
         "PettingZoo Atari": "pong_v3",
     },
-    "multigrid": {"mosaic-multigrid": "MosaicMultiGrid-S-2v2-IndAgObs-v1"},
+    "multigrid": {
+        "mosaic-multigrid": "MosaicMultiGrid-S-2v2-IndAgObs-v1",
+        "multigrid": "MultiGrid-RedBlueDoors-6x6-v0",
+    },
     "mujoco": {
         "MuJoCo": "HalfCheetah-v5",
         "Gymnasium-Robotics": "FetchReach-v4",

@@ -18,6 +18,7 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
     assert family_of("CartPole-v1") == "gymnasium"
     assert family_of("classic/connect_four_v3") == "gymnasium"
     assert family_of("MosaicMultiGrid-S-2v2-IndAgObs-v1") == "multigrid"
+    assert family_of("MultiGrid-Empty-5x5-v0") == "multigrid"
     assert family_of("Snake-v1") == family_of("jumanji/TSP-v1") == "jumanji"
     assert family_of("HalfCheetah-v5") == family_of("dm_control/cheetah-run-v0") == "mujoco"
     assert family_of("VizdoomBasic-v1") == family_of("highway-fast-v0") == "visual"
@@ -27,7 +28,7 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
     assert family_of("TextArena/Nim-v0") == "text"
     assert family_of("pong_v3") == family_of("atari/pong_v3") == "multiagent"
     assert family_of("rware-tiny-2ag-v2") == family_of("Foraging-8x8-2p-3f-v3") == "multiagent"
-    assert families()["multigrid"] == ("MosaicMultiGrid-*",)
+    assert families()["multigrid"] == ("MosaicMultiGrid-*", "MultiGrid-*")
     assert "random" not in families()
 
 

@@ -1,4 +1,4 @@
-"""MOSAIC Lab's team games of mosaic-multigrid."""
+"""MOSAIC Lab's grids of several agents: mosaic-multigrid and multigrid."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     return describe_worker(
         "multigrid",
         __version__,
-        "The team games of mosaic-multigrid: soccer, basketball, football, collect",
+        "The team games of mosaic-multigrid (soccer, basketball, football, collect) and the grids of multigrid",
         author="The MOSAIC Lab developers",
         homepage="https://pypi.org/project/mosaic-multigrid",
         upstream_library="mosaic-multigrid",
         license="MIT",
         supported_paradigms=["parallel"],
-        env_families=["mosaic-multigrid"],
+        env_families=["mosaic-multigrid", "multigrid"],
         max_agents=8,
         modes=["arena"],
     )

@@ -5,13 +5,19 @@ from __future__ import annotations
 import sys
 
 from mosaic_contract import Worker, main
+from mosaic_contract.arena import EnvironmentFamilies
 
 from . import get_worker_metadata
-from .environment_facts import facts_of
-from .environments import known, make
 
+FAMILIES = EnvironmentFamilies(
+    "multigrid",
+    {"multigrid_worker.team_games": ["MosaicMultiGrid-*"], "multigrid_worker.shared_grids": ["MultiGrid-*"]},
+)
 WORKER = Worker(
-    metadata=get_worker_metadata, make_environment=make, environment_facts=facts_of, environments=known
+    metadata=get_worker_metadata,
+    make_environment=FAMILIES.make,
+    environment_facts=FAMILIES.facts_of,
+    environments=FAMILIES.known,
 )
 
 if __name__ == "__main__":

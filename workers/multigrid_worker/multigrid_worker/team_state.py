@@ -11,7 +11,7 @@ Describe = Callable[[], Mapping[str, Any]]
 
 
 def description_for(game: Any, agent: str) -> Describe:
-    """Return a function that describes a game (`environments.TeamGame`) to an agent.
+    """Return a function that describes a game (`AgentsAtOnce`) to an agent.
 
     {"teammates": {agent: {"ahead", "right": steps from the agent as it stands, negative the other way,
     "facing": "ahead" | "right" | "back" | "left", where "ahead" is the agent's own direction, "carries":

@@ -1,4 +1,4 @@
-"""mosaic-multigrid's games as parallel environments: agents "agent_0", "agent_1", … instead of numbers.
+"""Environments of several agents, numbered from 0, as parallel environments: agents "agent_0", "agent_1", ….
 
 Upstream's own PettingZoo wrappers need PettingZoo, whose pygame-ce does not live beside the pygame that these
 games need; what an arena needs of that interface is here.
@@ -6,45 +6,32 @@ games need; what an arena needs of that interface is here.
 
 from __future__ import annotations
 
-import difflib
 import os
 from typing import Any, Mapping
 
-from mosaic_contract import ConfigError
 from mosaic_contract.arena import check_gymnasium_settings
 
-_PREFIX = "MosaicMultiGrid-"
 
-
-def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> TeamGame:
-    """Make a game, with `settings` as keywords. Raises `ConfigError` for an unknown id, with those near to
-    it."""
+def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
+    """Make an environment of Gymnasium's registry, with `settings` as keywords. Raises `ConfigError` for
+    those that it does not have."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # drawing opens the mixer too
-    ids = known()
-    if env_id not in ids:
-        near = difflib.get_close_matches(env_id, ids, n=3)
-        raise ConfigError(
-            f"mosaic-multigrid has no environment {env_id!r}."
-            + (f" Did you mean {' or '.join(near)}?" if near else "")
-            + " `mosaic-lab workers list multigrid` shows those that there are"
-        )
     import gymnasium
 
     check_gymnasium_settings(env_id, settings)
     # Gymnasium's checker knows one agent only.
-    return TeamGame(gymnasium.make(env_id, render_mode=render_mode, disable_env_checker=True, **settings))
+    return AgentsAtOnce(gymnasium.make(env_id, render_mode=render_mode, disable_env_checker=True, **settings))
 
 
-def known() -> list[str]:
-    """Return the ids of all games."""
+def registered(prefix: str) -> list[str]:
+    """Return the ids of Gymnasium's registry that begin with a prefix."""
     import gymnasium
-    import mosaic_multigrid  # noqa: F401  (registers them)
 
-    return sorted(env_id for env_id in gymnasium.registry if env_id.startswith(_PREFIX))
+    return sorted(env_id for env_id in gymnasium.registry if env_id.startswith(prefix))
 
 
-class TeamGame:
+class AgentsAtOnce:
     """A game, spoken to as a PettingZoo parallel environment. An observation's mission is its text."""
 
     def __init__(self, env: Any) -> None:
@@ -56,6 +43,10 @@ class TeamGame:
     @property
     def unwrapped(self) -> Any:
         return self._env.unwrapped
+
+    def number_of(self, agent: str) -> int:
+        """Return an agent's number in the environment."""
+        return self._numbers[agent]
 
     def observation_space(self, agent: str) -> Any:
         return self._env.observation_space[self._numbers[agent]]
