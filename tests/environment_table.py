@@ -48,6 +48,7 @@ FAMILIES = {
     "nethack": {"NetHack": "NetHackScore-v0", "MiniHack": "MiniHack-Room-5x5-v0"},
     "openspiel": {"OpenSpiel": "OpenSpiel/connect_four"},
     "procgen": {"Procgen": "procgen-coinrun-v0", "Overcooked": "overcooked/cramped_room"},
+    "pybullet": {"PyBullet": "AntBulletEnv-v0"},
     "text": {"TextArena": "TextArena/TicTacToe-v0"},
     "visual": {
         "ViZDoom": "VizdoomBasic-v1",

@@ -1,18 +1,11 @@
-"""The numbers of an action by the names of the joints that they move, and keys for them.
-
-Two keys for each of the first ten: those of a column on the keyboard, the upper one for its highest value and
-the lower one for its lowest; the others are at rest meanwhile. One or two numbers have the arrows.
-"""
+"""The names of the joints that the numbers of an action move."""
 
 from __future__ import annotations
 
 from typing import Any, Sequence
 
 from mosaic_contract.arena import EnvironmentFacts
-
-_COLUMNS = ("qa", "ws", "ed", "rf", "tg", "yh", "uj", "ik", "ol", "p;")
-_REST = " "
-_FEW = 2  # numbers, which have the arrows
+from mosaic_contract.arena import facts_of_joints as facts_of_named_joints
 
 
 def actuator_names(model: Any) -> list[str]:
@@ -22,26 +15,5 @@ def actuator_names(model: Any) -> list[str]:
 
 
 def facts_of_joints(names: Sequence[str], space: Any, task: str) -> EnvironmentFacts:
-    """Return the facts of an environment whose actions are a Box with a number for each name; `task` says
-    what it is about."""
-    names = list(names) if len(names) == space.shape[0] else [f"number {n}" for n in range(space.shape[0])]
-    lows, highs = space.low.tolist(), space.high.tolist()
-    return EnvironmentFacts(
-        action_meanings=names,
-        keys=_keys(lows, highs) if len(names) > _FEW else None,
-        instructions=f"{task} An action is {len(names)} numbers, in order: {_listed(names, lows, highs)}.",
-        packages=("mujoco",),
-    )
-
-
-def _keys(lows: Sequence[float], highs: Sequence[float]) -> dict[str, list[float]]:
-    rest = [min(max(0.0, low), high) for low, high in zip(lows, highs)]
-    keys = {_REST: rest}
-    for place, (upper, lower) in enumerate(_COLUMNS[: len(rest)]):
-        for key, bounds in ((upper, highs), (lower, lows)):
-            keys[key] = [*rest[:place], bounds[place], *rest[place + 1 :]]
-    return keys
-
-
-def _listed(names: Sequence[str], lows: Sequence[float], highs: Sequence[float]) -> str:
-    return ", ".join(f"{name} ({low:g} to {high:g})" for name, low, high in zip(names, lows, highs))
+    """Return the facts of an environment with these joints; `task` says what it is about."""
+    return facts_of_named_joints(names, space, task, "mujoco")

@@ -12,7 +12,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     return describe_worker(
         "multigrid",
         __version__,
-        "The team games of mosaic-multigrid (soccer, basketball, football, collect) and the grids of multigrid",
+        "The team games of mosaic-multigrid (soccer, basketball, football, collect); grids of multigrid",
         author="The MOSAIC Lab developers",
         homepage="https://pypi.org/project/mosaic-multigrid",
         upstream_library="mosaic-multigrid",

@@ -11,9 +11,9 @@ from .grid_view import view_of
 from .keys import keys_of
 
 _ABOUT = (
-    "You are one of {count} on a grid, and all act at once. You see a part of the grid in front of you. Left and"
-    " right turn you, forward moves you the way you look; pickup, drop and toggle (which opens doors and boxes)"
-    " act on what is right in front of you. The mission stands beside what you see."
+    "You are one of {count} on a grid, and all act at once. You see a part of the grid in front of you. Left"
+    " and right turn you, forward moves you the way you look; pickup, drop and toggle (which opens doors and"
+    " boxes) act on what is right in front of you. The mission stands beside what you see."
 )
 
 
@@ -26,7 +26,7 @@ def ids() -> list[str]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
     env = make_agents_at_once(env_id, {"agents": 2, **settings}, render_mode)
     inner = env.unwrapped
-    setattr(inner, "_RandomMixin__np_random", _SeededGenerator(inner))
+    inner._RandomMixin__np_random = _SeededGenerator(inner)
     return env
 
 

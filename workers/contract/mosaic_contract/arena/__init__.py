@@ -58,6 +58,7 @@ with an error of the type "BudgetSpent", "RecordingMismatch" or "EndpointRefused
 from mosaic_contract.arena.environment_description import EnvironmentFacts
 from mosaic_contract.arena.environment_factory import check_gymnasium_settings, check_settings, make_gymnasium
 from mosaic_contract.arena.environment_families import EnvironmentFamilies
+from mosaic_contract.arena.joint_facts import facts_of_joints
 from mosaic_contract.arena.serving import serve_arena
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "EnvironmentFamilies",
     "check_gymnasium_settings",
     "check_settings",
+    "facts_of_joints",
     "make_gymnasium",
     "serve_arena",
 ]
