@@ -43,8 +43,11 @@ class Player:
         environment.step({agent: self._action(agent) for agent in environment.turn})
 
     def _action(self, agent: str) -> Any:
-        mask = self.environment.observe(agent).mask
-        space = self.environment.spaces(agent)[1]
+        seen = self.environment.observe(agent)
+        mask, space = seen.mask, self.environment.spaces(agent)[1]
+        moves = (seen.info or {}).get("legal_moves")
+        if moves and isinstance(moves[0], str):
+            return self._generator.choice(moves)
         if mask is None or not hasattr(space, "n"):
             return space.sample()
         legal = [number for number, allowed in enumerate(mask) if allowed]

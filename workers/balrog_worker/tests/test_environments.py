@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import wait_until
 
+import mosaic_lab as mosaic
 from mosaic_lab.workers import WorkerEnvironment
 
+COMMANDS = ("close", "drop", "examine", "go", "inventory", "look", "open", "put", "take", "unlock")
 RANDOM_EPISODES = Path(__file__).with_name("random_episodes.py")
 IDS = (
     *("balrog/babyai/open", "balrog/babyai/pick_up_seq_go_to", "balrog/crafter"),
@@ -84,6 +87,22 @@ def test_a_textworld_game_is_made_for_each_seed_once(worker: WorkerEnvironment, 
     assert walked(worker, 4, env_id, cache=tmp_path)[env_id]["first"] != first["first"]
     assert first["first"]["actions"] is None and first["first"]["default_action"] == "help"
     assert "venture" not in first["first"]["text"], "the solution is left out"
+
+
+@pytest.mark.extended  # it makes a game
+def test_a_random_player_plays_textworld_beside_a_person(lab: mosaic.Lab) -> None:
+    lanes = {"random": mosaic.operators.random(), "me": mosaic.operators.human()}
+    env_id = "balrog/textworld/coin_collector"
+    comparison = lab.compare(env=env_id, operators=lanes, seeds=[3], step_timeout=300)
+    try:
+        comparison.step(timeout=0)
+        wait_until(lambda: comparison.act("me", "agent_0", "inventory"))
+        comparison.wait(120)
+        assert comparison.steps("me")["action"].tolist() == ["inventory"]
+        (chosen,) = comparison.steps("random")["action"]
+        assert chosen.split()[0] in COMMANDS
+    finally:
+        comparison.close()
 
 
 def test_games_used_longest_ago_leave_a_cache_that_is_full(worker: WorkerEnvironment, tmp_path: Path) -> None:

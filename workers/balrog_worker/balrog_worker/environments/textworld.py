@@ -111,19 +111,24 @@ class TextWorld(TextEnvironment):
         self._env = _playing(game_file(self._task, seed or 0), self._max_steps)
         text, info = self._env.reset()
         self.progression, self._steps = 0.0, 0
-        return self._shown(text, info), self.progress_info()
+        return self._shown(text, info), self._about(info)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         text, reward, done, info = self._env.step(str(action).replace("\n", " ")[:_LONGEST])
         self._steps += 1
         self.progression = 1.0 if info["won"] else max(0.0, info["score"] / info["max_score"])
         ended = bool(info["won"] or info["lost"])
-        return self._shown(text, info), float(reward), ended, bool(done) and not ended, self.progress_info()
+        return self._shown(text, info), float(reward), ended, bool(done) and not ended, self._about(info)
 
     def close(self) -> None:
         if self._env is not None:
             self._env.close()
             self._env = None
+
+    def _about(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Return the info of a step: the commands that do something now are for random players, who choose
+        one; BALROG's agents are not shown them."""
+        return {**self.progress_info(), "legal_moves": sorted(info["admissible_commands"])}
 
     def _shown(self, text: str, info: dict[str, Any]) -> str:
         """Return the game's text, without its banner and solution, and the prompt at its end."""
@@ -169,5 +174,7 @@ def _playing(file: Path, max_steps: int) -> Any:
     import textworld
     import textworld.gym
 
-    infos = textworld.EnvInfos(objective=True, score=True, max_score=True, won=True, lost=True)
+    infos = textworld.EnvInfos(
+        objective=True, score=True, max_score=True, won=True, lost=True, admissible_commands=True
+    )
     return textworld.gym.make(textworld.gym.register_game(str(file), infos, max_episode_steps=max_steps))
