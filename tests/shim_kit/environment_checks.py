@@ -41,11 +41,14 @@ def check_seeds(worker: WorkerEnvironment, env_id: str, folder: Path, steps: int
     assert len(first) > 1 and first == second
 
 
-def check_comparison(lab: mosaic.Lab, env_id: str, key: str, **options: Any) -> str:
+def check_comparison(lab: mosaic.Lab, env_id: str, key: str, seat: str | None = None, **options: Any) -> str:
     """A random operator beside a person who presses a key; the first picture is one. Return what the card
-    calls the person's action."""
+    calls the person's action. `seat`: the person's agent, where others are played at random."""
     before = set(Path.cwd().iterdir())
-    lanes = {"random": mosaic.operators.random(), "person": mosaic.operators.human()}
+    person_plays: Any = mosaic.operators.human()
+    if seat is not None:
+        person_plays = {seat: person_plays, "*": mosaic.operators.random()}
+    lanes = {"random": mosaic.operators.random(), "person": person_plays}
     comparison = lab.compare(env=env_id, operators=lanes, seeds=[7], **options)
     try:
         person = comparison.lanes[1]
@@ -57,7 +60,8 @@ def check_comparison(lab: mosaic.Lab, env_id: str, key: str, **options: Any) -> 
         assert comparison.act("person", request["agent"], action)
         comparison.wait(60)
         view = comparison.view()["lanes"][1]
-        shown = action_text(view["moves"][0]["action"], view["action_meanings"][request["agent"]])
+        move = next(move for move in view["moves"] if move["agent"] == request["agent"])
+        shown = action_text(move["action"], view["action_meanings"][request["agent"]])
         assert [lane.step for lane in comparison.lanes] == [1, 1]
     finally:
         comparison.stop()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import check_comparison
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -34,6 +35,8 @@ ENVIRONMENTS = {  # id: (agents, team, names of actions, shape of a frame)
     FORAGING: (ROBOTS, "foragers", ("none", "north", "south", "west", "east", "load"), (409, 409, 3)),
     PONG: (PADDLES, None, ("noop", "fire", "right", "left", "right fire", "left fire"), (210, 160, 3)),
 }
+
+KEYS = {WAREHOUSE: ("w", "forward"), FORAGING: ("w", "north"), PONG: ("d", "right")}  # of the second agent
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
@@ -75,18 +78,8 @@ def test_food_is_described(lane: ArenaLane) -> None:
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_a_person_plays_with_a_random_operator(lab: mosaic.Lab, env_id: str) -> None:
-    agent = ENVIRONMENTS[env_id][0][0]
-    mine = {agent: operators.human(), "*": operators.random()}
-    lanes = {"random": operators.random(), "me": mine}
-    comparison = lab.compare(env=env_id, operators=lanes, seeds=[1])
-    try:
-        comparison.step(timeout=0)
-        wait_until(lambda: comparison.act("me", agent, 1))
-        comparison.wait(60)
-        steps = comparison.steps("me")
-        assert steps[steps["agent_id"] == agent]["action"].tolist() == [1]
-    finally:
-        comparison.close()
+    key, action = KEYS[env_id]
+    assert check_comparison(lab, env_id, key, seat=ENVIRONMENTS[env_id][0][1]) == action
 
 
 @pytest.mark.parametrize("name", ["warlords_v3", "space_invaders_v2", "atari/video_checkers_v4"])

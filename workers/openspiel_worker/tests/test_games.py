@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import check_comparison
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -100,6 +101,11 @@ def test_a_person_plays_against_chance_and_players_are_rated(lab: mosaic.Lab) ->
     games = evaluation.games()
     assert len(games) == 20 and set(games["winner"]) == {"one", "two"}, "there is no draw in Kuhn poker"
     assert set(evaluation.ratings().index) == {"one", "two"}
+
+
+@pytest.mark.extended
+def test_a_key_drops_a_disc_beside_random_players(lab: mosaic.Lab) -> None:
+    assert check_comparison(lab, "OpenSpiel/connect_four", "3", seat="player_0") == "x3"
 
 
 def test_wrong_ids_and_parameters_are_refused_with_the_right_ones(lab: mosaic.Lab) -> None:

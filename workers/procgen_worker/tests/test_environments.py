@@ -23,6 +23,10 @@ def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab) -> None:
     assert check_comparison(lab, "procgen-coinrun-v0", "ArrowRight") == "right"
 
 
+def test_a_person_cooks_with_a_random_operator(lab: mosaic.Lab) -> None:
+    assert check_comparison(lab, "overcooked/cramped_room", "w", seat="agent_1") == "north"
+
+
 def test_two_cooks_share_a_kitchen(lane: ArenaLane) -> None:
     opened = lane.open("overcooked/cramped_room", needs=["description"])
     assert opened["paradigm"] == "parallel" and opened["teams"] == {"cooks": ["agent_0", "agent_1"]}
