@@ -1,0 +1,75 @@
+"""Craftax's four environments, without the automatic reset."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Mapping
+
+import jax
+import numpy
+from craftax.craftax_env import make_craftax_env_from_name
+from gymnasium import spaces
+from mosaic_contract import ConfigError
+
+from .craftax_text import described_classic
+from .jax_environment import JaxEnvironment, cache_folder
+
+
+class CraftaxEnvironment(JaxEnvironment):
+    """`settings` are upstream's parameters: "max_timesteps", "day_length", …."""
+
+    def __init__(self, env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
+        self.classic = env_id.startswith("Craftax-Classic-")
+        package = f"craftax.{'craftax_classic' if self.classic else 'craftax'}"
+        self.constants = importlib.import_module(f"{package}.constants")
+        self._renderer = importlib.import_module(f"{package}.renderer")
+        _keep_textures_in_cache(self.constants, package)
+        made = make_craftax_env_from_name(env_id, auto_reset=False)
+        params = made.default_params
+        if unknown := [name for name in settings if not hasattr(params, name)]:
+            raise ConfigError(f"{env_id} has no setting {unknown[0]!r}: it has {', '.join(vars(params))}")
+        params = params.replace(**settings)
+        super().__init__(env_id, made, params, render_mode)
+        shape = made.observation_space(params).shape
+        self.observation_space = spaces.Box(0.0, 1.0, shape, numpy.float32)
+        self.action_space = spaces.Discrete(int(made.action_space(params).n))
+        self._draw: Any = None
+
+    def late(self, state: Any, over: Any) -> Any:
+        return (state.timestep >= self.params.max_timesteps) & (state.player_health > 0)
+
+    def observed(self, observation: Any) -> Any:
+        return super().observed(observation).clip(0.0, 1.0)
+
+    def render(self) -> Any:
+        if self._draw is None:
+            size = self.constants.BLOCK_PIXEL_SIZE_IMG
+            self._draw = jax.jit(self._renderer.make_craftax_pixel_renderer(size))
+        return numpy.asarray(self._draw(self.state)).clip(0, 255).astype(numpy.uint8)
+
+    def described(self) -> str:
+        """Return what the player sees and has: upstream's own text, where there is one."""
+        if self.classic:
+            return described_classic(self.state, self.constants)
+        return str(self._renderer.render_craftax_text(self.state))
+
+
+def _keep_textures_in_cache(constants: Any, package: str) -> None:
+    """Have upstream keep its textures, which take it a minute, in the user's cache. It would write them
+    beside its own code, and could never again start after a write that was interrupted."""
+    name = f"{package}-{version('craftax')}.pbz2"
+    constants.TEXTURE_CACHE_FILE = str(cache_folder("craftax") / name)
+    constants.save_compressed_pickle = _save_whole
+
+
+def _save_whole(title: str, data: Any) -> None:
+    from craftax.environment_base.util import save_compressed_pickle
+
+    folder = Path(title).parent
+    with tempfile.TemporaryDirectory(dir=folder, prefix="writing-") as writing:
+        part = Path(writing) / "textures"
+        save_compressed_pickle(str(part), data)
+        part.replace(title)

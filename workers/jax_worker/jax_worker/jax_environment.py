@@ -1,0 +1,71 @@
+"""An environment in JAX behind Gymnasium's interface: its functions are compiled, its random numbers follow
+from the seed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+import gymnasium
+import jax
+import numpy
+
+_MOST_SEEDS = 1 << 32
+
+
+def cache_folder(name: str) -> Path:
+    """Return a folder of the user's cache."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = root / "mosaic-lab" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))
+
+
+class JaxEnvironment(gymnasium.Env[Any, Any]):
+    """The base of both families. What is compiled stays in the user's cache: Craftax takes minutes, once.
+
+    `state` is upstream's, after a reset.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+
+    def __init__(self, env_id: str, env: Any, params: Any, render_mode: str | None) -> None:
+        self.env_id, self.render_mode = env_id, render_mode
+        self.inner, self.params = env, params
+        self.state: Any = None
+        self._key = jax.random.PRNGKey(0)
+        self._begin, self._go_on = jax.jit(env.reset_env), jax.jit(self._stepped)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self._key = jax.random.PRNGKey(seed % _MOST_SEEDS)
+        observation, self.state = self._begin(self._next_key(), self.params)
+        return self.observed(observation), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        key = self._next_key()
+        observation, self.state, reward, over, late, info = self._go_on(key, self.state, action)
+        ended = bool(over) or bool(late)
+        about = {name: float(value) for name, value in info.items()} if ended else {}
+        return self.observed(observation), float(reward), ended and not late, bool(late), about
+
+    def observed(self, observation: Any) -> Any:
+        """Return an observation as NumPy's."""
+        return numpy.array(observation)
+
+    def late(self, state: Any, over: Any) -> Any:
+        """Return whether a state is the last one for want of time only; compiled."""
+        raise NotImplementedError
+
+    def _stepped(self, key: Any, state: Any, action: Any) -> Any:
+        observation, state, reward, over, info = self.inner.step_env(key, state, action, self.params)
+        return observation, state, reward, over, self.late(state, over), info
+
+    def _next_key(self) -> Any:
+        self._key, key = jax.random.split(self._key)
+        return key
