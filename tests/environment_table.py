@@ -25,12 +25,15 @@ HEAD = """| worker | family | measured with | size | steps/s | picture, a second
 |---|---|---|---|---|---|---|---|
 """
 FAMILIES = {
+    "arcade": {"stable-retro": "Airstriker-Genesis-v0", "Griddly": "GDY-Zelda-v0"},
+    "balrog": {"TextWorld": "balrog/textworld/coin_collector"},
     "gymnasium": {
         "classic control": "CartPole-v1",
         "Box2D": "LunarLander-v3",
         "Atari": "ALE/Pong-v5",
         "MiniGrid": "MiniGrid-Empty-8x8-v0",
     },
+    "jax": {"gymnax": "gymnax/Breakout-MinAtar", "Craftax": "Craftax-Classic-Symbolic-v1"},
     "multiagent": {
         "RWARE": "rware-tiny-2ag-v2",
         "Level-Based Foraging": "Foraging-8x8-2p-1f-v3",

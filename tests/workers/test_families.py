@@ -22,6 +22,8 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
     assert family_of("Snake-v1") == family_of("jumanji/TSP-v1") == "jumanji"
     assert family_of("HalfCheetah-v5") == family_of("dm_control/cheetah-run-v0") == "mujoco"
     assert family_of("AntBulletEnv-v0") == family_of("MinitaurBulletDuckEnv-v0") == "pybullet"
+    assert family_of("gymnax/CartPole-v1") == family_of("Craftax-Symbolic-v1") == "jax"
+    assert family_of("GDY-Sokoban-v0") == family_of("Airstriker-Genesis-v0") == "arcade"
     assert family_of("VizdoomBasic-v1") == family_of("highway-fast-v0") == "visual"
     assert family_of("procgen-coinrun-v0") == family_of("overcooked/cramped_room") == "procgen"
     assert family_of("MiniHack-Room-5x5-v0") == family_of("NetHackChallenge-v0") == "nethack"

@@ -1,0 +1,23 @@
+"""`python -m arcade_worker.cli --arena`: the command line of the worker."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic_contract import Worker, main
+from mosaic_contract.arena import EnvironmentFamilies
+
+from . import get_worker_metadata
+
+FAMILIES = EnvironmentFamilies(
+    "arcade", {"arcade_worker.griddly_games": ["GDY-*"], "arcade_worker.console_games": ["*-v*"]}
+)
+WORKER = Worker(
+    metadata=get_worker_metadata,
+    make_environment=FAMILIES.make,
+    environment_facts=FAMILIES.facts_of,
+    environments=FAMILIES.known,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

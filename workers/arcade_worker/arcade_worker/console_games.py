@@ -1,0 +1,74 @@
+"""stable-retro: games of old consoles. Airstriker comes along; the others need files that are sold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Mapping
+
+from mosaic_contract import ConfigError
+from mosaic_contract.arena import EnvironmentFacts, check_settings
+
+if TYPE_CHECKING:
+    from .console_environment import ConsoleEnvironment
+
+_KEYS = {"UP": "ArrowUp", "DOWN": "ArrowDown", "LEFT": "ArrowLeft", "RIGHT": "ArrowRight", "START": "Enter"}
+_SHOOT, _NOTHING = " ", "0"
+_ABOUT = (
+    "You play {game} on the console {console}. An action says of each of its buttons whether it is pressed."
+)
+_OURS = ("game", "use_restricted_actions")  # all buttons can be pressed
+
+
+def ids() -> list[str]:
+    """Return the games whose files are here."""
+    import stable_retro
+
+    return [game for game in stable_retro.data.list_games() if _is_here(game)]
+
+
+def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> ConsoleEnvironment:
+    import stable_retro
+
+    from .console_environment import ConsoleEnvironment
+
+    if refused := [name for name in _OURS if name in settings]:
+        raise ConfigError(f"{env_id} has no setting {refused[0]!r}")
+    check_settings(env_id, settings, stable_retro.RetroEnv)
+    return ConsoleEnvironment(env_id, settings, render_mode)
+
+
+def facts_of(env: ConsoleEnvironment, agent: str) -> EnvironmentFacts:
+    names = [str(button or "") for button in env.unwrapped.buttons]
+    keys = {_KEYS.get(name, name.lower()): _pressed(names, name) for name in names if name}
+    if "B" in names:
+        keys[_SHOOT] = _pressed(names, "B")
+    keys[_NOTHING] = _pressed(names)
+    return EnvironmentFacts(
+        [name.lower() or "unused" for name in names],
+        keys,
+        instructions=_ABOUT.format(game=env.game, console=env.unwrapped.system),
+        describe=_describer(env),
+        packages=("stable-retro",),
+    )
+
+
+def _describer(env: ConsoleEnvironment) -> Callable[[], Mapping[str, Any]]:
+    """Return a function that gives the numbers that the game's description finds in its memory."""
+
+    def describe() -> Mapping[str, Any]:
+        return {"text": ", ".join(f"{name}: {number}" for name, number in sorted(env.numbers().items()))}
+
+    return describe
+
+
+def _is_here(game: str) -> bool:
+    import stable_retro
+
+    try:
+        stable_retro.data.get_romfile_path(game)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _pressed(names: list[str], *pressed: str) -> list[int]:
+    return [int(name in pressed) for name in names]

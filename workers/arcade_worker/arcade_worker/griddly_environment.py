@@ -1,0 +1,113 @@
+"""A game of Griddly behind Gymnasium's interface, with legal actions, and without the graphics card that
+upstream draws with."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, ClassVar, Mapping
+
+import gymnasium
+import numpy
+from gymnasium import spaces
+from mosaic_contract import ConfigError
+from mosaic_contract.arena import check_settings
+
+from .sprites import Sprites
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the old gym's about itself
+    from griddly import GymWrapper, gd
+
+_VECTOR = gd.ObserverType.VECTOR
+
+
+def _settings(level: int = 0, max_steps: int | None = None) -> None:
+    """What a game can be given: the number of its level, and how many steps an episode has."""
+
+
+class GriddlyEnvironment(gymnasium.Env[Any, Any]):
+    """Observations say for each place of the grid (width, height) which kinds of things are there.
+
+    Action 0 is nothing, the others are upstream's, one after another: those without effect are not legal.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
+
+    def __init__(self, env_id: str, file: Path, settings: Mapping[str, Any], render_mode: str | None) -> None:
+        check_settings(env_id, settings, _settings)
+        self.render_mode = render_mode
+        self._sprites = Sprites(file)
+        self.title, self.about = self._sprites.title, self._sprites.about
+        self._game = GymWrapper(
+            str(file),
+            level=self._level(env_id, settings.get("level", 0)),
+            max_steps=settings.get("max_steps"),
+            player_observer_type=_VECTOR,
+            global_observer_type=_VECTOR,
+        )
+        self._seen = self._game.reset().copy()
+        self.avatar = str(self._game.avatar_object)
+        self._types = list(self._game.action_names)
+        self._actions = [(0, 0), *self._named()]
+        self.names = ["nothing", *self._named().values()]
+        self.action_space = spaces.Discrete(len(self._actions))
+        self.observation_space = spaces.Box(0, 255, self._seen.shape, numpy.uint8)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self._game.game.seed(seed % (1 << 31))
+        self._seen = self._game.reset().copy()
+        return self._seen, {"action_mask": self._legal()}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        kind, number = self._actions[int(action)]
+        played = [kind, number] if len(self._types) > 1 else number
+        observation, reward, over, _ = self._game.step(played)
+        self._seen = observation.copy()
+        return self._seen, float(reward), bool(over), False, {"action_mask": self._legal()}
+
+    def render(self) -> Any:
+        return self._sprites.picture_of(numpy.array(self._game.game.observe()), self._game.object_names)
+
+    def close(self) -> None:
+        self._game.close()
+
+    def described(self) -> str:
+        """Return what the player sees of the grid, row by row."""
+        seen = self._seen
+        names = self._game.object_names
+        rows = [
+            ", ".join(" and ".join(_things(seen[:, x, y], names)) or "nothing" for x in range(seen.shape[1]))
+            for y in range(seen.shape[2])
+        ]
+        return "\n".join(["What you see of the grid, row by row from the top:", *rows])
+
+    def _named(self) -> dict[tuple[int, int], str]:
+        """Return the names of upstream's actions, by its numbers of their kind and choice."""
+        found = {}
+        for kind, name in enumerate(self._types):
+            choices = self._game.action_input_mappings[name]["InputMappings"]
+            for number in sorted(map(int, choices)):
+                text = choices[str(number)]["Description"].lower()
+                found[kind, number] = text if name in text else f"{name.replace('_', ' ')} {text}".strip()
+        return found
+
+    def _legal(self) -> Any:
+        """Return which of the actions do something now, as a mask."""
+        game, allowed = self._game.game, {(0, 0)}
+        for place, names in game.get_available_actions(1).items():
+            for name, numbers in game.get_available_action_ids(list(place), list(names)).items():
+                allowed |= {(self._types.index(name), number) for number in numbers}
+        return numpy.array([action in allowed for action in self._actions], numpy.int8)
+
+    def _level(self, env_id: str, level: Any) -> int:
+        count = self._sprites.levels
+        if not isinstance(level, int) or not 0 <= level < count:
+            raise ConfigError(f"{env_id} has the levels 0 to {count - 1}; level={level!r} is not one of them")
+        return level
+
+
+def _things(place: Any, names: list[str]) -> list[str]:
+    return [name for name, there in zip(names, place) if there]

@@ -1,0 +1,68 @@
+"""Griddly: games on grids for one player who moves an avatar."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Mapping
+
+from mosaic_contract.arena import EnvironmentFacts
+from mosaic_contract.upstream import upstream_folder
+
+if TYPE_CHECKING:
+    from .griddly_environment import GriddlyEnvironment
+
+_KEYS = {  # by what an action's name has in it, the first that fits
+    "left": "ArrowLeft",
+    "right": "ArrowRight",
+    "up": "ArrowUp",
+    "forward": "ArrowUp",
+    "down": "ArrowDown",
+    "back": "ArrowDown",
+    "nothing": "0",
+}
+_OTHERS = " qwertyuiop"  # of the actions that are left
+
+
+def ids() -> list[str]:
+    return sorted(_games())
+
+
+def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> GriddlyEnvironment:
+    from .griddly_environment import GriddlyEnvironment
+
+    return GriddlyEnvironment(env_id, _games()[env_id], settings, render_mode)
+
+
+def facts_of(env: GriddlyEnvironment, agent: str) -> EnvironmentFacts:
+    return EnvironmentFacts(
+        env.names,
+        _keys_of(env.names),
+        instructions=f"You play {env.title}. {env.about} You move the {env.avatar}.",
+        describe=lambda: {"text": env.described()},
+        packages=("griddly",),
+    )
+
+
+def _keys_of(names: list[str]) -> dict[str, int]:
+    keys: dict[str, int] = {}
+    others = iter(_OTHERS)
+    for number, name in enumerate(names):
+        key = next((key for part, key in _KEYS.items() if part in name and key not in keys), None)
+        if key := key or next(others, None):
+            keys[key] = number
+    return keys
+
+
+@lru_cache(maxsize=None)
+def _games() -> dict[str, Path]:
+    """Return the files of the games for one player with an avatar, by the ids that upstream gives them."""
+    import yaml
+
+    found = {}
+    for file in (upstream_folder("griddly") / "resources" / "games").rglob("*.yaml"):
+        about = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)["Environment"]
+        player = about.get("Player", {})
+        if "AvatarObject" in player and player.get("Count", 1) == 1:
+            found[f"GDY-{about['Name'].replace(' ', '-')}-v0"] = file
+    return found
