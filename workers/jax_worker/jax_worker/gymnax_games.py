@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from mosaic_contract.arena import EnvironmentFacts
 
+from .gymnax_tasks import TASKS
+
 if TYPE_CHECKING:
     from .gymnax_environment import GymnaxEnvironment
 
@@ -75,7 +77,7 @@ def facts_of(env: GymnaxEnvironment, agent: str) -> EnvironmentFacts:
     return EnvironmentFacts(
         names,
         keys or None,
-        instructions=f"You act in {env.name} of gymnax.",
+        instructions=TASKS[env.name],
         describe=_describer(env),
         packages=("gymnax", "jax"),
     )
