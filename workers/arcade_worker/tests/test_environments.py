@@ -12,7 +12,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # the environment is 0.4 GB
+pytestmark = pytest.mark.extended  # the environment is 0.3 GB
 
 AIRSTRIKER, SOKOBAN, ZELDA = "Airstriker-Genesis-v0", "GDY-Sokoban-v0", "GDY-Zelda-v0"
 OF_EACH = {AIRSTRIKER: ("ArrowLeft", "1"), SOKOBAN: ("ArrowUp", "up"), ZELDA: (" ", "attack front")}

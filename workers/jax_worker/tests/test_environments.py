@@ -12,7 +12,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # the environment is 0.8 GB, and Craftax compiles for minutes, once
+pytestmark = pytest.mark.extended  # the environment is 0.9 GB, and Craftax compiles for minutes, once
 
 BREAKOUT, CLASSIC, CRAFTAX = "gymnax/Breakout-MinAtar", "Craftax-Classic-Symbolic-v1", "Craftax-Symbolic-v1"
 PATIENT = {"step_timeout": 400.0}

@@ -3,4 +3,4 @@
 import pytest
 from shim_kit.fixtures import test_conformance  # noqa: F401
 
-pytestmark = pytest.mark.extended  # the environment is 0.8 GB
+pytestmark = pytest.mark.extended  # the environment is 0.9 GB
