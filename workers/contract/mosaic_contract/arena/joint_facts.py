@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 from mosaic_contract.arena.environment_description import EnvironmentFacts
 
-_COLUMNS = ("qa", "ws", "ed", "rf", "tg", "yh", "uj", "ik", "ol", "p;")
+_UPPER, _LOWER = "qwertyuiop", "asdfghjkl;"
 _REST = " "
 _FEW = 2  # numbers, which have the arrows
 
@@ -31,7 +31,7 @@ def facts_of_joints(names: Sequence[str], space: Any, task: str, package: str) -
 def _keys(lows: Sequence[float], highs: Sequence[float]) -> dict[str, list[float]]:
     rest = [min(max(0.0, low), high) for low, high in zip(lows, highs)]
     keys = {_REST: rest}
-    for place, (upper, lower) in enumerate(_COLUMNS[: len(rest)]):
+    for place, upper, lower in zip(range(len(rest)), _UPPER, _LOWER):
         for key, bounds in ((upper, highs), (lower, lows)):
             keys[key] = [*rest[:place], bounds[place], *rest[place + 1 :]]
     return keys
