@@ -3,6 +3,8 @@
 import type { Translation } from '../../views/translation.ts';
 
 const MOST_SIMILAR = 4;
+/** A list of suggestions that is so long was cut off: `mosaic_lab/overview/forms.py`. */
+const MOST_LISTED = 2000;
 
 export type Values = Readonly<Record<string, unknown>>;
 
@@ -119,7 +121,8 @@ export function unlisted(
 ): { readonly value: string; readonly similar: readonly string[] } | null {
   const examples = (properties.env?.examples ?? []).map(String);
   const value = typeof env === 'string' ? env.trim() : '';
-  if (value === '' || examples.length === 0 || examples.includes(value)) {
+  const isWhole = examples.length > 0 && examples.length < MOST_LISTED;
+  if (value === '' || !isWhole || examples.includes(value)) {
     return null;
   }
   const stem = (id: string) =>
