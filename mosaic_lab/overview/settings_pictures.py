@@ -69,7 +69,7 @@ class Scale:
             return None
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else None
-        return (value - self.low) / (self.high - self.low)
+        return float((value - self.low) / (self.high - self.low))
 
     @property
     def ticks(self) -> list[tuple[float, str]]:

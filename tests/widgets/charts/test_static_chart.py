@@ -117,7 +117,7 @@ def test_what_a_return_of_several_agents_is_stands_below_the_table(supervisor: S
 
 
 def test_the_picture_has_the_typed_limits_of_the_panel(supervisor: Supervisor) -> None:
-    panel = RunPanel([start_peer(supervisor, "play").wait(30)], alone=True)
+    panel = RunPanel([start_peer(supervisor, "train").wait(30)], alone=True)
     panel.start()
     assert panel.settle()
     whole = panel.static_picture()
