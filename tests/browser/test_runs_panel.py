@@ -155,6 +155,8 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     write_runs(supervisor.store.root, 60)
     page.goto(jupyterlab.address(f"lab/workspaces/{folder.name}"))
     page.locator("#jupyterlab-splash").wait_for(state="detached")
+    # A second after the start, JupyterLab's launcher takes the keyboard from whatever has it.
+    page.wait_for_function("document.activeElement.classList.contains('jp-Launcher')")
     panel = RunsPanel(page, folder)
     expect(panel.node).to_contain_text("Read-only. Run mosaic_lab.Lab")
     expect(panel.node).to_contain_text("60 runs")
@@ -180,6 +182,8 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     assert panel.grid.get_attribute("aria-activedescendant") == selected
     expect(panel.grid.locator("[aria-selected=true]")).to_have_count(1)
     assert panel.grid.evaluate("grid => grid === document.activeElement")
+    panel.node.get_by_label("Run store").select_option(str(folder / "mosaic_runs"))
+    expect(panel.grid.locator("[aria-selected=true]")).to_have_count(1)
 
     # The facets, then the text.
     panel.node.get_by_role("button", name="Filter").click()
