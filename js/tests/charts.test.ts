@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Answer } from '../src/shared/run-api.ts';
 import { projection } from '../src/views/charts/line-painter.ts';
 import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
-import { marksOf } from '../src/views/charts/marks.ts';
+import { marksOf, withMarks } from '../src/views/charts/marks.ts';
 import { intervalAt, nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
 import { limited, limitsProblem, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
@@ -94,6 +94,12 @@ describe('marks of stages', () => {
       [4, '2 Maze', '#0000bb'],
       [5, '2 Maze', '#aa0000']
     ]);
+  });
+
+  test('are in view, unless a logarithmic axis has no place for them', () => {
+    const marks = marksOf([staged('a', '#aa0000', 0, 5)]);
+    assert.deepEqual(withMarks([3, 9], marks, false), [0, 9]);
+    assert.deepEqual(withMarks([8, 9], marks, true), [5, 9]);
   });
 
   test('of many curricula are only those that all share', () => {

@@ -11,7 +11,7 @@ import { CursorOverlay, MOST_DOTS, REACH } from './cursor-overlay.ts';
 import { drawNever, drawSoon } from './frames.ts';
 import { LinePainter, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
-import { type Mark, paintMarks } from './marks.ts';
+import { type Mark, paintMarks, withMarks } from './marks.ts';
 import { EMPTY, type Near, type Readout, readout } from './nearest.ts';
 import { type Limits, limited, type Range, steady, xRange, yRange } from './ranges.ts';
 
@@ -175,7 +175,11 @@ export class LineChart {
     const { clientWidth: width, clientHeight: height } = this.el;
     if (width < 40 || height < 40) return;
     const { view } = this;
-    const found = xRange(this.lines, view.xLog) ?? (view.xLog ? [1, 10] : [0, 1]);
+    const found = withMarks(
+      xRange(this.lines, view.xLog) ?? (view.xLog ? [1, 10] : [0, 1]),
+      this.marks,
+      view.xLog
+    );
     const all = steady(found, this.drawn?.x ?? null, view.xLog);
     this.x = limited(all, view.xLimits, view.xLog);
     const inView = yRange(this.lines, this.x, view.yLog) ?? (view.yLog ? [1, 10] : [0, 1]);

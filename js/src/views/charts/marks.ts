@@ -2,6 +2,7 @@
 
 import { projection, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
+import type { Range } from './ranges.ts';
 
 /** Where a stage begins on the x axis of one line. */
 export interface Place {
@@ -42,6 +43,11 @@ function has(places: readonly Place[], { x, label }: Place): boolean {
   return places.some(place => place.x === x && place.label === label);
 }
 
+/** A range of x with the places of the marks: the first stage begins before there is a value. */
+export function withMarks([low, high]: Range, marks: readonly Mark[], log: boolean): Range {
+  return [Math.min(low, ...marks.map(({ x }) => x).filter(x => !log || x > 0)), high];
+}
+
 /** Draw the marks that are in view, over the whole height of `y`; `text` is the colour of those without one. */
 export function paintMarks(
   context: CanvasRenderingContext2D,
@@ -56,6 +62,7 @@ export function paintMarks(
   context.lineWidth = ratio;
   context.setLineDash([4 * ratio, 3 * ratio]);
   context.font = `${11 * ratio}px sans-serif`;
+  context.textAlign = 'left';
   context.textBaseline = 'top';
   marks.forEach((mark, number) => {
     const left = Math.round(project(mark.x)) + 0.5;
