@@ -27,3 +27,15 @@ def test_the_chart_of_a_curriculum_marks_its_stages(page: Page, jupyterlab: Jupy
         expect(panel.locator(".bqplot text", has_text=label)).to_be_visible(timeout=120_000)
     expect(panel.locator(".mosaic-chips")).to_have_text("completed", timeout=120_000)
     expect(panel.locator(".mosaic-title")).to_contain_text("CartPole-v0 → CartPole-v1", timeout=SOON_MS)
+
+
+@pytest.mark.extended
+def test_the_workspace_marks_them_too(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    shown = f"{CURRICULUM}.wait()\nmosaic.workspace(run)"
+    opened(page, jupyterlab, folder, shown).start(0)
+    chart = page.locator(".mosaic-workspace-cell .mosaic-chart").first
+    expect(chart).to_be_visible(timeout=INSTALL_MS)
+    expect(chart).to_contain_text(
+        "Stages begin here: 1 CartPole-v0 (0), 2 CartPole-v1 (1,024)", timeout=SOON_MS
+    )
+    chart.screenshot(path=folder / "stages.png")
