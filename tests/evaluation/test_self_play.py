@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
@@ -18,7 +19,7 @@ RLLIB = {
     "train_batch_size_per_learner": 1_000,
     "lr": 1e-3,
 }
-TIANSHOU = {"algorithm": "dqn", "total_timesteps": 8_000, "eps_training": 0.2}
+TIANSHOU = {"algorithm": "dqn", "total_timesteps": 8_000, "eps_training": 0.2, "films": "last"}
 
 
 @pytest.mark.extended
@@ -33,6 +34,8 @@ def test_a_policy_gets_better_at_a_game_by_playing_itself(
     try:
         run.wait(900)
         assert set(run.episodes()["agent_id"]) == {"player_1", "player_2"}
+        wait_until(lambda: not run.films.being_made, timeout=300)
+        assert len(run.films) == int("films" in training)
         players = {"self-play": run, "random": operators.random()}
         league = lab.league("tictactoe_v3", players, checkpoints=2, seeds=range(20)).wait(600)
     finally:

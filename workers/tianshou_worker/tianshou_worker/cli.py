@@ -6,10 +6,10 @@ import os
 import sys
 
 from mosaic_contract import Worker, deferred, main
-from mosaic_contract.arena import make_gymnasium
 
 from . import get_worker_metadata
 from .config import resolve
+from .environments import make_for_arena
 from .hyperparameters import all_hyperparameters
 
 WORKER = Worker(
@@ -18,7 +18,7 @@ WORKER = Worker(
     deferred("tianshou_worker.runtime:train"),
     all_hyperparameters,
     operate=deferred("tianshou_worker.operator:operate"),
-    make_environment=make_gymnasium,
+    make_environment=make_for_arena,
     wraps=True,
 )
 

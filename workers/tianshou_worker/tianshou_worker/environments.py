@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Iterator, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract import ConfigError
+from mosaic_contract.arena import make_gymnasium
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.registry import register
 
 from .algorithms import ALGORITHMS, VALUE, Algorithm
-from .self_play import is_game, probe_game
+from .self_play import is_game, make_game, probe_game
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -34,6 +35,13 @@ def probe(env_id: str) -> EnvironmentSpec:
     env.close()
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, env)
     return spec
+
+
+def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    """Make an environment to act in, a game in turns or one of Gymnasium. Raises as `make_gymnasium`."""
+    if is_game(env_id):
+        return make_game(env_id, render_mode, **settings)
+    return make_gymnasium(env_id, settings, render_mode)
 
 
 def misfits(algorithm: Algorithm, spec: EnvironmentSpec) -> list[str]:

@@ -89,11 +89,12 @@ def board_space(observations: Any) -> spaces.Box:
     return spaces.Box(-np.inf, np.inf, (math.prod(observations[BOARD].shape),), np.float32)
 
 
-def make_game(env_id: str, render_mode: str | None = None) -> Any:
+def make_game(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
     """Make a game of PettingZoo. Raises whatever its own code raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return importlib.import_module(str(pettingzoo_module(env_id))).env(render_mode=render_mode)
+        module = importlib.import_module(str(pettingzoo_module(env_id)))
+        return module.env(render_mode=render_mode, **settings)
 
 
 class SelfPlay(gymnasium.Env[Any, Any]):
