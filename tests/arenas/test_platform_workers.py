@@ -83,7 +83,7 @@ def test_it_plays_in_its_own_environment(walker: WorkerEnvironment, start_evalua
 
 
 def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
-    run = lab.train(NAME, algorithm="walk", env="Hill-v0", seed=7, total_timesteps=50, stride=0.7, wind=0.2)
+    run = lab.train(NAME, algorithm="walk", env="Hill-v0", seed=7, total_timesteps=50, stride=0.75, wind=0.25)
     assert run.wait().state == "completed"
     assert list(run.episodes()["total_reward"]) == [5.0, 10.0, 15.0, 20.0, 25.0]
     heights = run.metrics("height")
@@ -92,8 +92,8 @@ def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
     printed, checkpoint = run.checkpoints
     assert (printed.step, printed.path.name, checkpoint.step) == (0, "begin.json", 50)
     trained = json.loads(checkpoint.path.read_text())
-    assert trained["algo"] == "walk" and trained["extras"]["algo_params"] == {"stride": 0.7}
-    assert trained["weather"] == {"wind": 0.2}, "a section of the configuration has a field of this name"
+    assert trained["algo"] == "walk" and trained["extras"]["algo_params"] == {"stride": 0.75}
+    assert trained["weather"] == {"wind": 0.25}, "a section of the configuration has a field of this name"
     assert checkpoint.path.is_relative_to(run.folder.path)
     assert f"walking from {run.folder.path}" in run.log(), "what is no message is in the log"
 
