@@ -24,9 +24,9 @@ def train(config, seed):
     print("walking from", Path.cwd())  # no message
     stride, fail_at = config.parameters.get("stride", 1.0), config.parameters.get("fail_at")
     stride -= config.weather.wind
-    print(
-        f"[CHECKPOINT] path={os.path.relpath(VAR_TRAINER_DIR)}/begin.json", flush=True
-    )  # as some of them do
+    begun = Path(VAR_TRAINER_DIR, "begin.json")
+    begun.write_text("{}")
+    print(f"[CHECKPOINT] path={os.path.relpath(begun)}", flush=True)  # as some of them do
     for step in range(1, config.total_timesteps + 1):
         if step == fail_at:
             emitter.run_failed({"error": "the path has ended", "error_type": "PathError"})
