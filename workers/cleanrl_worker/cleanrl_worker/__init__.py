@@ -14,7 +14,10 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
     upstream = installed()
     missing = upstream.unavailable() if upstream else {}
-    notes = "".join(f"; {name} is not available: {reason}" for name, reason in missing.items())
+    notes = "".join(
+        f"; not available ({', '.join(name for name in missing if missing[name] == reason)}): {reason}"
+        for reason in dict.fromkeys(missing.values())
+    )
     return describe_worker(
         "cleanrl",
         __version__,
@@ -26,7 +29,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         license="MIT",
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
-        observation_spaces=["vector"],
+        observation_spaces=["vector", "image"],
         supports_checkpointing=True,
         estimated_memory_mb=500,
         algorithms=upstream.available() if upstream else list(ALGORITHMS),

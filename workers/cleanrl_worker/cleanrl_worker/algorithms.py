@@ -13,13 +13,17 @@ class Algorithm:
     An on-policy script counts the steps of all its environments and learns once a rollout; the others count
     one step for all environments together and may learn at each.
 
-    `also_bound` are further hyperparameters that a resumed training cannot change, each with the reason.
+    A script for `games` makes what a network sees of an Atari game itself. One for a `single` environment
+    takes no other `num_envs` than 1. `also_bound` are further hyperparameters that a resumed training cannot
+    change, each with the reason.
     """
 
     name: str
     script: str
     action: str
     on_policy: bool = False
+    games: bool = False
+    single: bool = False
     also_bound: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -39,13 +43,45 @@ ALGORITHMS = {
     for algorithm in (
         Algorithm("ppo", "ppo", "discrete", on_policy=True),
         Algorithm("ppo_continuous", "ppo_continuous_action", "continuous", on_policy=True),
-        Algorithm("dqn", "dqn", "discrete"),
-        Algorithm("c51", "c51", "discrete", also_bound=_ATOMS),
+        Algorithm("dqn", "dqn", "discrete", single=True),
+        Algorithm("c51", "c51", "discrete", single=True, also_bound=_ATOMS),
         Algorithm("ddpg", "ddpg_continuous_action", "continuous"),
         Algorithm("td3", "td3_continuous_action", "continuous"),
         Algorithm("sac", "sac_continuous_action", "continuous", also_bound=_TEMPERATURE),
+        Algorithm("rpo", "rpo_continuous_action", "continuous", on_policy=True),
+        Algorithm("pqn", "pqn", "discrete", on_policy=True),
+        Algorithm("ppo_atari", "ppo_atari", "discrete", on_policy=True, games=True),
+        Algorithm("dqn_atari", "dqn_atari", "discrete", games=True, single=True),
+        Algorithm("c51_atari", "c51_atari", "discrete", games=True, single=True, also_bound=_ATOMS),
+        Algorithm("rainbow_atari", "rainbow_atari", "discrete", games=True, single=True, also_bound=_ATOMS),
+        Algorithm("sac_atari", "sac_atari", "discrete", games=True, also_bound=_TEMPERATURE),
     )
 }
+
+NO_GAMES_IN_RELEASE = (
+    "the scripts of the release 0.4.8 need the old gym's Atari, which is no longer to be had"
+)
+"""Why no algorithm for games is available with the release in the registry."""
+
+_ENVPOOL = (
+    "trains on environments of EnvPool, from which no episodes, frames and checkpoints can be taken: for "
+    "games there are ppo_atari, dqn_atari, c51_atari, rainbow_atari and sac_atari"
+)
+_JAX = "is written for JAX 0.4.8 and Flax 0.6.8, which have no wheels for Python 3.11 beside these pins"
+_PROCGEN = "needs the package procgen, which has no wheels for Python 3.11"
+
+REFUSED_SCRIPTS = {
+    **dict.fromkeys(("ppo_atari_envpool", "ppo_rnd_envpool", "pqn_atari_envpool", "pqn_atari_envpool_lstm",
+                     "ppo_atari_envpool_xla_jax", "ppo_atari_envpool_xla_jax_scan"), _ENVPOOL),
+    **dict.fromkeys(("c51_jax", "c51_atari_jax", "dqn_jax", "dqn_atari_jax", "ddpg_continuous_action_jax",
+                     "td3_continuous_action_jax", "qdagger_dqn_atari_jax_impalacnn"), _JAX),
+    **dict.fromkeys(("ppo_procgen", "ppg_procgen"), _PROCGEN),
+    "ppo_pettingzoo_ma_atari": "needs SuperSuit and PettingZoo 1.18 with the old gym",
+    "ppo_atari_multigpu": "is started by torchrun, a process for each GPU",
+    "qdagger_dqn_atari_impalacnn": "downloads the policy that it begins with from the Hugging Face Hub",
+    "ppo_atari_lstm": "has a recurrent policy, which this worker cannot act by: train with ppo_atari",
+}  # fmt: skip
+"""Why a script of current upstream is no algorithm of this worker, as the end of a sentence."""
 
 BROKEN_IN_RELEASE = {
     "ddpg": "the script of the release 0.4.8 creates its actor without the argument it needs "

@@ -7,14 +7,16 @@ import logging
 import shlex
 import sys
 from dataclasses import dataclass, replace
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
+from mosaic_contract.atari import ATARI
 from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.config import nearest
-from mosaic_contract.training_plan import TrainingPlan, resumed, start_problems
+from mosaic_contract.registry import is_game
+from mosaic_contract.training_plan import DescribedCheckpoint, TrainingPlan, resumed, start_problems
 
-from .algorithms import ALGORITHMS, Algorithm, find_algorithm
+from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, Algorithm, find_algorithm
 from .environments import ProbedEnvironment, misfits, probe
 from .hyperparameters import SWITCHED_OFF, parameters_of
 from .upstream import Upstream, installed
@@ -77,18 +79,20 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
     checkpoint, given = resumed(config, FORMAT, ALGORITHMS)
     if checkpoint is not None:
         config = replace(config, wrappers=config.wrappers or wrappers_of(checkpoint[1]))
+    algorithm = _of_environment(algorithm, config)
+    _check_available(algorithm, upstream)
+    if algorithm.games:
+        config = replace(config, wrappers=config.wrappers or (ATARI,))
     video = given.get("capture_video") is True
     own = probe(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
     environment = own.wrapped(config.wrappers)
-    algorithm = _runnable(algorithm, environment, upstream)
+    algorithm = _of_actions(algorithm, environment)
     config = replace(config, algorithm=algorithm.name)
 
     problems = misfits(algorithm, environment, legacy=upstream.legacy, available=upstream.available())
+    problems += _wrapper_problems(algorithm, config)
     problems += start_problems(config, checkpoint, algorithm.bound, _LARGEST_SEED, own.describe_spaces())
-    if checkpoint is not None and checkpoint[1].get("legacy") is not upstream.legacy:
-        saved, here = _kind(not upstream.legacy), _kind(upstream.legacy)
-        name = checkpoint[0].name
-        problems.append(f"checkpoint.resume_from: {name} was saved with {saved}, this run trains with {here}")
+    problems += _kind_problems(checkpoint, upstream)
     for name in SWITCHED_OFF & set(given):
         if given.pop(name):
             problems.append(f"{name}: services on the network are switched off in this worker; leave it out")
@@ -111,11 +115,27 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
     return plan
 
 
+def _wrapper_problems(algorithm: Algorithm, config: TrainingConfig) -> Iterator[str]:
+    if algorithm.games and config.wrappers != (ATARI,):
+        yield f"wrappers: {algorithm.name} applies its own ({ATARI!r}), and no others"
+    if ATARI in config.wrappers and not algorithm.games:
+        yield f"wrappers: {ATARI!r} is what upstream's scripts for games apply; {algorithm.name} is not one"
+
+
+def _kind_problems(checkpoint: DescribedCheckpoint | None, upstream: Upstream) -> Iterator[str]:
+    if checkpoint is not None and checkpoint[1].get("legacy") is not upstream.legacy:
+        saved, here = _kind(not upstream.legacy), _kind(upstream.legacy)
+        name = checkpoint[0].name
+        yield f"checkpoint.resume_from: {name} was saved with {saved}, this run trains with {here}"
+
+
 def _known(config: TrainingConfig, upstream: Upstream) -> str:
     """Return how the error about an unknown algorithm ends: with what to type where upstream has a script of
     that name, else with the nearest algorithm.
     """
     name = config.algorithm.strip().lower().replace("-", "_")
+    if name in REFUSED_SCRIPTS:
+        return f" of this worker: cleanrl/{name}.py {REFUSED_SCRIPTS[name]}"
     if not upstream.has_script(name):
         return nearest(config.algorithm, upstream.available())
     flags = _flags(config, "{seed}", config.hyperparameters, upstream.legacy)
@@ -131,17 +151,29 @@ def _kind(legacy: bool) -> str:
     return "the release of 2021" if legacy else "current upstream"
 
 
-def _runnable(algorithm: Algorithm, environment: ProbedEnvironment, upstream: Upstream) -> Algorithm:
-    """Return the algorithm that runs: the one given, or `ppo_continuous` for `ppo` where the actions are
-    continuous.
+def _of_environment(algorithm: Algorithm, config: TrainingConfig) -> Algorithm:
+    """Return upstream's script for games (`ppo_atari` for `ppo`) where the environment is a game without
+    other wrappers, else the algorithm itself.
     """
-    if algorithm.name == "ppo" and type(environment.action_space).__name__ == "Box":
-        algorithm = ALGORITHMS["ppo_continuous"]
-        log.info("the actions of %s are continuous: ppo runs as ppo_continuous", environment.env_id)
+    for_games = ALGORITHMS.get(f"{algorithm.name}_atari")
+    if for_games is None or not is_game(config.env_id) or config.wrappers not in ((), (ATARI,)):
+        return algorithm
+    log.info("%s is a game: %s runs as %s", config.env_id, algorithm.name, for_games.name)
+    return for_games
+
+
+def _of_actions(algorithm: Algorithm, environment: ProbedEnvironment) -> Algorithm:
+    """Return `ppo_continuous` for `ppo` where the actions are continuous, else the algorithm itself."""
+    if algorithm.name != "ppo" or type(environment.action_space).__name__ != "Box":
+        return algorithm
+    log.info("the actions of %s are continuous: ppo runs as ppo_continuous", environment.env_id)
+    return ALGORITHMS["ppo_continuous"]
+
+
+def _check_available(algorithm: Algorithm, upstream: Upstream) -> None:
     reason = upstream.unavailable().get(algorithm.name)
     if reason is not None:
         raise ConfigError(f"{algorithm.name} is not available with CleanRL {upstream.version}: {reason}")
-    return algorithm
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
@@ -156,7 +188,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
     num_envs = hyperparameters.get("num_envs", 1)
     if not algorithm.on_policy:
-        if num_envs > 1 and algorithm.name in ("dqn", "c51"):
+        if num_envs > 1 and algorithm.single:
             raise ConfigError(
                 f"{algorithm.name} trains on one environment only: num_envs must be 1, got {num_envs}"
             )

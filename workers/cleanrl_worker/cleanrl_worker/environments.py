@@ -125,7 +125,7 @@ def misfits(
     """
     kinds = {name: [ALGORITHMS[name].action] for name in available}
     problems = [*environment.action_problems(algorithm.name, kinds, bounded=not algorithm.on_policy)]
-    if not _encodes(algorithm, environment.observation_space, legacy):
+    if not algorithm.games and not _encodes(algorithm, environment.observation_space, legacy):
         problems += environment.observation_problems(algorithm.name, wraps=True)
     return problems
 
@@ -134,4 +134,4 @@ def _encodes(algorithm: Algorithm, space: Any, legacy: bool) -> bool:
     """Return whether the script makes vectors of observations that are none."""
     if legacy:
         return algorithm.name in ("dqn", "c51") and type(space).__name__ == "Discrete"
-    return algorithm.name == "ppo_continuous" and getattr(space, "is_np_flattenable", False)
+    return algorithm.name in ("ppo_continuous", "rpo") and getattr(space, "is_np_flattenable", False)

@@ -30,8 +30,18 @@ _CLASSES = {
     "ddpg": "Actor",
     "td3": "Actor",
     "sac": "Actor",
+    "rpo": "Agent",
+    "pqn": "QNetwork",
+    "ppo_atari": "Agent",
+    "dqn_atari": "QNetwork",
+    "c51_atari": "QNetwork",
+    "rainbow_atari": "NoisyDuelingDistributionalNetwork",
+    "sac_atari": "Actor",
 }
-_MODULES = {"Agent": "agent", "QNetwork": "q_network", "Actor": "actor", "Policy": "pg"}
+_MODULES = {
+    "Agent": "agent", "QNetwork": "q_network", "Actor": "actor", "Policy": "pg",
+    "NoisyDuelingDistributionalNetwork": "q_network",
+}  # fmt: skip
 """The variable that holds the acting network in the scripts. (The release's `c51` collects with its target
 network, a copy of this one that is some steps old.)
 """
@@ -56,10 +66,12 @@ def make_network(
     environments = _environments(legacy, observation_space, action_space)
     if name == "Policy":
         network = network_class(observation_space.shape[0], action_space.shape[0], environments)
-    elif algorithm == "c51":
+    elif algorithm in ("c51", "c51_atari", "rainbow_atari"):
         atoms = {key: hyperparameters[key] for key in ("n_atoms", "v_min", "v_max")}
         given = {"env": environments, **({"device": _CPU} if legacy else {})}
         network = network_class(**given, **atoms)
+    elif algorithm == "rpo":
+        network = network_class(environments, hyperparameters["rpo_alpha"])
     else:
         network = network_class(environments)
     network.load_state_dict(dict(modules[_MODULES[name]]))
@@ -85,9 +97,11 @@ def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any
 
 def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
     """Return the script's score of each action."""
+    if algorithm.endswith("_atari"):
+        return _scores_of_game(network, algorithm)
     if algorithm == "ppo":
         return _layers(network.actor)
-    if algorithm == "dqn":
+    if algorithm in ("dqn", "pqn"):
         return (lambda x: network(x, _CPU)) if legacy else _layers(network.network)
     layers = _layers(network.network)
     atoms, count = network.atoms, network.n_atoms
@@ -98,12 +112,45 @@ def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
     return expected
 
 
+def exploration(description: Mapping[str, Any]) -> float | None:
+    """Return the probability of a random action where actions are drawn otherwise than by their odds, which
+    are those of PPO and SAC. Rainbow explores by noise in its weights, which is not drawn.
+    """
+    if description["algorithm"] == "rainbow_atari":
+        return 0.0
+    end: float | None = description["hyperparameters"].get("end_e")
+    return end
+
+
+def _scores_of_game(network: Any, algorithm: str) -> Scores:
+    """The scores by pictures of bytes."""
+
+    def ppo(x: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = network.actor(network.network(x / 255.0))
+        return scores
+
+    def sac(x: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = network(x / 255.0)
+        return scores
+
+    def c51(x: torch.Tensor) -> torch.Tensor:
+        logits = network.network(x / 255.0)
+        return (torch.softmax(logits.view(1, network.n, -1), dim=2) * network.atoms).sum(2)
+
+    def rainbow(x: torch.Tensor) -> torch.Tensor:
+        expected: torch.Tensor = (network(x) * network.support).sum(2)
+        return expected
+
+    known = {"ppo_atari": ppo, "sac_atari": sac, "c51_atari": c51, "rainbow_atari": rainbow}
+    return known.get(algorithm, network.forward)
+
+
 def acts_of(
     network: Any, algorithm: str, *, legacy: bool, action_space: Any, hyperparameters: Mapping[str, Any]
 ) -> Acts:
     """The script's action, before it is clipped to the action space."""
     forward = (lambda x: network(x, _CPU)) if legacy and algorithm != "ppo_continuous" else network.forward
-    if algorithm == "ppo_continuous":
+    if algorithm in ("ppo_continuous", "rpo"):
         mean_of, deviation = _layers(network.actor_mean), network.actor_logstd.exp()
 
         def ppo(x: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:

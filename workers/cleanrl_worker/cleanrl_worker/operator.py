@@ -14,13 +14,14 @@ from typing import Any, Mapping
 
 import numpy as np
 import torch
-from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
+from mosaic_contract.atari import as_trained
 from mosaic_contract.trained_policy import trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
-from .networks import Acts, Scores, acts_of, make_network, scores_of
+from .networks import Acts, Scores, acts_of, exploration, make_network, scores_of
 from .upstream import Upstream, installed
 
 _DESCRIBED = {"legacy", "upstream", "preprocessing"}
@@ -39,12 +40,12 @@ class Policy:
     acts: Acts | None
 
 
-def operate(setup: AgentSetup) -> DiscreteOperator | ContinuousOperator:
+def operate(setup: AgentSetup) -> Operator:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    policy, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
+    policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     made = DiscreteOperator if policy.scores is not None else ContinuousOperator
-    return made(policy, deterministic, setup.seed)
+    return as_trained(described, setup, made(policy, deterministic, setup.seed))
 
 
 class CheckpointOperator:
@@ -69,7 +70,7 @@ class DiscreteOperator(CheckpointOperator):
         assert policy.scores is not None
         self._scores = policy.scores
         self._count = int(policy.action_space.n)
-        self._epsilon = policy.description["hyperparameters"].get("end_e")  # PPO has none: it has odds
+        self._epsilon = exploration(policy.description)
 
     def select_action(self, observation: Any) -> int:
         scores = self._scores(self._observe(observation))
@@ -101,8 +102,8 @@ class ContinuousOperator(CheckpointOperator):
 
 
 class Observe:
-    """An observation as the network takes it: (1, n), after the run's wrappers and what the script's do with
-    it.
+    """An observation as the network takes it: (1, n), of a game (1, 4, 84, 84), after the run's wrappers and
+    what the script's do with it.
     """
 
     def __init__(self, view: ObservationTransform, preprocessing: Mapping[str, Any]) -> None:
@@ -135,7 +136,7 @@ class Observe:
         if self._normalise:
             x = np.clip((x.reshape(-1) - self._mean) / self._deviation, -self._clip, self._clip)
             x = x.astype(np.float32)
-        return torch.from_numpy(x).view(1, -1)
+        return torch.from_numpy(x).view(1, *self.space.shape)
 
 
 def _make(path: Path, description: dict[str, Any]) -> Policy:
@@ -156,7 +157,7 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
         modules=torch.load(path, map_location="cpu", weights_only=True)["modules"],
     )
     scores = acts = None
-    nothing = torch.zeros(1, observe.size)
+    nothing = torch.zeros(1, *observe.space.shape)
     with torch.inference_mode():  # the first action of a network takes ten times as long: not in an episode
         if algorithm.action == "discrete":
             scores = scores_of(network, algorithm.name, legacy=legacy)

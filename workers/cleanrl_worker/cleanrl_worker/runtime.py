@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract.checkpoints import wrappers_described
 from mosaic_contract.signals import signals_held
 
 from .config import FORMAT, ScriptPlan, make_plan
@@ -54,7 +55,8 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
         "shim_pid": os.getpid(),
         "legacy": plan.upstream.legacy,
         "capture_video": bool(plan.hyperparameters.get("capture_video")),
-        "wrappers": config.wrappers,
+        "wrappers": () if algorithm.games else config.wrappers,
+        "games": algorithm.games,
         "on_policy": algorithm.on_policy,
         "stride": plan.hyperparameters["num_envs"] if algorithm.on_policy else 1,
         "rollout": plan.rollout,
@@ -79,7 +81,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
             "legacy": plan.upstream.legacy,
             "upstream": plan.upstream.describe(algorithm.script),
             "hyperparameters": plan.hyperparameters,
-            **({"wrappers": list(config.wrappers)} if config.wrappers else {}),
+            **wrappers_described(config, restarts=algorithm.games),
         },
     }
 

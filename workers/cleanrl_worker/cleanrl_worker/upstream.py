@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .algorithms import ALGORITHMS, BROKEN_IN_RELEASE
+from .algorithms import ALGORITHMS, BROKEN_IN_RELEASE, NO_GAMES_IN_RELEASE
 
 _OLD_GYM = "import gym\n"
 
@@ -43,6 +43,8 @@ class Upstream:
         """Algorithms that cannot be trained with this source, each with the reason."""
         reasons = dict(BROKEN_IN_RELEASE) if self.legacy else {}
         for algorithm in ALGORITHMS.values():
+            if self.legacy and algorithm.games:
+                reasons[algorithm.name] = NO_GAMES_IN_RELEASE
             if not self.script(algorithm.script).exists():
                 reasons.setdefault(algorithm.name, f"there is no script cleanrl/{algorithm.script}.py in it")
         return reasons

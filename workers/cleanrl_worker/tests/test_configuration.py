@@ -35,7 +35,11 @@ def test_description_lists_the_hyperparameters_of_every_algorithm(worker: Any) -
 
 
 def test_a_script_that_is_no_algorithm_here_is_named_with_the_line_that_runs_it(worker: Any) -> None:
-    name, env = ("rnd_ppo", "--gym-id") if worker.legacy else ("pqn", "--env-id")
+    if not worker.legacy:  # of current upstream each script is an algorithm, or refused with the reason
+        said = worker.error(algorithm="ppo_rnd_envpool", env_id="ALE/Pong-v5")
+        assert "cleanrl/ppo_rnd_envpool.py trains on environments of EnvPool" in said
+        return
+    name, env = "rnd_ppo", "--gym-id"
     said = worker.error(algorithm=name, env_id="CartPole-v1", total_timesteps=9, learning_rate=0.1)
     assert f"unknown algorithm '{name}' of this worker, but there is a script cleanrl/{name}.py" in said
     assert "did you mean" not in said
@@ -108,8 +112,8 @@ def test_a_space_that_does_not_fit(worker: Any) -> None:
     )
     message = worker.error(algorithm="dqn", env_id="Pendulum-v1")
     assert "dqn needs discrete actions; Pendulum-v1 has" in message
-    ddpg = "" if worker.legacy else "ddpg, "
-    assert f"(for those: ppo_continuous, {ddpg}td3, sac)" in message
+    others = "td3, sac" if worker.legacy else "ddpg, td3, sac, rpo"
+    assert f"(for those: ppo_continuous, {others})" in message
     assert "needs vectors" in worker.error(algorithm="ppo", env_id="FrozenLake-v1")
 
 

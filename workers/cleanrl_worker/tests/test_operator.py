@@ -19,7 +19,7 @@ from operators.conversation import Conversation
 ALGORITHMS = ["ppo", "ppo_continuous", "dqn", "c51", "td3", "sac"]
 TRAINED = [("default source", algorithm) for algorithm in ALGORITHMS]
 if os.environ.get("MOSAIC_TEST_CLEANRL_CHECKOUT"):
-    TRAINED += [("checkout", algorithm) for algorithm in (*ALGORITHMS, "ddpg")]
+    TRAINED += [("checkout", algorithm) for algorithm in (*ALGORITHMS, "ddpg", "rpo", "pqn")]
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 PLAY = Path(__file__).with_name("play.py")
 CARTPOLE = {

@@ -67,9 +67,9 @@ def best(scope: dict[str, Any], algorithm: str, legacy: bool, x: torch.Tensor) -
     device = (scope["device"],) if legacy else ()
     if algorithm == "ppo":
         return scope["agent"].actor(x).argmax(1)
-    if algorithm == "ppo_continuous":
+    if algorithm in ("ppo_continuous", "rpo"):
         return scope["agent"].actor_mean(x)
-    if algorithm == "dqn":
+    if algorithm in ("dqn", "pqn"):
         return torch.argmax(scope["q_network"](x, *device), dim=1)
     if algorithm == "c51":
         given = {"device": device[0], "env": scope["env"]} if legacy else {}
@@ -80,7 +80,7 @@ def best(scope: dict[str, Any], algorithm: str, legacy: bool, x: torch.Tensor) -
 
 
 def drawn(scope: dict[str, Any], algorithm: str, legacy: bool, x: torch.Tensor) -> torch.Tensor | None:
-    if algorithm in ("ppo", "ppo_continuous"):
+    if algorithm in ("ppo", "ppo_continuous", "rpo"):
         agent = scope["agent"]
         return (agent.get_action if legacy else agent.get_action_and_value)(x)[0]
     if algorithm == "sac":

@@ -5,8 +5,8 @@
                      # or, of several agents' policies, "agents": {"red_0": the two spaces of each, …}
 
 and "env_settings", the keywords that the environment was made with, "wrappers", the names of the wrappers of
-its observations, if there were any, and further fields of the worker's own. The spaces are the environment's,
-before any wrapper. The format of the weights is up to the worker.
+its observations, if there were any, "atari", what that wrapper did, and further fields of the worker's own.
+The spaces are the environment's, before any wrapper. The format of the weights is up to the worker.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import threading
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Union
 
+from mosaic_contract.atari import ATARI, record
 from mosaic_contract.codec import read_document, write_whole
 from mosaic_contract.config import TrainingConfig
 from mosaic_contract.episode_logger import EpisodeLogger
@@ -57,7 +58,7 @@ class Checkpoints:
             "algorithm": config.algorithm,
             "env_id": config.env_id,
             "seed": config.seed,
-            **({"wrappers": list(config.wrappers)} if config.wrappers else {}),
+            **wrappers_described(config),
             **description,
         }
         self._contents = contents
@@ -155,6 +156,16 @@ def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords that the environment was made with; none where they are not described."""
     settings = described.get("env_settings")
     return settings if isinstance(settings, dict) else {}
+
+
+def wrappers_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
+    """Return the fields of a description about the wrappers of a training's observations, none where there
+    are none. `restarts` is that of `atari.record`.
+    """
+    fields: dict[str, Any] = {"wrappers": list(config.wrappers)} if config.wrappers else {}
+    if ATARI in config.wrappers:
+        fields[ATARI] = record(config.env_id, restarts=restarts)
+    return fields
 
 
 def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ class EnvironmentSpec:
             if type(space).__name__ != "Box" or len(space.shape) != 1:
                 yield (
                     f"{algorithm} needs vectors (a Box of one dimension) as observations; "
-                    f"{self._owner(agent)} has {space}{advice(space) if wraps else ''}"
+                    f"{self._owner(agent)} has {space}{advice(space, self.env_id) if wraps else ''}"
                 )
                 return
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 
-_PACKAGES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
+_GAMES = "ale_py"
+_PACKAGES = {r"(MiniGrid|BabyAI)-.*": "minigrid", r"ALE/.*|\w+NoFrameskip-v\d": _GAMES}
 
 
 def register(env_id: str) -> None:
     """Import the package that registers an id, if it is known and installed; making the environment fails
     where it is not.
     """
-    package = next((package for prefix, package in _PACKAGES.items() if env_id.startswith(prefix)), None)
+    package = _package(env_id)
     if package is None or env_id in import_module("gymnasium").registry:
         return
     try:
@@ -19,3 +21,12 @@ def register(env_id: str) -> None:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
+
+
+def is_game(env_id: str) -> bool:
+    """Return whether an id is that of an Atari game: ALE/Pong-v5, PongNoFrameskip-v4."""
+    return _package(env_id) == _GAMES
+
+
+def _package(env_id: str) -> str | None:
+    return next((package for ids, package in _PACKAGES.items() if re.fullmatch(ids, env_id)), None)

@@ -20,6 +20,7 @@ from mosaic_contract.checkpoints import (
 )
 from mosaic_contract.codec import read_document
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.messages import ALONE
 from mosaic_contract.operators import AgentSetup
 from mosaic_contract.space_compatibility import misfit, same_settings
 from mosaic_contract.wrappers import ObservationTransform, observation_transform
@@ -78,12 +79,13 @@ def _check_spaces(described: Description, setup: AgentSetup) -> None:
         raise ConfigError([*problems, *same_settings(policy, env_settings_of(described))])
 
 
-def transform_of(described: Description) -> ObservationTransform:
-    """Return the transform of observations that a described policy was trained with. Raises `ConfigError` for
-    an unknown wrapper.
+def transform_of(described: Description, agent: str = ALONE) -> ObservationTransform:
+    """Return the transform of observations that the described policy of an agent was trained with. Raises
+    `ConfigError` for an unknown wrapper.
     """
-    (spaces,) = spaces_of(described).values()
-    return observation_transform(spaces["observation_space"], wrappers_of(described), described["env_id"])
+    return observation_transform(
+        spaces_of(described)[agent]["observation_space"], wrappers_of(described), described["env_id"]
+    )
 
 
 def checked_vector(observation: Any, shape: tuple[int, ...], dtype: Any = "float32") -> Any:

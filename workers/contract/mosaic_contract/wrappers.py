@@ -6,6 +6,8 @@ imported when a transform is made.
 "flat" makes a vector of any observation: arrays are flattened, a choice among n becomes one-hot, a mission of
 MiniGrid becomes word counts (the order of the words is lost), the parts of a dict are joined in the order of
 their names. "one_hot", before it, encodes each cell of MiniGrid's image as one-hot object, colour and state.
+"atari", the first, is what Atari games are trained with; its actions and frames are those of `atari`.
+"channels_last", after it, is for libraries whose convolutions want (height, width, channels).
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
+from mosaic_contract.atari import ATARI, SPACE, signs_of_rewards
 from mosaic_contract.config import nearest
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.registry import is_game
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, make_space
+
+CHANNELS_LAST = "channels_last"
 
 Description = Mapping[str, Any]
 Observe = Callable[[Any], Any]
@@ -58,6 +64,11 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
     `space` is a description (`describe_space`); `env_id` appears in errors. Raises `ConfigError` for an
     unknown wrapper, and for one that cannot be used on the space.
     """
+    if ATARI in names and not (names[0] == ATARI and is_game(env_id)):
+        raise ConfigError(
+            f"the observation wrapper {ATARI!r} comes first, and is for games such as ALE/Pong-v5; got "
+            f"{list(names)} for {env_id}"
+        )
     steps: list[Observe] = []
     for index, name in enumerate(names):
         if name not in _MAKERS:
@@ -76,19 +87,24 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
 
 
 def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
-    """Return a Gymnasium environment with wrapped observations, `env` itself for no names. Raises
-    `ConfigError` as `observation_transform` does.
+    """Return a Gymnasium environment with wrapped observations, `env` itself for no names; with "atari"
+    it is one of `atari.make`, and gives signs of rewards. Raises `ConfigError` as `observation_transform`
+    does.
     """
+    if ATARI in names:
+        env, names = signs_of_rewards(env), [name for name in names if name != ATARI]
     if not names:
         return env
     made = observation_transform(describe_space(env.observation_space), names, env_id)
     return _wrapper_class()(env, made)
 
 
-def advice(space: Any) -> str:
+def advice(space: Any, env_id: str) -> str:
     """Return the end of an error about a space that a library cannot use: the wrappers that make vectors of
-    its observations, or "".
+    its observations, or what games are trained with, or "".
     """
+    if is_game(env_id):
+        return f"; lab.train's wrappers={[ATARI]} makes what convolutional networks take of them"
     fitting = [repr(list(names)) for names in _ADVISED if _fits(describe_space(space), names)]
     return f"; lab.train's wrappers= makes vectors of them: {' or '.join(fitting)}" if fitting else ""
 
@@ -224,4 +240,24 @@ _FLAT: Mapping[str, Callable[[Description], tuple[int, Part]]] = {
     "MissionSpace": _mission,
 }  # fmt: skip
 
-_MAKERS: Mapping[str, Callable[[Description], ObservationTransform]] = {"flat": _flat, "one_hot": _one_hot}
+
+def _atari(space: Description) -> ObservationTransform:
+    """The pictures that `atari` has stacked already, unchanged."""
+    shape = space.get("shape", ())
+    if len(shape) != 3 or shape[2] != 3 or space["dtype"] != "uint8":
+        raise _Misfit("needs whole frames of an Atari game, a Box(height×width×3) of uint8")
+    return ObservationTransform(SPACE, lambda observation: observation)
+
+
+def _channels_last(space: Description) -> ObservationTransform:
+    shape = space.get("shape", ())
+    if len(shape) != 3:
+        raise _Misfit("needs pictures, a Box of three dimensions")
+    numpy = import_module("numpy")
+    last = {**space, "shape": [*shape[1:], shape[0]]}
+    return ObservationTransform(last, lambda observation: numpy.moveaxis(observation, 0, -1))
+
+
+_MAKERS: Mapping[str, Callable[[Description], ObservationTransform]] = {
+    ATARI: _atari, CHANNELS_LAST: _channels_last, "flat": _flat, "one_hot": _one_hot,
+}  # fmt: skip

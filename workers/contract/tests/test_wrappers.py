@@ -71,7 +71,10 @@ def test_what_does_not_fit_is_refused() -> None:
         return str(caught.value)
 
     assert refusal(GRID, "flut") == "unknown observation wrapper 'flut'; did you mean 'flat'?"
-    assert refusal(GRID, "xyz") == "unknown observation wrapper 'xyz'; known are flat, one_hot"
+    assert (
+        refusal(GRID, "xyz")
+        == "unknown observation wrapper 'xyz'; known are atari, channels_last, flat, one_hot"
+    )
     after = "the observations of Grid-v0 after flat are Box(64)"
     assert refusal(GRID, "flat", "one_hot").endswith(after)
     assert "'one_hot' needs MiniGrid's encoded 'image'" in refusal({**GRID, "spaces": {}}, "one_hot")
@@ -80,6 +83,21 @@ def test_what_does_not_fit_is_refused() -> None:
         "the observation wrapper 'flat' cannot make numbers of a Text; the observations of Grid-v0 are "
         "Dict(said: Text)"
     )
+
+
+FRAME = {"type": "Box", "shape": [210, 160, 3], "dtype": "uint8", "low": 0, "high": 255}
+
+
+def test_games_are_seen_as_stacked_pictures() -> None:
+    """Whatever else they are wrapped in; and nothing but games."""
+    assert observation_transform(FRAME, ["atari"], "ALE/Pong-v5").space["shape"] == [4, 84, 84]
+    last = observation_transform(FRAME, ["atari", "channels_last"], "PongNoFrameskip-v4")
+    assert last.space["shape"] == [84, 84, 4]
+    stacked = np.arange(4 * 84 * 84, dtype=np.uint8).reshape(4, 84, 84)
+    assert (last.observe(stacked)[:, :, 1] == stacked[1]).all()
+    for names, env_id in ((["atari"], "CarRacing-v3"), (["flat", "atari"], "ALE/Pong-v5")):
+        with pytest.raises(ConfigError, match="comes first, and is for games"):
+            observation_transform(FRAME, names, env_id)
 
 
 def test_a_policy_sees_what_its_training_saw() -> None:

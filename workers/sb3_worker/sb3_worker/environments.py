@@ -54,7 +54,8 @@ def misfits(algorithm: Algorithm, spec: ProbedSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on these spaces, one sentence a reason."""
     if problem := _observation_problem(spec.observation_space):
         has = f"{spec.env_id} has {in_short(spec.observation_space)}"
-        yield f"Stable-Baselines3 takes no observations {problem}; {has}{advice(spec.observation_space)}"
+        hint = advice(spec.observation_space, spec.env_id)
+        yield f"Stable-Baselines3 takes no observations {problem}; {has}{hint}"
     if problem := _action_problem(algorithm, spec.action_space):
         yield f"{algorithm.name} {problem}; {spec.env_id} has {in_short(spec.action_space)}"
     elif algorithm.masked and not spec.masks:

@@ -66,8 +66,11 @@ def install(settings: dict[str, Any]) -> None:
 
         def gymnasium_imported(module: Any) -> None:
             from .episodes import hook_gymnasium
+            from .games import hook_games
 
             hook_gymnasium(module, training)
+            if settings["games"]:
+                hook_games(module, training)
 
         after_import("gymnasium", gymnasium_imported)
     if settings["resume_from"]:

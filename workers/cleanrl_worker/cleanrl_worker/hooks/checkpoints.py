@@ -76,7 +76,7 @@ def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict
     algorithm, legacy = training.settings["description"]["algorithm"], training.settings["legacy"]
     space = training.environments[0].observation_space  # before any wrapper, which make vectors
     is_discrete = type(space).__name__ == "Discrete" and not training.settings["wrappers"]
-    continuous_ppo = algorithm == "ppo_continuous"
+    continuous_ppo = algorithm in ("ppo_continuous", "rpo")
     mean_and_variance = pooled([s["observation"] for s in statistics if s["observation"] is not None])
     return {
         "flatten": continuous_ppo and not legacy,

@@ -34,15 +34,15 @@ def observed(env: Any, training: Training) -> Any:
 
 
 def count(env: Any, training: Training) -> Any:
-    """Count on `env`, which has Gymnasium's API; the first environment also drives the training's clock.
+    """Count on `env`, which has Gymnasium's API; the first environment also drives the training's clock,
+    except where its steps are not those of the training (`games`).
 
     Environments made after training began (upstream's evaluation of a saved model) are left alone.
     """
     if training.started:
         return env
     index = training.register(env)
-    leads = index == 0
-    stride = training.stride
+    leads = index == 0 and not training.settings["games"]
     make_step, make_reset = env.step, env.reset
     reward, total, length, seed, began = 0.0, 0.0, 0, None, time.perf_counter()
     shows = training.frames.show(env, lambda: (reward, total))
@@ -51,9 +51,7 @@ def count(env: Any, training: Training) -> Any:
     def step(action: Any) -> Any:
         nonlocal reward, total, length, began, seed
         if leads:
-            if training.steps >= training.due:
-                training.safe_point()
-            training.steps += stride
+            training.step()
         result = make_step(action)
         reward = result[1]
         total += reward

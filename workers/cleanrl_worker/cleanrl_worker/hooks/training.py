@@ -77,6 +77,12 @@ class Training:
         flags = (bool(terminated), bool(truncated))
         self.channel.push("episode", int(step), float(total), length, *flags, seed, round(seconds, 6), index)
 
+    def step(self) -> None:
+        """Take note of a step of all environments, right before it."""
+        if self.steps >= self.due:
+            self.safe_point()
+        self.steps += self.stride
+
     def safe_point(self) -> None:
         """Called before the first environment's step whenever `due` is reached."""
         if self._stopping is not None:

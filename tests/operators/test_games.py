@@ -1,0 +1,57 @@
+"""Atari from one id: a training, and its policy in an evaluation and in a comparison."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
+
+from mosaic_lab import Lab, operators
+from mosaic_lab.runs import Run
+
+PONG = "ALE/Pong-v5"
+MOST_STEPS = 40
+TINY: dict[str, dict[str, Any]] = {
+    "cleanrl": {"num_envs": 2, "num_steps": 32, "update_epochs": 1},
+    "sb3": {"num_envs": 2, "n_steps": 32, "batch_size": 16, "n_epochs": 1, "wrappers": ["atari"]},
+    "xuance": {"parallels": 2, "horizon_size": 32, "n_epochs": 1, "wrappers": ["atari"]},
+    "tianshou": {
+        "num_training_envs": 2,
+        "collection_step_num_env_steps": 64,
+        "update_step_num_repetitions": 1,
+        "wrappers": ["atari"],
+    },
+}
+
+pytestmark = pytest.mark.extended
+
+
+@pytest.mark.parametrize("worker", TINY)
+def test_pong_is_trained_evaluated_and_compared(
+    worker: str,
+    tmp_path: Path,
+    start_comparison: Compare,  # noqa: F811
+) -> None:
+    """The same policy on the same seed plays the same, and not as a random one does."""
+    if worker == "cleanrl" and "MOSAIC_TEST_CLEANRL_CHECKOUT" not in os.environ:
+        pytest.skip("the release of CleanRL has no games: no checkout of current upstream is named")
+    lab = Lab(tmp_path / "runs")
+    run = lab.train(worker, algorithm="ppo", env=PONG, seed=1, total_timesteps=128, **TINY[worker])
+    assert isinstance(run, Run)
+    run.wait()
+    described = json.loads(run.checkpoints[-1].path.with_suffix(".json").read_text())
+    assert described["wrappers"][0] == "atari"
+    policy = operators.rl(run)
+    evaluation = lab.evaluate(
+        PONG, {"PPO": policy, "random": operators.random()}, seeds=[1, 2], max_steps=MOST_STEPS
+    )
+    played = evaluation.wait().results()
+    assert len(played) == 4
+    assert set(played["steps"]) == {MOST_STEPS}
+    comparison = start_comparison(PONG, {"PPO": policy, "again": operators.rl(run)}, [1])
+    comparison.step(MOST_STEPS)
+    assert comparison.steps("PPO")["action"].tolist() == comparison.steps("again")["action"].tolist()

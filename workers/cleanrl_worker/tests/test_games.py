@@ -1,0 +1,73 @@
+"""Trainings on Atari games, and their policies. Only current upstream has them: these need a checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GAME = "ALE/Breakout-v5"
+UPSTREAM = Path(__file__).with_name("upstream_games.py")
+OFF_POLICY = {"learning_starts": 150, "batch_size": 8, "buffer_size": 1000, "total_timesteps": 200}
+SMALL: dict[str, dict[str, Any]] = {
+    "ppo_atari": {"num_envs": 2, "num_steps": 32, "update_epochs": 1, "total_timesteps": 128},
+    "dqn_atari": OFF_POLICY,
+    "c51_atari": OFF_POLICY,
+    "rainbow_atari": OFF_POLICY,
+    "sac_atari": OFF_POLICY,
+}
+
+with_checkout = [
+    pytest.mark.extended,
+    pytest.mark.skipif(
+        "MOSAIC_TEST_CLEANRL_CHECKOUT" not in os.environ, reason="no checkout of current upstream is named"
+    ),
+]
+
+
+def test_the_release_refuses_games(worker: Any) -> None:
+    """Which algorithm it would be, and why there is none, before an environment is made."""
+    if worker.legacy:
+        assert "ppo_atari is not available with CleanRL 0.4.8" in worker.error(algorithm="ppo", env_id=GAME)
+
+
+class TestCurrentUpstream:
+    pytestmark = with_checkout
+
+    @pytest.fixture
+    def upstream(self, workers: Callable[[str], Any]) -> Any:
+        return workers("checkout")
+
+    @pytest.mark.parametrize("env_id", ["BreakoutNoFrameskip-v4", "PongNoFrameskip-v4"])
+    def test_a_policy_sees_what_upstreams_wrappers_show(self, upstream: Any, env_id: str) -> None:
+        """To the last bit, with lives lost and FIRE pressed as in the training."""
+        command = [upstream.python, str(UPSTREAM), env_id, "100"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout.splitlines()[-1])
+        assert found["compared"] == found["same"] == 100
+        assert env_id.startswith("Pong") or found["lives"] > 0
+
+    @pytest.mark.parametrize("algorithm", SMALL)
+    def test_a_training_counts_its_own_steps_and_records_what_it_saw(
+        self, upstream: Any, algorithm: str
+    ) -> None:
+        """Not the four frames of each step, nor those that begin an episode."""
+        run = upstream.train(algorithm=algorithm.removesuffix("_atari"), env_id=GAME, **SMALL[algorithm])
+        assert run.code == 0, run.log
+        assert run.events("run_started")[0]["algo"] == algorithm
+        assert run.events("run_completed")[0]["final_metrics"]["steps"] == SMALL[algorithm]["total_timesteps"]
+        described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
+        assert described["wrappers"] == ["atari"]
+        assert described["atari"]["sticky_actions"] == 0.25
+        assert described["observation_space"]["shape"] == [210, 160, 3]
+        assert all(episode["total_reward"] >= 0 for episode in run.episodes)
+
+    def test_what_is_not_a_game_is_refused(self, upstream: Any) -> None:
+        assert "is for games" in upstream.error(algorithm="ppo_atari", env_id="CartPole-v1")
+        assert "no others" in upstream.error(algorithm="ppo_atari", env_id=GAME, wrappers=["atari", "flat"])

@@ -1,0 +1,81 @@
+"""Run by a worker's interpreter: a game played through the contract's player, beside upstream's own wrappers.
+
+Both play the same game with the same actions. Prints one JSON object: how many observations of the policy
+were compared, how many of them were the same to the last bit, and how many lives were lost meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+from cleanrl.ppo_atari import make_env
+from mosaic_contract import AgentSetup
+from mosaic_contract.atari import as_trained, record
+from mosaic_contract.registry import register
+
+NOOPS = 3
+
+
+class Scripted:
+    """An operator that notes what it sees, and plays random actions."""
+
+    def __init__(self, actions: int) -> None:
+        self.seen: list[Any] = []
+        self._generator, self._actions = np.random.default_rng(1), actions
+
+    def select_action(self, observation: Any) -> int:
+        self.seen.append(np.array(observation))
+        return int(self._generator.integers(self._actions))
+
+
+def main(env_id: str, decisions: int) -> dict[str, int]:
+    register(env_id)
+    upstream, lives = beside(env_id, decisions)
+    ours = played(env_id, decisions)
+    same = sum(bool((one == other).all()) for one, other in zip(ours, upstream, strict=True))
+    return {"compared": len(ours), "same": same, "lives": lives}
+
+
+def beside(env_id: str, decisions: int) -> tuple[list[Any], int]:
+    """What a policy sees through upstream's wrappers, and the lives that it loses."""
+    env = make_env(env_id, 0, False, "")()
+    inner: Any = env
+    while type(inner).__name__ != "NoopResetEnv":
+        inner = inner.env
+    inner.override_num_noops = NOOPS
+    policy = Scripted(int(env.action_space.n))
+    observation, _ = env.reset(seed=5)
+    lost = 0
+    for _ in range(decisions):
+        observation, _, terminated, truncated, _ = env.step(policy.select_action(observation))
+        if terminated or truncated:
+            observation, _ = env.reset()
+            lost += 1
+    return policy.seen, lost
+
+
+def played(env_id: str, decisions: int) -> list[Any]:
+    """What it sees where the player is given every frame of the same game."""
+    env: Any = gymnasium.make(env_id)
+    policy = Scripted(int(env.action_space.n))
+    settings = {"action_meanings": env.unwrapped.get_action_meanings()}
+    described = {"atari": record(env_id, restarts=True)}
+    player: Any = as_trained(described, AgentSetup("agent", settings=settings), policy)
+    env.reset(seed=5)
+    for _ in range(NOOPS):
+        frame, *_, info = env.step(0)
+    player.episode_begin(5, 0)
+    while True:
+        action = player.select_action(frame, info=info)
+        if len(policy.seen) == decisions:
+            return policy.seen
+        frame, _, terminated, truncated, info = env.step(action)
+        assert not (terminated or truncated), "the game is over: compare fewer decisions"
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]))))

@@ -1,0 +1,204 @@
+"""Atari games as policies see them: the wrapper "atari".
+
+An action is held for four frames of the emulator. A policy sees the last four pictures that it acted on, each
+the brighter of two consecutive frames, 84×84 pixels in grey. Rewards of a training are their signs.
+
+`make` and `wrap` of `wrappers` give a training's environment this form. An operator gets whole frames from an
+arena, and `as_trained` puts the same around it. NumPy, Gymnasium and OpenCV are imported when they are used.
+"""
+
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+from typing import Any, Mapping, Sequence
+
+from mosaic_contract.errors import ConfigError
+from mosaic_contract.operators import AgentSetup, Operator
+from mosaic_contract.spaces import make_space
+
+ATARI = "atari"
+"""The wrapper's name."""
+
+HELD, STACKED, SIZE, MOST_NOOPS = 4, 4, 84, 30
+"""Frames that an action is held for, pictures in an observation, their height and width in pixels, and the
+largest number of no-ops that an episode of a training begins with.
+"""
+
+SPACE = {"type": "Box", "shape": [STACKED, SIZE, SIZE], "dtype": "uint8", "low": 0, "high": 255}
+"""What a policy sees, as `describe_space` describes it."""
+
+_NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2
+_NUMBER = "episode_frame_number"  # in the info of the Arcade Learning Environment
+
+
+def record(env_id: str, *, restarts: bool = False) -> dict[str, Any]:
+    """Return the preprocessing as a checkpoint's description has it. `restarts`: the training ended episodes
+    with a life, and pressed FIRE where the next began.
+    """
+    spec = import_module("gymnasium").spec(env_id)
+    return {
+        "held_frames": HELD,
+        "brighter_of_frames": 2,
+        "size": [SIZE, SIZE],
+        "grey": True,
+        "stacked": STACKED,
+        "signs_of_rewards": True,
+        "most_noops": MOST_NOOPS,
+        "restarts": restarts,
+        "sticky_actions": spec.kwargs.get("repeat_action_probability", 0.0),
+    }
+
+
+class Pictures:
+    """The observation of a policy, from the frames that it acts on."""
+
+    def __init__(self) -> None:
+        try:
+            self._cv2 = import_module("cv2")
+        except ModuleNotFoundError:
+            raise ConfigError(
+                "Atari's frames are reduced by OpenCV, which is not installed in this environment: install "
+                "the worker again"
+            ) from None
+        self._numpy = import_module("numpy")
+        self._stack: Any = None
+
+    def begin(self, frame: Any, before: Any = None) -> Any:
+        """Return the observation (4, 84, 84) at the start of an episode, uint8. The arguments are `add`'s."""
+        self._stack = self._numpy.stack([self._reduced(frame, before)] * STACKED)
+        return self._stack
+
+    def add(self, frame: Any, before: Any = None) -> Any:
+        """Return the observation with this frame (height, width, 3) as its newest; `before` is the frame
+        right before it, where that was seen.
+        """
+        self._stack = self._numpy.concatenate([self._stack[1:], self._reduced(frame, before)[None]])
+        return self._stack
+
+    def _reduced(self, frame: Any, before: Any) -> Any:
+        cv2 = self._cv2
+        brighter = frame if before is None else self._numpy.maximum(frame, before)
+        small = cv2.resize(brighter, (SIZE, SIZE), interpolation=cv2.INTER_AREA)
+        return cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
+
+
+def make(env_id: str, names: Sequence[str], **settings: Any) -> Any:
+    """Make an environment of Gymnasium for a training; with the wrapper "atari" among `names` it is stepped
+    and seen as policies do, while its rewards are the game's. Raises what `gymnasium.make` raises.
+    """
+    env = import_module("gymnasium").make(env_id, **settings)
+    return _game_class()(env) if ATARI in names else env
+
+
+def signs_of_rewards(env: Any) -> Any:
+    """Return the environment with the signs of its rewards."""
+    numpy, gymnasium = import_module("numpy"), import_module("gymnasium")
+    return gymnasium.wrappers.TransformReward(env, lambda reward: float(numpy.sign(reward)))
+
+
+@functools.lru_cache(None)
+def _game_class() -> Any:
+    gymnasium = import_module("gymnasium")
+
+    class Game(gymnasium.Wrapper):  # type: ignore[name-defined,misc]
+        """A game that is stepped by held actions, and begins with up to 30 no-ops."""
+
+        def __init__(self, env: Any) -> None:
+            super().__init__(env)
+            self.observation_space = make_space(SPACE)
+            self._pictures = Pictures()
+            self._number = 0
+
+        def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+            frame, info = self.env.reset(**options)
+            for _ in range(int(self.unwrapped.np_random.integers(1, MOST_NOOPS + 1))):
+                frame, _, terminated, truncated, info = self.env.step(_NOOP)
+                if terminated or truncated:
+                    frame, info = self.env.reset()
+            self._number = info[_NUMBER]
+            return self._pictures.begin(frame), info
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            until, total, frame, over = self._number + HELD, 0.0, None, False
+            while self._number < until and not over:
+                before, number = frame, self._number
+                frame, reward, terminated, truncated, info = self.env.step(action)
+                total, over = total + float(reward), terminated or truncated
+                self._number = info[_NUMBER]
+            follows = self._number == number + 1
+            return self._pictures.add(frame, before if follows else None), total, terminated, truncated, info
+
+    return Game
+
+
+def as_trained(described: Mapping[str, Any], setup: AgentSetup, operator: Operator) -> Operator:
+    """Return an operator that sees whole frames as its training showed them, and holds its actions as they
+    were held there: around one whose described training was not of "atari", nothing.
+    """
+    recorded = described.get(ATARI)
+    return _Player(operator, setup, recorded["restarts"]) if isinstance(recorded, Mapping) else operator
+
+
+class _Player:
+    """Plays a game frame by frame through an operator that decides at every fourth.
+
+    `restarts`: where a life is lost it does what the training did: a no-op, and FIRE in games that have it;
+    FIRE also where an episode begins.
+    """
+
+    def __init__(self, operator: Operator, setup: AgentSetup, restarts: bool) -> None:
+        self._operator = operator
+        meanings = list(setup.settings.get("action_meanings") or ())
+        fires = restarts and meanings[_FIRE : _FIRE + 1] == ["FIRE"] and len(meanings) > _AFTER_FIRE
+        self._restarts, self._opening = restarts, [_FIRE, _AFTER_FIRE] if fires else []
+        self._pictures = Pictures()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._prepared: Sequence[int] = self._opening
+        self._begins = True
+        self._action: Any = _NOOP
+        self._until, self._lives = 0, 0
+        self._seen: tuple[int, Any] = (-1, None)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        self._begin()
+        self._pass_on("episode_begin", seed, episode_index)
+
+    def episode_end(self, total_reward: float, steps: int) -> None:
+        self._pass_on("episode_end", total_reward, steps)
+
+    def close(self) -> None:
+        self._pass_on("close")
+
+    def _pass_on(self, name: str, *values: Any) -> None:
+        method = getattr(self._operator, name, None)
+        if method is not None:
+            method(*values)
+
+    def select_action(self, observation: Any, info: Mapping[str, Any] | None = None) -> Any:
+        """Return the action of this frame. Raises `ConfigError` where frames are not numbered."""
+        if info is None or _NUMBER not in info:
+            raise ConfigError(
+                f"this policy acts by the numbers of frames, and the environment's info has no {_NUMBER!r}: "
+                "play it in an environment of the Arcade Learning Environment, such as ALE/Pong-v5"
+            )
+        number, (earlier, frame) = info[_NUMBER], self._seen
+        self._seen = number, observation
+        if number >= self._until:
+            before = frame if number == earlier + 1 else None
+            self._action = self._next_action(observation, before, info.get("lives", 0))
+            self._until = number + HELD
+        return self._action
+
+    def _next_action(self, frame: Any, before: Any, lives: int) -> Any:
+        if self._restarts and 0 < lives < self._lives:
+            self._prepared, self._begins = [_NOOP, *self._opening], True
+        self._lives = lives
+        if self._prepared:
+            action, *self._prepared = self._prepared
+            return action
+        see = self._pictures.begin if self._begins else self._pictures.add
+        self._begins = False
+        return self._operator.select_action(see(frame, before))
