@@ -18,6 +18,13 @@ MOST_STEPS = 40
 TINY: dict[str, dict[str, Any]] = {
     "cleanrl": {"num_envs": 2, "num_steps": 32, "update_epochs": 1},
     "sb3": {"num_envs": 2, "n_steps": 32, "batch_size": 16, "n_epochs": 1, "wrappers": ["atari"]},
+    "rllib": {
+        "train_batch_size_per_learner": 64,
+        "minibatch_size": 32,
+        "num_epochs": 1,
+        "num_env_runners": 0,
+        "wrappers": ["atari"],
+    },
     "xuance": {"parallels": 2, "horizon_size": 32, "n_epochs": 1, "wrappers": ["atari"]},
     "tianshou": {
         "num_training_envs": 2,
@@ -46,9 +53,8 @@ def test_pong_is_trained_evaluated_and_compared(
     described = json.loads(run.checkpoints[-1].path.with_suffix(".json").read_text())
     assert described["wrappers"][0] == "atari"
     policy = operators.rl(run)
-    evaluation = lab.evaluate(
-        PONG, {"PPO": policy, "random": operators.random()}, seeds=[1, 2], max_steps=MOST_STEPS
-    )
+    sides = {"PPO": policy, "random": operators.random()}
+    evaluation = lab.evaluate(env=PONG, operators=sides, seeds=[1, 2], max_steps=MOST_STEPS)
     played = evaluation.wait().results()
     assert len(played) == 4
     assert set(played["steps"]) == {MOST_STEPS}

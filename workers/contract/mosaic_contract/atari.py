@@ -32,9 +32,9 @@ _NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2
 _NUMBER = "episode_frame_number"  # in the info of the Arcade Learning Environment
 
 
-def record(env_id: str, *, restarts: bool = False) -> dict[str, Any]:
+def record(env_id: str, *, restarts: bool = False, signs: bool = True) -> dict[str, Any]:
     """Return the preprocessing as a checkpoint's description has it. `restarts`: the training ended episodes
-    with a life, and pressed FIRE where the next began.
+    with a life, and pressed FIRE where the next began. `signs`: it learned from the signs of rewards.
     """
     spec = import_module("gymnasium").spec(env_id)
     return {
@@ -43,7 +43,7 @@ def record(env_id: str, *, restarts: bool = False) -> dict[str, Any]:
         "size": [SIZE, SIZE],
         "grey": True,
         "stacked": STACKED,
-        "signs_of_rewards": True,
+        "signs_of_rewards": signs,
         "most_noops": MOST_NOOPS,
         "restarts": restarts,
         "sticky_actions": spec.kwargs.get("repeat_action_probability", 0.0),

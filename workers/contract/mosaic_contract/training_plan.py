@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Collection, Iterable, Iterator, Mapping, Optional, Tuple
 
-from mosaic_contract.checkpoints import read_description, resume_misfits
+from mosaic_contract.atari import ATARI
+from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
 from mosaic_contract.config import TrainingConfig, nearest
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.telemetry import Telemetry
@@ -63,6 +64,16 @@ def resumed(
         return None, dict(config.hyperparameters)
     file, described = read_description(path, format, algorithms)
     return (file, described), {**described["hyperparameters"], **config.hyperparameters}
+
+
+def with_wrappers(
+    config: TrainingConfig, resume_from: DescribedCheckpoint | None, *of_games: str
+) -> TrainingConfig:
+    """Return the configuration with the wrappers of the checkpoint where it names none. `of_games` are those
+    that follow "atari", for libraries that want another form of pictures.
+    """
+    wrappers = config.wrappers or (wrappers_of(resume_from[1]) if resume_from else ())
+    return replace(config, wrappers=(ATARI, *of_games) if wrappers == (ATARI,) else wrappers)
 
 
 def start_problems(

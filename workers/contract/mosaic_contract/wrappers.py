@@ -7,7 +7,8 @@ imported when a transform is made.
 MiniGrid becomes word counts (the order of the words is lost), the parts of a dict are joined in the order of
 their names. "one_hot", before it, encodes each cell of MiniGrid's image as one-hot object, colour and state.
 "atari", the first, is what Atari games are trained with; its actions and frames are those of `atari`.
-"channels_last", after it, is for libraries whose convolutions want (height, width, channels).
+"channels_last", after it, is for libraries whose convolutions want (height, width, channels), "scaled" for
+those that want numbers from -1 to 1.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mosaic_contract.registry import is_game
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, make_space
 
-CHANNELS_LAST = "channels_last"
+CHANNELS_LAST, SCALED = "channels_last", "scaled"
 
 Description = Mapping[str, Any]
 Observe = Callable[[Any], Any]
@@ -258,6 +259,14 @@ def _channels_last(space: Description) -> ObservationTransform:
     return ObservationTransform(last, lambda observation: numpy.moveaxis(observation, 0, -1))
 
 
+def _scaled(space: Description) -> ObservationTransform:
+    if space.get("dtype") != "uint8":
+        raise _Misfit("needs bytes")
+    numpy = import_module("numpy")
+    scaled = {**space, "dtype": "float32", "low": -1.0, "high": 1.0}
+    return ObservationTransform(scaled, lambda bytes_: bytes_.astype(numpy.float32) / 127.5 - 1.0)
+
+
 _MAKERS: Mapping[str, Callable[[Description], ObservationTransform]] = {
-    ATARI: _atari, CHANNELS_LAST: _channels_last, "flat": _flat, "one_hot": _one_hot,
+    ATARI: _atari, CHANNELS_LAST: _channels_last, SCALED: _scaled, "flat": _flat, "one_hot": _one_hot,
 }  # fmt: skip

@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_refused() -> None:
     assert refusal(GRID, "flut") == "unknown observation wrapper 'flut'; did you mean 'flat'?"
     assert (
         refusal(GRID, "xyz")
-        == "unknown observation wrapper 'xyz'; known are atari, channels_last, flat, one_hot"
+        == "unknown observation wrapper 'xyz'; known are atari, channels_last, flat, one_hot, scaled"
     )
     after = "the observations of Grid-v0 after flat are Box(64)"
     assert refusal(GRID, "flat", "one_hot").endswith(after)

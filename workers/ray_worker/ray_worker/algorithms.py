@@ -60,6 +60,11 @@ class Algorithm:
     recurrent: bool
 
     @property
+    def sees_pictures(self) -> bool:
+        """Whether upstream has convolutional networks for it."""
+        return self.name != "sac"
+
+    @property
     def config_class(self) -> tuple[str, str]:
         """The module and the name of its own configuration."""
         file, name = self.configs[-1]

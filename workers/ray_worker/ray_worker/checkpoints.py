@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from mosaic_contract import ConfigError
+from mosaic_contract.atari import ATARI, record
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.torch_files import torch_bytes
@@ -26,9 +27,10 @@ def checkpoints_of(plan: RllibPlan, algorithm: Any, logger: EpisodeLogger) -> Ch
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
-        **plan.spec.describe_spaces(),
+        **plan.own_spec.describe_spaces(),
         **({"in_turns": True} if plan.spec.games else {}),
         "policy_of": plan.policy_of,
+        **({ATARI: record(plan.config.env_id, signs=False)} if ATARI in plan.config.wrappers else {}),
         "upstream": {"library": "ray", "version": upstream_version},
     }
 

@@ -28,6 +28,7 @@ WORKER = Worker(
     all_hyperparameters,
     operate=deferred("ray_worker.operator:operate"),
     make_environment=make,
+    wraps=True,
 )
 
 if __name__ == "__main__":

@@ -12,7 +12,14 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
+from mosaic_contract.training_plan import (
+    TrainingPlan,
+    check_algorithm,
+    resumed,
+    start_problems,
+    with_wrappers,
+)
+from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
 
 from . import policies
 from .algorithms import ALGORITHMS, MODEL, Algorithm
@@ -32,9 +39,12 @@ _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_at
 
 @dataclass(frozen=True)
 class RllibPlan(TrainingPlan):
-    """Everything that is decided about a training. `policy_of` maps agents to policies."""
+    """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
+    behind its wrappers; `policy_of` maps agents to policies.
+    """
 
     algorithm: Algorithm
+    own_spec: RllibEnvironmentSpec
     spec: RllibEnvironmentSpec
     policy_of: dict[str, str]
 
@@ -85,7 +95,7 @@ class RllibPlan(TrainingPlan):
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return plan.resolved(**plan.spec.describe_spaces(), policy_of=plan.policy_of, cpus=plan.cpus)
+    return plan.resolved(**plan.own_spec.describe_spaces(), policy_of=plan.policy_of, cpus=plan.cpus)
 
 
 def make_plan(config: TrainingConfig) -> RllibPlan:
@@ -98,6 +108,7 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
         config, algorithm=name, hyperparameters=_upstreams_names(config.hyperparameters, problems)
     )
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
+    config = with_wrappers(config, resume_from, CHANNELS_LAST, SCALED)
     if resume_from is not None:
         folder = rllib_folder(resume_from[0])
         if not folder.is_dir():
@@ -108,8 +119,11 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
         given[ADDRESS] = config.hyperparameters.get(ADDRESS)
     shared = given.pop(POLICIES, SHARED)
     keywords = given.get("env_config", {})
-    spec = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
-    problems += start_problems(config, resume_from, _KEPT, _LARGEST_SEED, spec.describe_spaces())
+    own_spec = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
+    spec = own_spec.wrapped(config.wrappers)
+    problems += start_problems(config, resume_from, _KEPT, _LARGEST_SEED, own_spec.describe_spaces())
+    if config.wrappers and (spec.several or given.get(ADDRESS) is not None):
+        problems.append("wrappers: they are for one agent, and for trainings on this machine; leave them out")
     problems += [*misfits(algorithm, spec), *policies.problems_of(shared, spec)]
     known = parameters_of(algorithm.name)
     checked = check_hyperparameters(numbers_as_words(algorithm.name, given), known, problems)
@@ -119,7 +133,7 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
     if wrong:
         raise ConfigError(wrong)
     policy_of = policies.mapping_of(shared, spec)
-    plan = RllibPlan(config, hyperparameters, resume_from, algorithm, spec, policy_of)
+    plan = RllibPlan(config, hyperparameters, resume_from, algorithm, own_spec, spec, policy_of)
     if config.end_step < plan.first_update:
         less = "train_batch_size_per_learner" if algorithm.on_policy else (
             "num_steps_sampled_before_learning_starts"

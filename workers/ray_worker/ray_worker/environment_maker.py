@@ -1,11 +1,13 @@
-"""Makes environments. Imports nothing of the contract: it also runs on machines of a cluster that lack it."""
+"""Makes environments. It also runs on machines of a cluster that lack the contract, which is imported only
+where there are wrappers.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
 import warnings
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from .turns import TurnGame
 
@@ -27,3 +29,18 @@ def make_environment(
                 return made.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(made.env(render_mode=render_mode, **keywords))
         return importlib.import_module("gymnasium").make(env_id, render_mode=render_mode, **keywords)
+
+
+def make_game(
+    env_id: str, keywords: Mapping[str, Any], wrappers: Sequence[str], render_mode: str | None = None
+) -> Any:
+    """Make an Atari game to train on, or another environment of Gymnasium, with wrappers of the contract.
+    Upstream's own preset for games leaves their scores as they are, and so do these.
+    """
+    from mosaic_contract.atari import ATARI, make
+    from mosaic_contract.registry import register
+    from mosaic_contract.wrappers import wrap
+
+    register(env_id)
+    env = make(env_id, wrappers, render_mode=render_mode, **keywords)
+    return wrap(env, [name for name in wrappers if name != ATARI], env_id)

@@ -9,6 +9,7 @@ from mosaic_contract import ConfigError
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_module
+from mosaic_contract.registry import register
 
 from .algorithms import ALGORITHMS, Algorithm
 from .environment_maker import make_environment
@@ -34,6 +35,8 @@ def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = Non
     Raises `ConfigError` for one that is played in turns, and whatever the environment's own code raises.
     """
     module = parallel_module(env_id)
+    if module is None:
+        register(env_id)
     return make_environment(module and module.__name__, env_id, keywords, render_mode)
 
 
@@ -42,7 +45,9 @@ def probe(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
     made with these keywords, or is a game in turns that is not of two.
     """
     try:
-        env = make_environment(pettingzoo_module(env_id), env_id, keywords)
+        if (module := pettingzoo_module(env_id)) is None:
+            register(env_id)
+        env = make_environment(module, env_id, keywords)
     except Exception as error:  # whatever an environment's own code raises
         given = f" with env_config={dict(keywords)}" if keywords else ""
         raise ConfigError(f"environment {env_id!r} cannot be made here{given}: {one_line(error)}") from None
@@ -54,11 +59,19 @@ def probe(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
         env.close()
 
 
+def is_pictures(spec: EnvironmentSpec) -> bool:
+    """Return whether the only agent sees pictures as upstream's own convolutions take them: 84×84, channels
+    last.
+    """
+    return not spec.several and (spec.observation_space.shape or ())[:2] == (84, 84)
+
+
 def misfits(algorithm: Algorithm, spec: RllibEnvironmentSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on this environment, one sentence a reason."""
     if spec.games and not algorithm.on_policy:
         masking = ", ".join(name for name, one in ALGORITHMS.items() if one.on_policy)
         yield f"{algorithm.name} cannot be kept from illegal moves; on games in turns train {masking}"
-    yield from spec.observation_problems(algorithm.name)
+    if not (algorithm.sees_pictures and is_pictures(spec)):
+        yield from spec.observation_problems(algorithm.name, wraps=True)
     kinds = {name: one.actions for name, one in ALGORITHMS.items()}
     yield from spec.action_problems(algorithm.name, kinds)

@@ -55,6 +55,7 @@ def training_config(plan: RllibPlan) -> AlgorithmConfig:
         host=socket.gethostname(),
         run_dir=config.run_dir,
         fastlane=asdict(config.fastlane),
+        wrappers=config.wrappers,
     )
     register_env(name, EnvironmentCreator(recipe))
     upstream = algorithm_config(plan.algorithm, plan.hyperparameters)

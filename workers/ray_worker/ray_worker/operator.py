@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 import tree
-from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
+from mosaic_contract.atari import as_trained
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_operator import TrainedOperator
-from mosaic_contract.trained_policy import trained_policy
+from mosaic_contract.trained_policy import trained_policy, transform_of
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS
@@ -27,13 +28,13 @@ from .turns import MASK, seen_space, seen_vector
 _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
 
-def operate(setup: AgentSetup) -> CheckpointOperator:
+def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
     kind = TurnOperator if described.get("in_turns") else CheckpointOperator
-    return kind(policies, agent, deterministic, setup.seed)
+    return as_trained(described, setup, kind(policies, agent, deterministic, setup.seed))
 
 
 class Policies:
@@ -43,7 +44,8 @@ class Policies:
         spaces = spaces_of(described)
         self.values = described["hyperparameters"]
         self.policy_of = {agent: described["policy_of"][agent] for agent in spaces}
-        self.observations = {agent: make_space(of["observation_space"]) for agent, of in spaces.items()}
+        self.transforms = {agent: transform_of(described, agent) for agent in spaces}
+        self.observations = {agent: make_space(one.space) for agent, one in self.transforms.items()}
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
         if described.get("in_turns"):
             self.observations = {agent: seen_space(space) for agent, space in self.observations.items()}
@@ -65,11 +67,15 @@ class CheckpointOperator(TrainedOperator):
 
     def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:
         self._module = policies.modules[policies.policy_of[agent]]
+        self._observe = policies.transforms[agent].observe
         self._deterministic = deterministic
         self._normalized = policies.values["normalize_actions"]
         schedule = policies.values.get("epsilon")
         epsilon = schedule[-1][1] if schedule and not deterministic else 0.0
         super().__init__(policies.observations[agent], policies.actions[agent], seed=seed, epsilon=epsilon)
+
+    def select_action(self, observation: Any) -> Any:
+        return super().select_action(self._observe(observation))
 
     def initial_memory(self) -> Any:
         if not self._module.is_stateful():

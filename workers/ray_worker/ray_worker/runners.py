@@ -21,7 +21,7 @@ from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 
-from .environment_maker import make_environment
+from .environment_maker import make_environment, make_game
 
 EPISODES = "mosaic_episodes"
 ALONE = "agent_0"
@@ -45,6 +45,7 @@ class EnvironmentRecipe:
     host: str
     run_dir: Path
     fastlane: Mapping[str, Any]
+    wrappers: tuple[str, ...]
 
 
 class FrameContext:
@@ -148,6 +149,8 @@ class EnvironmentCreator:
         """Make one environment of the runner in `context`."""
         recipe = self._recipe
         make = partial(make_environment, recipe.module, recipe.env_id, recipe.keywords)
+        if recipe.wrappers:
+            make = partial(make_game, recipe.env_id, recipe.keywords, recipe.wrappers)
         if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:
             return MultiAgentEnvironment(make()) if recipe.several else make()
         shared = self._context = self._context or FrameContext(recipe)

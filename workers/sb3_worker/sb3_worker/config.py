@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
-from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
+from mosaic_contract.training_plan import (
+    TrainingPlan,
+    check_algorithm,
+    resumed,
+    start_problems,
+    with_wrappers,
+)
 
 from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Algorithm, bound_to
 from .environments import SMALLEST_IMAGE, in_short, is_image, is_small, misfits, probe
@@ -61,8 +66,7 @@ def make_plan(config: TrainingConfig) -> Sb3Plan:
     algorithm = ALGORITHMS[config.algorithm]
     config = replace(config, hyperparameters=_plain(algorithm, config.hyperparameters))
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    if resume_from is not None:
-        config = replace(config, wrappers=config.wrappers or wrappers_of(resume_from[1]))
+    config = with_wrappers(config, resume_from)
     own_spec = probe(config.env_id)
     spec = own_spec.wrapped(config.wrappers)
     problems = [

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Mapping
 
 import numpy as np
-from mosaic_contract import AgentSetup, make_space
+from mosaic_contract import AgentSetup, Operator, make_space
+from mosaic_contract.atari import as_trained
 from mosaic_contract.trained_policy import AgentGenerators, trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
 
@@ -21,7 +22,7 @@ from .masks import flat_mask
 from .saved_policy import SavedPolicy, load_policy
 
 
-def operate(setup: AgentSetup) -> PolicyOperator:
+def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     import torch
 
@@ -31,7 +32,8 @@ def operate(setup: AgentSetup) -> PolicyOperator:
         return PolicyOperator(saved, name, deterministic, setup.seed)
     saved, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     transform = transform_of(described)
-    return PolicyOperator(saved, described["algorithm"], deterministic, setup.seed, transform)
+    operator = PolicyOperator(saved, described["algorithm"], deterministic, setup.seed, transform)
+    return as_trained(described, setup, operator)
 
 
 def _make(path: Path, described: Mapping[str, Any]) -> SavedPolicy:

@@ -8,6 +8,7 @@ from typing import Any, Iterator
 
 import gymnasium
 from mosaic_contract import TrainingConfig
+from mosaic_contract.atari import make as make_environment
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
@@ -25,7 +26,7 @@ def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> I
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
         stack.callback(frames.close)
-        make = functools.partial(gymnasium.make, config.env_id)
+        make = functools.partial(make_environment, config.env_id, config.wrappers)
 
         def make_one(index: int) -> gymnasium.Env[Any, Any]:
             env = frames.make(make)

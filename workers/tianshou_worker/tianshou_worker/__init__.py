@@ -21,7 +21,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         license="MIT",
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
-        observation_spaces=["vector"],
+        observation_spaces=["vector", "image"],
         max_agents=2,
         supports_self_play=True,
         supports_checkpointing=True,

@@ -89,6 +89,11 @@ class Algorithm:
         return self.family == ON_POLICY
 
     @property
+    def sees_pictures(self) -> bool:
+        """Whether upstream has convolutional networks for it."""
+        return self.family == VALUE or (self.on_policy and self.name != "gail")
+
+    @property
     def offline(self) -> bool:
         """True where environments are stepped for evaluation only and steps are gradient steps."""
         return self.family == OFFLINE

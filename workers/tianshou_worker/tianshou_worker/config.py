@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
-from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
+from mosaic_contract.training_plan import (
+    TrainingPlan,
+    check_algorithm,
+    resumed,
+    start_problems,
+    with_wrappers,
+)
 
 from .algorithms import ALGORITHMS, BOUND, Algorithm
 from .datasets import Dataset, read_dataset
-from .environments import game_problems, misfits, probe
+from .environments import game_problems, is_pictures, misfits, probe
 from .hyperparameters import parameters_of
 from .self_play import learner_spec
 
@@ -79,15 +84,19 @@ def make_plan(config: TrainingConfig) -> TianshouPlan:
     check_algorithm(config.algorithm, ALGORITHMS)
     algorithm = ALGORITHMS[config.algorithm]
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    if resume_from is not None:
-        config = replace(config, wrappers=config.wrappers or wrappers_of(resume_from[1]))
+    config = with_wrappers(config, resume_from)
     own_spec = probe(config.env_id)
     in_turns = own_spec.several
     spec = learner_spec(own_spec) if in_turns else own_spec.wrapped(config.wrappers)
     problems = [*misfits(algorithm, spec), *(game_problems(algorithm, config.wrappers) if in_turns else ())]
     problems += start_problems(config, resume_from, BOUND, _LARGEST_SEED, own_spec.describe_spaces())
-    hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
-    if wrong := list(_disagreements(hyperparameters)):
+    known = parameters_of(algorithm.name)
+    hyperparameters = check_hyperparameters(given, known, problems)
+    wrong = list(_disagreements(hyperparameters))
+    widths = known["hidden_sizes"].default
+    if is_pictures(spec.observation_space) and hyperparameters["hidden_sizes"] != widths:
+        wrong.append("hidden_sizes: upstream's convolutional networks have widths of their own; leave it out")
+    if wrong:
         raise ConfigError(wrong)
     dataset = None
     if "dataset" in hyperparameters:

@@ -44,11 +44,19 @@ def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | 
     return make_gymnasium(env_id, settings, render_mode)
 
 
+def is_pictures(space: Any) -> bool:
+    """Return whether observations are pictures as upstream's convolutions take them: bytes, channels first,
+    which the wrapper "atari" makes.
+    """
+    return len(space.shape or ()) == 3 and space.dtype == "uint8" and min(space.shape) == space.shape[0]
+
+
 def misfits(algorithm: Algorithm, spec: EnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on these spaces, one sentence a reason."""
     kinds = {name: one.actions for name, one in ALGORITHMS.items()}
+    sees = algorithm.sees_pictures and is_pictures(spec.observation_space)
     return [
-        *spec.observation_problems(algorithm.name, wraps=True),
+        *(() if sees else spec.observation_problems(algorithm.name, wraps=True)),
         *spec.action_problems(algorithm.name, kinds, bounded=True),
     ]
 

@@ -34,7 +34,9 @@ from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic, ImplicitQ
 from torch import nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
+from . import convolutions
 from .algorithms import ACTOR_CRITIC, ALGORITHMS, VALUE
+from .environments import is_pictures
 from .hyperparameters import parameters_of
 
 # Advice of upstream that its own examples do not follow either.
@@ -46,8 +48,8 @@ Values = Mapping[str, Any]
 def make_algorithm(
     name: str, observations: Any, actions: Any, values: Values, expert: ReplayBuffer | None = None
 ) -> Algorithm:
-    """Upstream's algorithm with fresh weights, for a Box of one dimension and a Discrete or Box. `values`
-    are all hyperparameters; GAIL imitates the `expert`, which its policy can act without.
+    """Upstream's algorithm with fresh weights, for a Box of one dimension or of pictures, and a Discrete or
+    Box. `values` are all hyperparameters; GAIL imitates the `expert`, which its policy can act without.
     """
     if name == "gail":
         parts = _discriminator(observations, actions, values)
@@ -70,39 +72,53 @@ def _assemble(name: str, values: Values, **parts: Any) -> Algorithm:
 
 
 def _value(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
-    shape = {"state_shape": observations.shape, "action_shape": int(actions.n)}
-    hidden = values["hidden_sizes"]
+    net = _value_network(name, observations, int(actions.n), values)
     spaces = {"action_space": actions, "observation_space": observations}
     exploring = {**spaces, "eps_training": values.get("eps_training", 0.0)}
     policy: DiscreteQLearningPolicy[Any]
     if name == "iqn":
-        features = Net(state_shape=observations.shape, action_shape=hidden[-1], hidden_sizes=hidden[:-1])
-        net: nn.Module = ImplicitQuantileNetwork(
-            preprocess_net=features, action_shape=int(actions.n), num_cosines=values["num_cosines"]
+        quantiles = ImplicitQuantileNetwork(
+            preprocess_net=net, action_shape=int(actions.n), num_cosines=values["num_cosines"]
         )
         sizes = ("sample_size", "online_sample_size", "target_sample_size")
-        policy = IQNPolicy(model=net, **exploring, **{size: values[size] for size in sizes})
+        policy = IQNPolicy(model=quantiles, **exploring, **{size: values[size] for size in sizes})
     elif name in ("c51", "rainbow"):
         support = {key: values[key] for key in ("num_atoms", "v_min", "v_max")}
-        noisy = {"linear_layer": lambda x, y: NoisyLinear(x, y, values["noisy_std"])}
-        dueling = (noisy, noisy) if name == "rainbow" else None
-        net = Net(
-            **shape, hidden_sizes=hidden, softmax=True, num_atoms=values["num_atoms"], dueling_param=dueling
-        )
         policy = C51Policy(model=net, **exploring, **support)
     elif name in ("qrdqn", "discrete_cql"):
-        net = Net(**shape, hidden_sizes=hidden, num_atoms=values["num_quantiles"])
         policy = QRDQNPolicy(model=net, **exploring)
     else:
-        policy = DiscreteQLearningPolicy(model=Net(**shape, hidden_sizes=hidden), **exploring)
+        policy = DiscreteQLearningPolicy(model=net, **exploring)
     return _assemble(name, values, policy=policy, optim=AdamOptimizerFactory(lr=values["lr"]))
+
+
+def _value_network(name: str, observations: Any, count: int, values: Values) -> Any:
+    """The network of the values of `count` actions; of IQN what its quantiles are computed from."""
+    hidden = values["hidden_sizes"]
+    if is_pictures(observations):
+        if name == "iqn":
+            return convolutions.features(observations)
+        return convolutions.values_of_actions(name, observations, count, values)
+    shape = {"state_shape": observations.shape, "action_shape": count}
+    if name == "iqn":
+        return Net(state_shape=observations.shape, action_shape=hidden[-1], hidden_sizes=hidden[:-1])
+    if name in ("c51", "rainbow"):
+        noisy = {"linear_layer": lambda x, y: NoisyLinear(x, y, values["noisy_std"])}
+        dueling = (noisy, noisy) if name == "rainbow" else None
+        atoms = values["num_atoms"]
+        return Net(**shape, hidden_sizes=hidden, softmax=True, num_atoms=atoms, dueling_param=dueling)
+    if name in ("qrdqn", "discrete_cql"):
+        return Net(**shape, hidden_sizes=hidden, num_atoms=values["num_quantiles"])
+    return Net(**shape, hidden_sizes=hidden)
 
 
 def _on_policy(name: str, observations: Any, actions: Any, values: Values, **parts: Any) -> Algorithm:
     trust_region = name in ("trpo", "npg")
     discrete = not hasattr(actions, "high")
 
-    def features() -> Net:
+    def features() -> Any:
+        if is_pictures(observations):
+            return convolutions.features(observations)
         activation = nn.Tanh if trust_region else nn.ReLU
         return Net(state_shape=observations.shape, hidden_sizes=values["hidden_sizes"], activation=activation)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from mosaic_contract import AgentSetup, make_space
+from mosaic_contract import AgentSetup, Operator, make_space
+from mosaic_contract.atari import as_trained
 from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_operator import TrainedOperator
 from mosaic_contract.trained_policy import trained_policy, transform_of
@@ -24,12 +25,12 @@ from .factory import make_algorithm
 from .self_play import board_space, seen
 
 
-def operate(setup: AgentSetup) -> CheckpointOperator:
+def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     kind = TurnOperator if "agents" in described else CheckpointOperator
-    return kind(policy, described, deterministic, setup.seed)
+    return as_trained(described, setup, kind(policy, described, deterministic, setup.seed))
 
 
 class CheckpointOperator(TrainedOperator):

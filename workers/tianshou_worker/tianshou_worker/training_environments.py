@@ -8,6 +8,7 @@ from typing import Any, Iterator
 
 import gymnasium
 from mosaic_contract import TrainingConfig
+from mosaic_contract.atari import make as make_environment
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
@@ -35,7 +36,9 @@ def environments(
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
         stack.callback(frames.close)
-        make = functools.partial(gymnasium.make if opponent is None else make_game, config.env_id)
+        make = functools.partial(make_environment, config.env_id, config.wrappers)
+        if opponent is not None:
+            make = functools.partial(make_game, config.env_id)
 
         def make_one(index: int) -> Any:
             env = frames.make(make)

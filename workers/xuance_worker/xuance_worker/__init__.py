@@ -22,7 +22,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         supported_paradigms=["single_agent", "parallel"],
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
-        observation_spaces=["vector"],
+        observation_spaces=["vector", "image"],
         max_agents=100,
         supports_checkpointing=True,
         estimated_memory_mb=600,

@@ -10,6 +10,9 @@ from typing import Mapping
 
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
+GAMES = "games"
+"""What upstream's configurations for Atari games are called beside those for kinds of actions."""
+
 _TEAM = "mpe/simple_spread_v3.yaml"
 _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum-v1.yaml"
 _ACTOR_CRITIC = {DISCRETE: "Categorical_MAAC_Policy", CONTINUOUS: "Gaussian_MAAC_Policy"}
@@ -19,7 +22,8 @@ BOUND = dict.fromkeys(
     ("parallels", "representation_hidden_size", "actor_hidden_size", "critic_hidden_size", "q_hidden_size",
      "hidden_dim_mixing_net", "hidden_dim_hyper_net", "use_rnn", "rnn", "fc_hidden_sizes", "normalize",
      "recurrent_hidden_size", "N_recurrent_layers", "use_parameter_sharing", "use_global_state",
-     "use_obsnorm", "use_automatic_entropy_tuning", "use_value_norm", "continuous_action"),
+     "filters", "kernels", "strides", "use_obsnorm", "use_automatic_entropy_tuning", "use_value_norm",
+     "continuous_action"),
     "the networks of a checkpoint are built, or its steps counted, by it",
 )  # fmt: skip
 """Hyperparameters that a resumed training cannot change, each with the reason."""
@@ -30,13 +34,19 @@ class Algorithm:
     """One algorithm.
 
     `policies` are upstream's names of the policy for each kind of actions that it can act with. `several`:
-    trains several agents at once.
+    trains several agents at once. `games`: upstream configures it for Atari games, too.
     """
 
     name: str
     policies: Mapping[str, str]
     several: bool
     on_policy: bool
+    games: bool = False
+
+    @property
+    def configured(self) -> list[str]:
+        """What upstream has configurations of it for: kinds of actions, and games."""
+        return [*self.policies, *([GAMES] if self.games else [])]
 
     @property
     def actions(self) -> str:
@@ -49,7 +59,9 @@ class Algorithm:
         return list(self.policies)[-1]
 
     def file(self, kind: str) -> str:
-        """Upstream's configuration of it for a kind of actions, below `xuance/configs`."""
+        """Upstream's configuration of it for a kind of actions or games, below `xuance/configs`."""
+        if kind == GAMES:
+            return f"{self.name}/atari.yaml"
         return f"{self.name}/{_TEAM if self.several else _CART if kind == DISCRETE else _PENDULUM}"
 
 
@@ -64,7 +76,11 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         Algorithm("iql", {DISCRETE: "Basic_Q_network_marl"}, several=True, on_policy=False),
         Algorithm("maddpg", {CONTINUOUS: "MADDPG_Policy"}, several=True, on_policy=False),
         Algorithm(
-            "ppo", {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"}, several=False, on_policy=True
+            "ppo",
+            {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"},
+            several=False,
+            on_policy=True,
+            games=True,
         ),
         Algorithm("dqn", {DISCRETE: "Basic_Q_network"}, several=False, on_policy=False),
         Algorithm(

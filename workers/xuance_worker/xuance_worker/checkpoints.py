@@ -28,7 +28,7 @@ def checkpoints_of(plan: XuancePlan, agent: Any, logger: EpisodeLogger) -> Check
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
-        **plan.spec.describe_spaces(),
+        **plan.own_spec.describe_spaces(),
         "env_settings": plan.spec.settings,
         "longest_episode": plan.spec.longest,
         "upstream": {"library": "xuance", "version": upstream_version},

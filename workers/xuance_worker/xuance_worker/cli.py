@@ -19,6 +19,7 @@ WORKER = Worker(
     all_hyperparameters,
     operate=deferred("xuance_worker.operator:operate"),
     make_environment=make_for_arena,
+    wraps=True,
 )
 
 if __name__ == "__main__":

@@ -9,7 +9,14 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
+from mosaic_contract.training_plan import (
+    TrainingPlan,
+    check_algorithm,
+    resumed,
+    start_problems,
+    with_wrappers,
+)
+from mosaic_contract.wrappers import CHANNELS_LAST
 
 from .algorithms import ALGORITHMS, BOUND, Algorithm
 from .environments import XuanceEnvironmentSpec, misfits, probe
@@ -19,14 +26,17 @@ FORMAT = "mosaic-xuance/1"
 """The format of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-_MAY_BE_EMPTY = {"representation_hidden_size"}
+_MAY_BE_EMPTY = {"representation_hidden_size", "actor_hidden_size", "critic_hidden_size"}
 
 
 @dataclass(frozen=True)
 class XuancePlan(TrainingPlan):
-    """Everything that is decided about a training."""
+    """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
+    behind its wrappers.
+    """
 
     algorithm: Algorithm
+    own_spec: XuanceEnvironmentSpec
     spec: XuanceEnvironmentSpec
 
     @property
@@ -61,7 +71,7 @@ class XuancePlan(TrainingPlan):
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return plan.resolved(**plan.spec.describe_spaces(), steps=plan.steps)
+    return plan.resolved(**plan.own_spec.describe_spaces(), steps=plan.steps)
 
 
 def make_plan(config: TrainingConfig) -> XuancePlan:
@@ -69,11 +79,14 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
     check_algorithm(config.algorithm, ALGORITHMS)
     algorithm = ALGORITHMS[config.algorithm]
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
+    config = with_wrappers(config, resume_from, CHANNELS_LAST)
     choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
-    spec = probe(config.env_id, continuous=continuous is True)
-    problems = [*start_problems(config, resume_from, BOUND, _LARGEST_SEED, spec.describe_spaces())]
-    known = parameters_of(algorithm.name, spec.kind if spec.kind in algorithm.policies else algorithm.kind)
+    own_spec = probe(config.env_id, continuous=continuous is True)
+    spec = own_spec.wrapped(config.wrappers)
+    problems = [*start_problems(config, resume_from, BOUND, _LARGEST_SEED, own_spec.describe_spaces())]
+    fits = spec.configured in algorithm.configured
+    known = parameters_of(algorithm.name, spec.configured if fits else algorithm.kind)
     problems += misfits(algorithm, spec)
     if "continuous_action" in known and not spec.chooses:
         only = spec.kind == CONTINUOUS
@@ -83,7 +96,7 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
     wrong = [*not_widths(hyperparameters, _MAY_BE_EMPTY), *_disagreements(algorithm, spec, hyperparameters)]
     if wrong:
         raise ConfigError(wrong)
-    plan = XuancePlan(config, hyperparameters, resume_from, algorithm, spec)
+    plan = XuancePlan(config, hyperparameters, resume_from, algorithm, own_spec, spec)
     if resume_from is None and plan.steps < plan.first_update:
         raise ConfigError(
             f"{config.end_field} ends before the first update, which comes after "

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import inspect
 import os
 import warnings
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from mosaic_contract import ConfigError
+from mosaic_contract.atari import make as make_environment
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
 from mosaic_contract.errors import one_line
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids
+from mosaic_contract.registry import register
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, GAMES, Algorithm
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -40,23 +41,37 @@ class XuanceEnvironmentSpec(EnvironmentSpec):
         return space_kind(next(iter(self.actions.values())))
 
     @property
+    def configured(self) -> str:
+        """Which of upstream's configurations is for it: that of the kind of actions, or that for games."""
+        return GAMES if not self.several and is_pictures(self.observation_space) else self.kind
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The keywords that it was made with, beside its own defaults."""
         return {_CONTINUOUS_KEYWORD: True} if self.chooses and self.kind == CONTINUOUS else {}
 
 
-def make(env_id: str, *, continuous: bool, render_mode: str | None = None) -> Any:
+def is_pictures(space: Any) -> bool:
+    """Return whether observations are pictures as upstream's convolutions take them: bytes, channels last."""
+    return len(space.shape or ()) == 3 and space.dtype == "uint8" and min(space.shape) == space.shape[2]
+
+
+def make(
+    env_id: str, *, continuous: bool, wrappers: Sequence[str] = (), render_mode: str | None = None
+) -> Any:
     """Make an environment of Gymnasium, or a parallel one of PettingZoo, to train on.
 
-    `continuous` is for environments that have both kinds of actions. Raises `ConfigError` for one that is
-    unknown, played in turns, or cannot be made.
+    `wrappers` are the run's, which `mosaic_contract.wrappers.wrap` completes. `continuous` is for
+    environments that have both kinds of actions. Raises `ConfigError` for one that is unknown, played in
+    turns, or cannot be made.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             module = parallel_module(env_id)
             if module is None:
-                return importlib.import_module("gymnasium").make(env_id, render_mode=render_mode)
+                register(env_id)
+                return make_environment(env_id, wrappers, render_mode=render_mode)
             keywords = {_CONTINUOUS_KEYWORD: continuous} if _chooses(module) else {}
             return module.parallel_env(render_mode=render_mode, **keywords)
         except ConfigError:
@@ -112,7 +127,11 @@ def misfits(algorithm: Algorithm, spec: XuanceEnvironmentSpec) -> list[str]:
             "those of one agent do not take PettingZoo's environments"
         ]
     kinds = {name: one.policies for name, one in alike.items()}
-    return [*spec.observation_problems(algorithm.name), *spec.action_problems(algorithm.name, kinds)]
+    sees = algorithm.games and spec.configured == GAMES
+    return [
+        *(() if sees else spec.observation_problems(algorithm.name, wraps=True)),
+        *spec.action_problems(algorithm.name, kinds),
+    ]
 
 
 def _nearest(env_id: str) -> str:

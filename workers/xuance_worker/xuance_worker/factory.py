@@ -91,7 +91,7 @@ def _agent(settings: Settings, envs: Any) -> Any:
 def _settings(
     algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], **ours: Any
 ) -> Settings:
-    base = configuration(algorithm.name, spec.kind)
+    base = configuration(algorithm.name, spec.configured)
     known = {name: value for name, value in values.items() if name != "backend"}
     return Settings(
         **{

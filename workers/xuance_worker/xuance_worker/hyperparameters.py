@@ -14,12 +14,13 @@ from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import merged
 
-from .algorithms import ALGORITHMS
+from .algorithms import ALGORITHMS, GAMES
 
 _DECIDED_HERE = {  # by the run's configuration and the environment's spaces
     "agent", "env_name", "env_id", "env_seed", "learner", "policy", "representation", "vectorize", "runner",
     "seed", "running_steps", "eval_interval", "test_episode", "log_dir", "model_dir", "use_actions_mask",
     "representation_critic",
+    "obs_type", "img_size", "num_stack", "frame_skip", "noop_max",  # by the wrapper "atari"
 }  # fmt: skip
 _UNUSED = {"clip_type", "initialize", "gain", "target_kl", "kl_coef", "sigma"}
 """What the files hold and nothing of these algorithms reads."""
@@ -51,7 +52,7 @@ _CONTINUOUS_ACTION = "continuous_action"
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     """Return the parameters of every algorithm, without a default where it depends on the kind of actions."""
     return {
-        name: list(merged({kind: parameters_of(name, kind) for kind in algorithm.policies}))
+        name: list(merged({kind: parameters_of(name, kind) for kind in algorithm.configured}))
         for name, algorithm in ALGORITHMS.items()
     }
 
@@ -72,7 +73,7 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
         found[_CONTINUOUS_ACTION] = Parameter(
             _CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {algorithm.actions}"
         )
-    if CONTINUOUS not in algorithm.policies:
+    if CONTINUOUS not in algorithm.policies or kind == GAMES:
         found.pop("activation_action", None)
     if algorithm.on_policy:
         found["batch_size"] = _MINIBATCH

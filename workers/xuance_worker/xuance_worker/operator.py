@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from mosaic_contract import AgentSetup, make_space
+from mosaic_contract import AgentSetup, Operator, make_space
+from mosaic_contract.atari import as_trained
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_operator import TrainedOperator
-from mosaic_contract.trained_policy import trained_policy
+from mosaic_contract.trained_policy import trained_policy, transform_of
 
 from .algorithms import ALGORITHMS
 from .checkpoints import restore_policy
@@ -27,12 +28,12 @@ from .environments import XuanceEnvironmentSpec
 from .factory import make_acting_agent
 
 
-def operate(setup: AgentSetup) -> CheckpointOperator:
+def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    policies, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
+    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if policies.several else ALONE
-    return CheckpointOperator(policies, agent, deterministic, setup.seed)
+    return as_trained(described, setup, CheckpointOperator(policies, agent, deterministic, setup.seed))
 
 
 class Policies:
@@ -42,7 +43,8 @@ class Policies:
         spaces = spaces_of(described)
         self.name = described["algorithm"]
         self.values = described["hyperparameters"]
-        self.observations = {agent: make_space(of["observation_space"]) for agent, of in spaces.items()}
+        self.observe = {agent: transform_of(described, agent) for agent in spaces}
+        self.observations = {agent: make_space(one.space) for agent, one in self.observe.items()}
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
         spec = XuanceEnvironmentSpec(
             described["env_id"],
@@ -113,6 +115,7 @@ class CheckpointOperator(TrainedOperator):
 
     def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:
         self._policies, self._agent, self._deterministic = policies, agent, deterministic
+        self._observe = policies.observe[agent].observe
         explores = not deterministic and not ALGORITHMS[policies.name].on_policy
         super().__init__(
             policies.observations[agent],
@@ -121,6 +124,9 @@ class CheckpointOperator(TrainedOperator):
             epsilon=policies.values.get("end_greedy", 0.0) if explores else 0.0,
             noise=policies.values.get("end_noise", 0.0) if explores else 0.0,
         )
+
+    def select_action(self, observation: Any) -> Any:
+        return super().select_action(self._observe(observation))
 
     def initial_memory(self) -> Any:
         return self._policies.memory()

@@ -11,6 +11,7 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any, Mapping
 
+import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from mosaic_contract import Cancelled
@@ -19,6 +20,7 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
 from mosaic_contract.training_episode import TrainingEpisode
+from mosaic_contract.wrappers import wrap
 from xuance.environment import REGISTRY_ENV, REGISTRY_MULTI_AGENT_ENV, RawEnvironment, RawMultiAgentEnv
 
 from .config import XuancePlan
@@ -40,7 +42,11 @@ class TrainingContext:
     def make(self) -> Any:
         """One more environment, able to draw if it will be shown."""
         spec = self.plan.spec
-        return self.frames.make(functools.partial(make, spec.env_id, continuous=spec.kind == CONTINUOUS))
+        wrappers = self.plan.config.wrappers
+        continuous = spec.kind == CONTINUOUS
+        return self.frames.make(
+            functools.partial(make, spec.env_id, continuous=continuous, wrappers=wrappers)
+        )
 
 
 class Episode(TrainingEpisode):
@@ -67,30 +73,46 @@ class Episode(TrainingEpisode):
                 self._stopped = cancelled
 
 
+class Counted(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A Gymnasium environment that reports its episodes, below the run's wrappers."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], episode: Episode) -> None:
+        super().__init__(env)
+        self._episode = episode
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        observation = self._episode.reset(self.env)
+        self._episode.begin()
+        return observation, {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._episode.step(
+            {ALONE: reward}, terminated=bool(terminated), truncated=bool(truncated and not terminated)
+        )
+        return observation, reward, bool(terminated), bool(truncated), info
+
+
 class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
     """A Gymnasium environment."""
 
     def __init__(self, config: Namespace) -> None:
         super().__init__()
         context: TrainingContext = config.context
-        self.env = context.make()
-        self.env.reset(seed=config.env_seed)
+        env = context.make()
+        env.reset(seed=config.env_seed)
+        config_of_run = context.plan.config
+        self.env = wrap(Counted(env, Episode(context, env)), config_of_run.wrappers, config_of_run.env_id)
         self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
         self.action_space.seed(config.env_seed)
         self.metadata, self.render_mode = self.env.metadata, None
         self.max_episode_steps = context.plan.spec.longest
-        self.episode = Episode(context, self.env)
 
     def reset(self) -> tuple[Any, dict[str, Any]]:
-        observation = self.episode.reset(self.env)
-        self.episode.begin()
-        return observation, {}
+        return self.env.reset()[0], {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, _ = self.env.step(action)
-        self.episode.step(
-            {ALONE: reward}, terminated=bool(terminated), truncated=truncated and not terminated
-        )
         return observation, float(reward), bool(terminated), bool(truncated), {}
 
     def render(self, *args: Any) -> Any:
