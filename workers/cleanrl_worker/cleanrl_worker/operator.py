@@ -45,7 +45,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     made = DiscreteOperator if policy.scores is not None else ContinuousOperator
-    return as_trained(described, setup, made(policy, deterministic, setup.seed))
+    return as_trained(described, made(policy, deterministic, setup.seed))
 
 
 class CheckpointOperator:

@@ -13,7 +13,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 from cleanrl.ppo_atari import make_env
-from mosaic_contract import AgentSetup
 from mosaic_contract.atari import as_trained, record
 from mosaic_contract.registry import register
 
@@ -62,9 +61,7 @@ def played(env_id: str, decisions: int) -> list[Any]:
     """What it sees where the player is given every frame of the same game."""
     env: Any = gymnasium.make(env_id)
     policy = Scripted(int(env.action_space.n))
-    settings = {"action_meanings": env.unwrapped.get_action_meanings()}
-    described = {"atari": record(env_id, restarts=True)}
-    player: Any = as_trained(described, AgentSetup("agent", settings=settings), policy)
+    player: Any = as_trained({"atari": record(env_id, restarts=True)}, policy)
     env.reset(seed=5)
     for _ in range(NOOPS):
         frame, *_, info = env.step(0)

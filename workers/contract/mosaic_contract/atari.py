@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.operators import AgentSetup, Operator
+from mosaic_contract.operators import Operator
 from mosaic_contract.spaces import make_space
 
 ATARI = "atari"
@@ -36,7 +36,10 @@ def record(env_id: str, *, restarts: bool = False, signs: bool = True) -> dict[s
     """Return the preprocessing as a checkpoint's description has it. `restarts`: the training ended episodes
     with a life, and pressed FIRE where the next began. `signs`: it learned from the signs of rewards.
     """
-    spec = import_module("gymnasium").spec(env_id)
+    env = import_module("gymnasium").make(env_id)
+    meanings = env.unwrapped.get_action_meanings()
+    sticky = env.spec.kwargs.get("repeat_action_probability", 0.0)
+    env.close()
     return {
         "held_frames": HELD,
         "brighter_of_frames": 2,
@@ -46,7 +49,8 @@ def record(env_id: str, *, restarts: bool = False, signs: bool = True) -> dict[s
         "signs_of_rewards": signs,
         "most_noops": MOST_NOOPS,
         "restarts": restarts,
-        "sticky_actions": spec.kwargs.get("repeat_action_probability", 0.0),
+        "fires": restarts and meanings[_FIRE : _FIRE + 1] == ["FIRE"] and len(meanings) > _AFTER_FIRE,
+        "sticky_actions": sticky,
     }
 
 
@@ -132,25 +136,25 @@ def _game_class() -> Any:
     return Game
 
 
-def as_trained(described: Mapping[str, Any], setup: AgentSetup, operator: Operator) -> Operator:
+def as_trained(described: Mapping[str, Any], operator: Operator) -> Operator:
     """Return an operator that sees whole frames as its training showed them, and holds its actions as they
-    were held there: around one whose described training was not of "atari", nothing.
+    were held there; the operator itself where the described training was not of "atari".
     """
     recorded = described.get(ATARI)
-    return _Player(operator, setup, recorded["restarts"]) if isinstance(recorded, Mapping) else operator
+    if not isinstance(recorded, Mapping):
+        return operator
+    return _Player(operator, restarts=bool(recorded["restarts"]), fires=bool(recorded["fires"]))
 
 
 class _Player:
     """Plays a game frame by frame through an operator that decides at every fourth.
 
-    `restarts`: where a life is lost it does what the training did: a no-op, and FIRE in games that have it;
-    FIRE also where an episode begins.
+    With `restarts` it does what the training did where a life is lost: a no-op, and then, as where an episode
+    begins, FIRE and the next action in games that have them (`fires`).
     """
 
-    def __init__(self, operator: Operator, setup: AgentSetup, restarts: bool) -> None:
+    def __init__(self, operator: Operator, *, restarts: bool, fires: bool) -> None:
         self._operator = operator
-        meanings = list(setup.settings.get("action_meanings") or ())
-        fires = restarts and meanings[_FIRE : _FIRE + 1] == ["FIRE"] and len(meanings) > _AFTER_FIRE
         self._restarts, self._opening = restarts, [_FIRE, _AFTER_FIRE] if fires else []
         self._pictures = Pictures()
         self._begin()

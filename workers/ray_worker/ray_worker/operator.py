@@ -34,7 +34,7 @@ def operate(setup: AgentSetup) -> Operator:
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
     kind = TurnOperator if described.get("in_turns") else CheckpointOperator
-    return as_trained(described, setup, kind(policies, agent, deterministic, setup.seed))
+    return as_trained(described, kind(policies, agent, deterministic, setup.seed))
 
 
 class Policies:

@@ -33,7 +33,7 @@ def operate(setup: AgentSetup) -> Operator:
     saved, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     transform = transform_of(described)
     operator = PolicyOperator(saved, described["algorithm"], deterministic, setup.seed, transform)
-    return as_trained(described, setup, operator)
+    return as_trained(described, operator)
 
 
 def _make(path: Path, described: Mapping[str, Any]) -> SavedPolicy:

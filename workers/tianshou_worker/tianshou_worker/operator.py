@@ -30,7 +30,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     kind = TurnOperator if "agents" in described else CheckpointOperator
-    return as_trained(described, setup, kind(policy, described, deterministic, setup.seed))
+    return as_trained(described, kind(policy, described, deterministic, setup.seed))
 
 
 class CheckpointOperator(TrainedOperator):

@@ -33,7 +33,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if policies.several else ALONE
-    return as_trained(described, setup, CheckpointOperator(policies, agent, deterministic, setup.seed))
+    return as_trained(described, CheckpointOperator(policies, agent, deterministic, setup.seed))
 
 
 class Policies:
