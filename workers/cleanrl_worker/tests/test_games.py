@@ -58,7 +58,7 @@ class TestCurrentUpstream:
         self, upstream: Any, algorithm: str
     ) -> None:
         """Not the four frames of each step, nor those that begin an episode."""
-        run = upstream.train(algorithm=algorithm.removesuffix("_atari"), env_id=GAME, **SMALL[algorithm])
+        run = upstream.train(algorithm=algorithm, env_id=GAME, **SMALL[algorithm])
         assert run.code == 0, run.log
         assert run.events("run_started")[0]["algo"] == algorithm
         assert run.events("run_completed")[0]["final_metrics"]["steps"] == SMALL[algorithm]["total_timesteps"]
