@@ -18,7 +18,7 @@ from mosaic_contract.training_plan import (
 )
 from mosaic_contract.wrappers import CHANNELS_LAST
 
-from .algorithms import ALGORITHMS, BOUND, Algorithm
+from .algorithms import ALGORITHMS, BOUND, GAMES, Algorithm
 from .environments import XuanceEnvironmentSpec, misfits, probe
 from .hyperparameters import parameters_of
 
@@ -26,7 +26,8 @@ FORMAT = "mosaic-xuance/1"
 """The format of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-_MAY_BE_EMPTY = {"representation_hidden_size", "actor_hidden_size", "critic_hidden_size"}
+_MAY_BE_EMPTY = ("representation_hidden_size",)
+_MAY_BE_EMPTY_FOR_GAMES = ("actor_hidden_size", "critic_hidden_size")  # after convolutions
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
         if given.setdefault("continuous_action", only) is not only:
             problems.append(f"continuous_action: {spec.env_id} has {spec.kind} actions only; leave it out")
     hyperparameters = check_hyperparameters(given, known, problems)
-    wrong = [*not_widths(hyperparameters, _MAY_BE_EMPTY), *_disagreements(algorithm, spec, hyperparameters)]
+    may_be_empty = (*_MAY_BE_EMPTY, *(_MAY_BE_EMPTY_FOR_GAMES if spec.configured == GAMES else ()))
+    wrong = [*not_widths(hyperparameters, may_be_empty), *_disagreements(algorithm, spec, hyperparameters)]
     if wrong:
         raise ConfigError(wrong)
     plan = XuancePlan(config, hyperparameters, resume_from, algorithm, own_spec, spec)
