@@ -57,7 +57,7 @@ def test_pong_is_trained_evaluated_and_compared(
     evaluation = lab.evaluate(env=PONG, operators=sides, seeds=[1, 2], max_steps=MOST_STEPS)
     played = evaluation.wait().results()
     assert len(played) == 4
-    assert set(played["steps"]) == {MOST_STEPS}
+    assert set(played["length"]) == {MOST_STEPS}
     comparison = start_comparison(PONG, {"PPO": policy, "again": operators.rl(run)}, [1])
     comparison.step(MOST_STEPS)
     assert comparison.steps("PPO")["action"].tolist() == comparison.steps("again")["action"].tolist()
