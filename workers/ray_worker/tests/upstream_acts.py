@@ -45,8 +45,8 @@ folders = dict(pair.split("=", 1) for pair in sys.argv[1:])
 answers = {
     name: {
         agent: act(folders[name], policy, size, torque=name == "sac")
-        for agent, (policy, size) in agents.items()
+        for agent, (policy, size) in AGENTS[name].items()
     }
-    for name, agents in AGENTS.items()
+    for name in folders
 }
 print(json.dumps(answers))
