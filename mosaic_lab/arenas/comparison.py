@@ -183,9 +183,9 @@ class Comparison:
     def act(self, lane: int | str | Lane, agent: str, action: Any) -> bool:
         """Take a person's action for ``agent`` in ``lane``; return whether one was due.
 
-        An action may be the name of a move where moves have names ("e2e4" in chess). Where the person plays
-        in real time the action is held until another comes; None releases it. Raises ConfigurationError where
-        no person acts for the agent.
+        An action may be its name where actions have names ("e2e4" in chess, "push left" in CartPole). Where
+        the person plays in real time the action is held until another comes; None releases it. Raises
+        ConfigurationError where no person acts for the agent, or the action cannot be played now.
         """
         one = self._lane(lane)
         return bool(self._driver.call(lambda: one.act(agent, action), None, 0, "act()"))

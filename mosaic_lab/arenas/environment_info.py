@@ -29,6 +29,15 @@ class EnvironmentInfo:
     render_reason: str = ""
     versions: dict[str, str] = field(default_factory=dict)
 
+    def named_actions(self, agent: str) -> dict[str, int]:
+        """Return an agent's discrete actions by name; none where they have no names."""
+        space = self.spaces[agent]["action"]
+        names = self.action_meanings.get(agent) or []
+        start = space.get("start", 0)
+        return (
+            {name: start + place for place, name in enumerate(names)} if space["type"] == "Discrete" else {}
+        )
+
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> EnvironmentInfo:
         """Read an arena's "opened". Raises KeyError, TypeError or ValueError for a malformed message."""

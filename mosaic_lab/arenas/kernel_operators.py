@@ -92,7 +92,7 @@ class KernelOperators:
 
     def act(self, agent: str, action: Any, moves: Mapping[str, Any]) -> bool:
         """Take a person's action for ``agent``, in real time None for a key released; return whether one was
-        due. ``moves`` are the actions allowed now by name ("e2e4"), where they have names.
+        due. ``moves`` are actions by name ("e2e4", "push left"), where they have names.
 
         Raises ConfigurationError for an action that is not valid or not allowed now: the request stays open.
         """

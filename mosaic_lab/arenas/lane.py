@@ -181,8 +181,9 @@ class Lane:
         if self.kernel_operators is None or agent not in people:
             who = f"people act for {', '.join(people)}" if people else "there are none in it"
             raise ConfigurationError(f"no person acts for {agent!r} in {self.label}: {who}")
-        moves = self.now.described.get(agent, {}).get("legal_moves") or {}
-        return self.kernel_operators.act(agent, action, moves)
+        assert self.environment is not None
+        moves = self.now.described.get(agent, {}).get("legal_moves")
+        return self.kernel_operators.act(agent, action, moves or self.environment.named_actions(agent))
 
     def stop(self) -> None:
         """End its arena; it stays as it was last seen."""

@@ -190,7 +190,9 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
         ConfigurationError, match="no person acts for 'agent_1' in you: people act for agent_0"
     ):
         comparison.act("you", "agent_1", 1)
-    assert comparison.act("you", "agent_0", 1) is True
+    with pytest.raises(ConfigurationError, match="'right' cannot .*: give one of push left, push right"):
+        comparison.act("you", "agent_0", "right")
+    assert comparison.act("you", "agent_0", "push right") is True
     comparison.wait(30)
     assert states(comparison) == [("ready", 1)] * 2
     assert comparison.view()["lanes"][0]["moves"][0]["action"] == 1
