@@ -190,7 +190,7 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
         ConfigurationError, match="no person acts for 'agent_1' in you: people act for agent_0"
     ):
         comparison.act("you", "agent_1", 1)
-    with pytest.raises(ConfigurationError, match="'right' cannot .*: give one of push left, push right"):
+    with pytest.raises(ConfigurationError, match=r"'right' cannot .*: give one of push left, push right"):
         comparison.act("you", "agent_0", "right")
     assert comparison.act("you", "agent_0", "push right") is True
     comparison.wait(30)
