@@ -32,11 +32,10 @@ class EnvironmentInfo:
     def named_actions(self, agent: str) -> dict[str, int]:
         """Return an agent's discrete actions by name; none where they have no names."""
         space = self.spaces[agent]["action"]
+        if space["type"] != "Discrete":
+            return {}
         names = self.action_meanings.get(agent) or []
-        start = space.get("start", 0)
-        return (
-            {name: start + place for place, name in enumerate(names)} if space["type"] == "Discrete" else {}
-        )
+        return {name: action for action, name in enumerate(names, space.get("start", 0))}
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> EnvironmentInfo:
