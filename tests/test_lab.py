@@ -82,7 +82,7 @@ def test_an_unknown_group_is_answered_with_those_there_are_nearest_first(lab: mo
         lab.group("ppo-Cartpol")
 
 
-def test_a_group_with_failures_tells_all_of_them_at_its_end(lab: mosaic.Lab) -> None:
+def test_a_group_with_failures_reports_all_of_them_at_its_end(lab: mosaic.Lab) -> None:
     group = RunGroup(start_peer(lab.supervisor, name) for name in ("fail", "train", "exit_1"))
     with pytest.raises(RunFailed) as caught:
         group.wait(60)

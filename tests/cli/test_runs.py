@@ -159,7 +159,7 @@ def as_another_user() -> Iterator[None]:
             os.seteuid(0)
 
 
-def test_showing_a_run_tells_its_settings_and_results(
+def test_showing_a_run_prints_its_settings_and_results(
     supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = start_peer(supervisor, "save_checkpoints", seed=7, group="some", play=10, video=True).wait(30)

@@ -55,7 +55,7 @@ def test_a_frame_of_the_node_is_read_here(tmp_path: Path) -> None:
     assert reader.state in ("closed", "absent"), "its ring ends with the mirror"
 
 
-def test_nobody_watches_and_nothing_is_asked_for(tmp_path: Path) -> None:
+def test_without_watchers_nothing_is_requested(tmp_path: Path) -> None:
     node, here = folders(tmp_path)
     FrameWriter(node)
     reader = FrameReader(here)

@@ -116,7 +116,7 @@ def test_checkpoints_of_a_training_play_each_other_and_the_pool_grows(
     assert league.rating_plot().facets[0].rows == tuple(ratings.index)
 
 
-def test_who_comes_later_plays_those_who_are_there_and_nobody_else(lab: mosaic.Lab) -> None:
+def test_who_comes_later_plays_those_who_are_there_and_no_others(lab: mosaic.Lab) -> None:
     league = lab.league(
         GAME, {"a": operators.random(), "b": operators.passive()}, seeds=range(2), agents=AGENTS
     )

@@ -77,7 +77,7 @@ def test_bytes_are_bounded_before_seconds() -> None:
     assert len(recorder.last(1e9)) == 1
 
 
-def test_a_clock_that_was_set_back_starts_the_recording_anew() -> None:
+def test_a_clock_that_was_set_back_restarts_the_recording() -> None:
     recorder = Recorder(seconds=10)
     for published in (1000.0, 1001.0, 500.0, 501.0):
         recorder.add(packet(noise(2, 2, 3), published=published))

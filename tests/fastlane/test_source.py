@@ -139,7 +139,7 @@ def test_a_queued_run_says_what_it_waits_for(tmp_path: Path) -> None:
             run.snapshot(timeout=0.1)
 
 
-def test_a_worker_without_frames_is_told_from_one_that_has_not_begun(supervisor: Supervisor) -> None:
+def test_a_worker_without_frames_differs_from_one_that_has_not_begun(supervisor: Supervisor) -> None:
     source = FrameSource(at_work(start_peer(supervisor, "train", total_timesteps=1_000_000)).path)
     assert notice_with(source, "publishes no frames").level == "info"
 
@@ -325,7 +325,7 @@ def test_a_recording_without_a_page_is_of_the_next_seconds_frame_by_frame(
     assert 0 < seconds <= 2, "the asked second, and the last frame's own time"
 
 
-def test_a_recording_of_more_than_is_kept_lasts_as_long_as_asked(
+def test_a_recording_of_more_than_is_kept_lasts_as_long_as_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(capture, "RECORDED_BYTES", 400_000)
@@ -368,7 +368,7 @@ def test_a_recording_that_cannot_be_is_refused_before_it_begins(
     assert not (tmp_path / name).exists()
 
 
-def test_wrong_arguments_are_told_what_is_right(tmp_path: Path) -> None:
+def test_wrong_arguments_are_answered_with_what_is_right(tmp_path: Path) -> None:
     wrong: Any = "no"
     with pytest.raises(ConfigurationError, match=r"by True and off by False, not by 'no'"):
         Run(tmp_path).enable_frames(wrong)

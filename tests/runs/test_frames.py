@@ -84,7 +84,7 @@ def test_stopping_what_is_left_of_a_lost_run_frees_its_memory(supervisor: Superv
     assert not (run.path / LINK).is_symlink()
 
 
-def test_a_keeper_that_finds_no_contract_tells_the_outcome_all_the_same(
+def test_a_keeper_that_finds_no_contract_records_the_outcome_all_the_same(
     supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "_CONTRACT", tmp_path)

@@ -51,7 +51,7 @@ def test_progress_data_and_log_are_read_from_the_folder(supervisor: Supervisor) 
     assert run.label == "peer train Peer-v0 seed 1"
 
 
-def test_the_outcome_tells_memory_and_cpu_time(supervisor: Supervisor) -> None:
+def test_the_outcome_has_memory_and_cpu_time(supervisor: Supervisor) -> None:
     outcome = start_peer(supervisor, "use_resources").wait(60).outcome
     assert outcome is not None
     assert outcome.exit_code == 0

@@ -70,7 +70,7 @@ def test_exact_versions_and_the_size_are_recorded(
     assert record["python_version"] == environment.python_version != ""
 
 
-def test_the_catalog_tells_ours_from_third_parties(tmp_path: Path) -> None:
+def test_the_catalog_separates_ours_from_third_parties(tmp_path: Path) -> None:
     before = {info.name: info for info in workers.catalog()}
     assert before["cleanrl"].state == "not installed" and before["cleanrl"].origin == "bundled"
 

@@ -55,7 +55,7 @@ def test_a_folded_card_says_what_was_wrong_with_an_answer(talks: Comparison) -> 
     assert [move["model_faults"] for move in moves] == [[unparsed], [unparsed], []]
 
 
-def test_what_a_model_was_asked_is_sent_while_it_is_unfolded(talks: Comparison) -> None:
+def test_the_prompt_of_a_model_is_sent_while_it_is_unfolded(talks: Comparison) -> None:
     panel = panel_of(talks)
     model = draws(panel)
     number = model.number

@@ -128,7 +128,7 @@ def test_a_lost_acknowledgement_is_made_up_for_by_the_next() -> None:
     assert credit.in_flight == 0 and credit.may_send(0.06)
 
 
-def test_lost_acknowledgements_are_asked_for_ever_more_rarely_and_healed_by_the_answer() -> None:
+def test_lost_acknowledgements_are_requested_ever_more_rarely_and_healed_by_the_answer() -> None:
     credit = Credit(0.0, 1 / 30)
     credit.send(0.0, LARGE)
     credit.send(0.0, LARGE)

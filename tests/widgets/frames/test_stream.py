@@ -83,7 +83,7 @@ def test_the_worker_of_a_silent_page_renders_no_more(
     view.end()
 
 
-def test_lost_acknowledgements_are_asked_for(
+def test_lost_acknowledgements_are_requested(
     stream: FrameStream, supervisor: Supervisor, clock: Clock
 ) -> None:
     view = View(stream, [start_painter(supervisor)])

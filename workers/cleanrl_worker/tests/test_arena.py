@@ -67,7 +67,7 @@ def test_the_release_holds_the_old_gyms_environments_too(worker: Any, tmp_path: 
 
 
 @pytest.mark.usefixtures("cleanrl_environment")
-def test_a_policy_beside_chance_in_the_workers_own_arena(
+def test_a_policy_beside_random_actions_in_the_workers_own_arena(
     workers: Callable[[str], Any],
     start_comparison: Compare,  # noqa: F811
 ) -> None:

@@ -191,7 +191,7 @@ def test_the_old_gyms_own_environments_are_drawn_too(worker: Any) -> None:
         ("Shy", "cannot be made with the render mode rgb_array: ValueError: not in public"),
     ],
 )
-def test_what_cannot_be_drawn_trains_and_its_watchers_are_told_why(
+def test_what_cannot_be_drawn_trains_and_its_watchers_see_why(
     worker: Any, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", ODD, prepend=os.pathsep)

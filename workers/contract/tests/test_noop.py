@@ -20,7 +20,7 @@ class Stillness(unittest.TestCase):
         assert noop_indices(["no action", "move left"]) == [0]
         assert noop_indices(["pass the ball", "well done", "knoop", 7, ""]) == []
 
-    def test_what_is_played_in_somebodys_place_is_legal_and_does_the_least(self):
+    def test_what_is_played_in_an_operators_place_is_legal_and_does_the_least(self):
         rules = ActionRules(Discrete(4, start=1), ["left", "done", "stay", "right"], True)
         assert rules.default(None) == (3, "stay (3)")
         assert rules.default([1, 1, 0, 1]) == (2, "done (2)")

@@ -132,7 +132,7 @@ def test_a_full_column_is_refused(lane: ArenaLane) -> None:
     assert error["type"] == "error" and "column 4" in error["message"]
 
 
-def test_a_frame_comes_while_somebody_thinks(lane: ArenaLane) -> None:
+def test_a_frame_comes_while_an_operator_decides(lane: ArenaLane) -> None:
     lane.open("CartPole-v1")
     lane.do("ready", "reset", seed=1, episode_index=0)
     for _ in range(3):

@@ -22,7 +22,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("algorithm", LOSSES)
-def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> None:
+def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
     (done,) = run.events("run_completed")
@@ -47,7 +47,7 @@ def test_an_episode_of_a2c_takes_its_share_of_the_update_it_ends_in(worker: Any)
     assert 0 < 2 * sum(map(sum, updates)) < done["duration_seconds"]
 
 
-def test_every_update_of_ppo_is_told_when_it_is_done(worker: Any) -> None:
+def test_every_update_of_ppo_is_reported_when_it_is_done(worker: Any) -> None:
     run = worker.trained("ppo")
     assert run.series("train/n_updates") == {200: 1, 400: 2, 600: 3, 800: 4}
     assert list(run.series("train/pg_loss")) == [200, 400, 600, 800]

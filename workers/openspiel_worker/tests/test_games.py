@@ -82,7 +82,7 @@ def test_a_board_is_drawn(lane: ArenaLane) -> None:
     assert len(numpy.unique(pixels.reshape(-1, 3), axis=0)) > 2
 
 
-def test_a_person_plays_against_chance_and_players_are_rated(lab: mosaic.Lab) -> None:
+def test_a_person_plays_against_random_moves_and_players_are_rated(lab: mosaic.Lab) -> None:
     policies = {"player_0": operators.human(), "player_1": operators.random()}
     comparison = lab.compare(
         env=TIC_TAC_TOE, operators={"random": operators.random(), "me": policies}, seeds=[1]

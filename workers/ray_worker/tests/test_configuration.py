@@ -78,7 +78,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
             assert expected in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
 
 
-def test_a_cluster_that_does_not_answer_is_told_before_anything_starts(worker: Any) -> None:
+def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worker: Any) -> None:
     def answer(port: int) -> str:
         address = f"127.0.0.1:{port}"
         error: str = worker.error(algorithm="ppo", env_id="CartPole-v1", address=address)

@@ -37,7 +37,7 @@ COMMON = {
     "name",
     ["ppo", "sac", "team", *(pytest.param(name, marks=pytest.mark.extended) for name in ("impala", "dqn"))],
 )
-def test_a_training_tells_everything_and_saves(worker: Any, name: str) -> None:
+def test_a_training_reports_everything_and_saves(worker: Any, name: str) -> None:
     run = worker.trained(name)
     assert run.code == 0, run.log
     assert LOSSES[name] | COMMON <= set(run.metrics)
@@ -53,7 +53,7 @@ def test_a_training_tells_everything_and_saves(worker: Any, name: str) -> None:
     assert run.leftovers == []
 
 
-def test_an_episode_of_a_team_is_told_for_each_agent(worker: Any) -> None:
+def test_an_episode_of_a_team_is_reported_for_each_agent(worker: Any) -> None:
     """Its return is their mean; upstream's own is their sum."""
     run = worker.trained("team")
     last = run.episodes[-4:]
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worke
     assert all(later - step == total for (step, _), (later, total) in pairwise(first))
 
 
-def test_what_takes_long_is_told_to_the_log(worker: Any) -> None:
+def test_what_takes_long_is_logged(worker: Any) -> None:
     log = worker.trained("ppo").log
     steps = ["importing RLlib", "joining the Ray cluster", "building ppo", "the first iteration has begun"]
     assert re.findall("|".join(steps), log) == steps

@@ -86,7 +86,7 @@ def test_frames_that_are_off_are_turned_on_while_it_runs(lab: mosaic.Lab, paints
         run.stop()
 
 
-def test_a_script_is_told_how_it_is_to_be_watched(lab: mosaic.Lab) -> None:
+def test_a_script_learns_how_it_is_to_be_watched(lab: mosaic.Lab) -> None:
     shows = "echo $MOSAIC_FRAMES $MOSAIC_FRAMES_MAX_FPS $MOSAIC_FRAMES_GRID"
     run = start(lab, "bash", "-c", shows, frames={"enabled": False, "max_fps": 5, "grid": 4})
     assert run.wait(60).log(20).splitlines()[-1] == "0 5 4"

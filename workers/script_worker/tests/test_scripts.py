@@ -118,7 +118,7 @@ def test_several_seeds_are_a_group(lab: mosaic.Lab, tmp_path: Path) -> None:
     assert [run.checkpoints[0].path.read_text() for run in group] == ["1", "2"]
 
 
-def test_a_bash_script_runs_where_it_is_told(lab: mosaic.Lab, tmp_path: Path) -> None:
+def test_a_bash_script_runs_where_it_should(lab: mosaic.Lab, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "train.sh").write_text("pwd; echo $MOSAIC_RUN_DIR; echo given $1\n")
     run = start(lab, "bash", "train.sh", "{run_dir}", cwd="project").wait(60)
@@ -146,7 +146,7 @@ def test_tensorboard_files_are_followed_while_they_grow(
     assert values(run, "train/loss")[-1] == pytest.approx(0.01)
 
 
-def test_a_folder_that_no_tensorboard_files_came_to_is_told(lab: mosaic.Lab, tmp_path: Path) -> None:
+def test_a_folder_that_no_tensorboard_files_came_to_is_reported(lab: mosaic.Lab, tmp_path: Path) -> None:
     run = start(lab, "true", tensorboard="lags").wait(60)
     assert f"wrote no TensorBoard files below {tmp_path / 'lags'}" in logged(run)
 

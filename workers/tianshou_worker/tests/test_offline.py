@@ -22,7 +22,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("algorithm", LOSSES)
-def test_a_training_from_a_dataset_tells_everything_and_saves(worker: Any, algorithm: str) -> None:
+def test_a_training_from_a_dataset_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
     steps = worker.offline[algorithm]["total_timesteps"]

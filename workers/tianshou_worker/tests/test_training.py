@@ -28,7 +28,7 @@ LOADS = "import sys, torch; torch.load(sys.argv[1], weights_only=True)"
 
 
 @pytest.mark.parametrize("algorithm", LOSSES)
-def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> None:
+def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
     steps = worker.small[algorithm]["total_timesteps"]

@@ -80,7 +80,7 @@ print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
     assert listed["batch_size"]["type"] == "int"
 
 
-def test_a_default_that_depends_on_the_kind_of_actions_is_told_for_both(worker: Any) -> None:
+def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker: Any) -> None:
     described = worker.output_of("-m", "xuance_worker.cli", "--describe")
     listed = {p["name"]: (p["default"], p["help"]) for p in described["hyperparameters"]["sac"]}
     assert listed["gamma"] == (None, "by default: discrete 0.99, continuous 0.98")

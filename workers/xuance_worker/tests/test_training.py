@@ -25,7 +25,7 @@ TEAM = ["agent_0", "agent_1", "agent_2"]
 
 
 @pytest.mark.parametrize("algorithm", LOSSES)
-def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> None:
+def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
     steps = worker.small[algorithm]["total_timesteps"]
@@ -39,7 +39,7 @@ def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> N
     assert list((run.checkpoints[-1].parents[1] / "tensorboard").rglob("events*"))
 
 
-def test_an_episode_of_a_team_is_told_for_each_agent_and_its_return_is_their_mean(worker: Any) -> None:
+def test_an_episode_of_a_team_is_reported_for_each_agent_and_its_return_is_their_mean(worker: Any) -> None:
     run = worker.trained("mappo")
     last = run.episodes[-3:]
     assert [episode["agent_id"] for episode in last] == TEAM
