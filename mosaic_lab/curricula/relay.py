@@ -7,16 +7,16 @@ since the step of its checkpoint, was reported before and is left out.
 from __future__ import annotations
 
 import os
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from statistics import fmean
 
 from mosaic_contract.codec import decode_line, encode_line
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.stage_returns import RecentReturns
 from mosaic_lab.telemetry import JsonlFollower
 from mosaic_lab.telemetry.decoding import Health, Message, parse, whole
 from mosaic_lab.telemetry.episodes import EpisodeCount
@@ -53,9 +53,7 @@ class Relay:
         self._reported = reported
         self._skip = passed.lines[run.id]
         self._episodes = passed.episodes
-        self._window = window
-        self._agents: set[object] = set()
-        self._returns: deque[float] = deque()
+        self._recent = RecentReturns(window)
         self._follower = JsonlFollower(run.folder.telemetry_path)
 
     def read(self) -> None:
@@ -72,8 +70,7 @@ class Relay:
     def mean_return(self) -> float | None:
         """The mean return of the last ``window`` episodes, of each agent where there are several; None before
         there are so many."""
-        enough = len(self._returns) >= self._window * max(1, len(self._agents))
-        return fmean(self._returns) if enough else None
+        return self._recent.mean if self._recent.full else None
 
     def _passed(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         for line in lines:
@@ -98,16 +95,9 @@ class Relay:
             self.saved = True
             return self._placed(line)
         if message.type == EPISODE:
-            self._take_return(message)
+            self._recent.observe(message)
         again = step is not None and step <= self._reported and message.event != HEARTBEAT
         return None if again else line + b"\n"
-
-    def _take_return(self, message: Message) -> None:
-        if isinstance(message.total_reward, float):  # no infinity
-            self._agents.add(message.agent_id)
-            self._returns.append(message.total_reward)
-            while len(self._returns) > self._window * len(self._agents):
-                self._returns.popleft()
 
     def _placed(self, line: bytes) -> bytes | None:
         """Return the report of a checkpoint with its path from the curriculum's folder on, so that the run

@@ -27,14 +27,18 @@ class Curriculum(Run):
 
     def stages(self) -> pd.DataFrame:
         """Return a row a stage, by its number from 1: ``env``, ``state`` (waiting, training, stopped, done),
-        the steps at its ``start`` and ``end``, the ``return`` that ended it by its ``until``, and the ids of
-        its ``runs``; what is not known is missing."""
+        the steps at its ``start`` and ``end``, the mean ``return`` of its last ``window`` episodes (the one
+        that ended it, where its ``until`` did), and the ids of its ``runs``; what is not known is missing."""
         import pandas as pd
 
+        from mosaic_lab.runs.stage_returns import stage_returns
+
         segments = read_segments(self.path)
-        stages = map(Stage.from_json, self.config["curriculum"])
+        stages = [*map(Stage.from_json, self.config["curriculum"])]
+        returns = stage_returns(self.folder.telemetry_path, stages, segments)
         rows = [
-            _row(stage, [one for one in segments if one.stage == place]) for place, stage in enumerate(stages)
+            _row(stage, [one for one in segments if one.stage == place], returns[place])
+            for place, stage in enumerate(stages)
         ]
         index = pd.RangeIndex(1, len(rows) + 1, name="stage")
         whole = dict.fromkeys(("start", "end"), "Int64")
@@ -101,7 +105,7 @@ def stage_marks(run: Run) -> list[tuple[int, str]]:
     return [(step, f"{place + 1} {names[place]}") for place, step in starts.items() if place < len(names)]
 
 
-def _row(stage: Stage, segments: list[Segment]) -> dict[str, Any]:
+def _row(stage: Stage, segments: list[Segment], mean_return: float | None) -> dict[str, Any]:
     last = segments[-1] if segments else None
     state = "waiting" if last is None else "training" if last.end is None else "stopped"
     return {
@@ -109,6 +113,6 @@ def _row(stage: Stage, segments: list[Segment]) -> dict[str, Any]:
         "state": "done" if last is not None and last.done else state,
         "start": segments[0].start if segments else None,
         "end": last.end if last is not None else None,
-        "return": last.reached if last is not None else None,
+        "return": mean_return if last is None or last.reached is None else last.reached,
         "runs": [segment.run for segment in segments],
     }

@@ -62,6 +62,7 @@ def test_the_stages_are_one_run(lab: mosaic.Lab) -> None:
     stages = curriculum.stages()
     assert list(stages["env"]) == ["Hill-v0", "Peak-v0"] and list(stages["state"]) == ["done", "done"]
     assert list(stages["start"]) == [0, 100] and list(stages["end"]) == [100, 200]
+    assert list(stages["return"]) == [returns[:20].mean(), returns[20:].mean()]
     first, second = curriculum.stage_runs
     assert (first.curriculum, second.label) == (curriculum.id, "hiker hike Peak-v0 seed 1 stage 2")
     assert second.config["checkpoint"]["resume_from"] == str(first.checkpoints[-1].path)
@@ -78,16 +79,25 @@ def test_the_stages_are_one_run(lab: mosaic.Lab) -> None:
 
 def test_a_return_ends_a_stage_early_and_the_steps_that_remain_are_the_last_ones(lab: mosaic.Lab) -> None:
     """Episodes gain 2.5 more each: the mean of 4 is 26.25 at step 60, and 50 less on the peak."""
-    stages = [mosaic.Stage("Hill-v0", until=25.0, window=4), mosaic.Stage("Peak-v0", rate=1.0)]
+    stages = [mosaic.Stage("Hill-v0", until=25.0, window=4), mosaic.Stage("Peak-v0", window=3, rate=1.0)]
     curriculum = hike(lab, *stages, total_timesteps=700, seconds=0.002)
     curriculum.wait(60)
     table = curriculum.stages()
-    assert 25.0 <= table["return"][1] < 200.0 and np.isnan(table["return"][2])
+    assert 25.0 <= table["return"][1] < 200.0
+    assert table["return"][2] == pytest.approx(curriculum.episodes()["total_reward"][-3:].mean())
     assert 60 <= table["end"][1] < 500 and table["end"][2] == 700
     steps = curriculum.metrics("rate").set_index("step")["value"]
     assert (steps[: table["end"][1]] == 0.5).all() and steps[700] == 1.0
     first, _ = curriculum.stage_runs
     assert first.state is State.CANCELLED and "its mean return is" in first.reason
+
+
+def test_a_stage_has_a_return_from_its_first_episode_on(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=20_000), PEAK)
+    wait_until(lambda: not np.isnan(curriculum.stages()["return"][1]))
+    table = curriculum.stop().stages()
+    assert table["return"][1] == pytest.approx(curriculum.episodes()["total_reward"][-20:].mean())
+    assert np.isnan(table["return"][2])
 
 
 def test_a_stop_in_the_second_stage_is_resumed(lab: mosaic.Lab) -> None:
