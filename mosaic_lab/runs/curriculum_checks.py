@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,9 @@ from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import Problems
 
 MOST_STAGES = 100
+_KEYWORDS = ("env", "steps", "until", "window")
+_ENDS = ("steps", "until")
+_UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
 _UNFIT = {
     "env": "the stages say which",
     "resume_from": "a curriculum begins at step 0",
@@ -47,7 +52,8 @@ def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Pro
             ),
         ]
         if number < len(stages) and stage.steps is None and stage.until is None:
-            wrong.append("has no end before the last stage: give it steps or until")
+            hint = "".join(f"; you gave {own}=, did you mean {near}=?" for own, near in _near_ends(stage))
+            wrong.append(f"has no end before the last stage: give it steps or until{hint}")
         name = stage_name(number, stage)
         for text in wrong:
             problems.add("curriculum", f"{name}: {text}")
@@ -59,6 +65,25 @@ def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Pro
 def stage_name(number: int, stage: Stage) -> str:
     """Return what errors call a stage, whose number is from 1."""
     return f"stage {number} ({stage.env})" if isinstance(stage.env, str) and stage.env else f"stage {number}"
+
+
+def in_terms_of_stage(text: str) -> str:
+    """Return a worker's refusal with the keyword of `Stage` that an unknown hyperparameter is near."""
+    unknown = _UNKNOWN.search(text)
+    near = _nearest(unknown[1], _KEYWORDS) if unknown else None
+    return f"{text} (or did you mean mosaic.Stage's {near}=?)" if near else text
+
+
+def _near_ends(stage: Stage) -> Iterator[tuple[str, str]]:
+    """Yield the hyperparameters of a stage that are near what says where it ends, with that."""
+    for name in stage.hyperparameters:
+        if near := _nearest(name, _ENDS):
+            yield name, near
+
+
+def _nearest(name: str, known: Sequence[str]) -> str | None:
+    """Return the one that a name is most likely a misspelling of; "num_steps" is none of "steps"."""
+    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)), None)
 
 
 def check_training(training: Mapping[str, Any], problems: Problems) -> None:

@@ -17,6 +17,7 @@ from mosaic_lab.runs.curriculum_checks import (
     check_spaces,
     check_stages,
     check_training,
+    in_terms_of_stage,
     total_steps,
 )
 from mosaic_lab.runs.films import FilmMode
@@ -138,7 +139,7 @@ def plan_curriculum(
             plans.append(plan(worker, progress=progress, **{**training, **stage.hyperparameters, **own}))
         except ConfigurationError as error:
             for text in _each(error):
-                problems.add("curriculum", f"{name}: {text}")
+                problems.add("curriculum", f"{name}: {in_terms_of_stage(text)}")
     problems.check()
     check_spaces(stages, plans, problems)
     problems.check()

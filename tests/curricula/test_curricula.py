@@ -287,6 +287,12 @@ def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
     [
         ("hike", [], {}, "give a list of stages"),
         ("hike", [mosaic.Stage("Hill-v0"), PEAK], {}, r"stage 1 \(Hill-v0\): has no end before the last"),
+        ("hike", [mosaic.Stage("Hill-v0", step=100), PEAK], {},
+         r"has no end .*: give it steps or until; you gave step=, did you mean steps=\?$"),
+        ("hike", [HILL, mosaic.Stage("Peak-v0", steps=9, untill=8)], {},
+         r"unknown hyperparameter 'untill'; .*\(or did you mean mosaic.Stage's until=\?\)"),
+        ("hike", [HILL, mosaic.Stage("Peak-v0", steps=9, rat=8)], {},
+         "unknown hyperparameter 'rat'; did you mean 'rate'\\?$"),
         ("hike", [mosaic.Stage("Hill-v0", until=1.0)], {}, "total_timesteps: give the steps"),
         ("hike", [HILL, PEAK], {"total_timesteps": 150}, "the stages have 200 steps together"),
         ("hike", [HILL, mosaic.Stage("Peak-v0")], {"total_timesteps": 100}, "leaves none for the others"),
