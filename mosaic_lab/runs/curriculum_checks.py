@@ -67,8 +67,11 @@ def stage_name(number: int, stage: Stage) -> str:
     return f"stage {number} ({stage.env})" if isinstance(stage.env, str) and stage.env else f"stage {number}"
 
 
-def in_terms_of_stage(text: str) -> str:
-    """Return a worker's refusal with the keyword of `Stage` that an unknown hyperparameter is near."""
+def in_terms_of_stage(stage: Stage, text: str) -> str:
+    """Return a worker's refusal of a stage as its user wrote it: with ``steps`` for the step at which its run
+    ends, and with the keyword of `Stage` that an unknown hyperparameter is near."""
+    if stage.steps is not None:
+        text = re.sub(rf"(checkpoint\.stop_at|total_timesteps)(?=={int(stage.steps)}\b)", "steps", text)
     unknown = _UNKNOWN.search(text)
     near = _nearest(unknown[1], _KEYWORDS) if unknown else None
     return f"{text} (or did you mean mosaic.Stage's {near}=?)" if near else text

@@ -29,6 +29,7 @@ from mosaic_lab.validation import Problems
 
 COMMAND = [sys.executable, "-m", "mosaic_lab.curricula"]
 _CHECKPOINTS = 10  # of the shortest stage, by default: a stage ends early at a checkpoint at the earliest
+_ENOUGH = 10**9  # steps
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def plan_curriculum(
     if problems.found and (other or not sound or workers.find(worker) is None):
         problems.check()  # what else is wrong can be found at once only where the worker is installed
     complete = not problems.found
-    total = total_steps(stages, total_timesteps, problems) if complete else _least_steps(sound.values())
+    total = total_steps(stages, total_timesteps, problems) if complete else _enough_steps(sound.values())
     films = training.pop("films", "off")
     capabilities = workers.describe(workers.ensure(worker, progress))["capabilities"]
     what = f"{worker} {training.get('algorithm')}"
@@ -139,16 +140,17 @@ def plan_curriculum(
             plans.append(plan(worker, progress=progress, **{**training, **stage.hyperparameters, **own}))
         except ConfigurationError as error:
             for text in _each(error):
-                problems.add("curriculum", f"{name}: {in_terms_of_stage(text)}")
+                problems.add("curriculum", f"{name}: {in_terms_of_stage(stage, text)}")
     problems.check()
     check_spaces(stages, plans, problems)
     problems.check()
     return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), films)
 
 
-def _least_steps(stages: Iterable[Stage]) -> int:
-    """Return steps for a whole training that no stage exceeds, where what was given is wrong."""
-    return max([1, *(stage.steps for stage in stages if stage.steps is not None)])
+def _enough_steps(stages: Iterable[Stage]) -> int:
+    """Return steps for a whole training that are not too few for any worker and that no stage exceeds, where
+    what was given is wrong."""
+    return max([_ENOUGH, *(stage.steps for stage in stages if stage.steps is not None)])
 
 
 def _each(error: ConfigurationError) -> list[str]:

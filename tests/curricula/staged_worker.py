@@ -35,10 +35,13 @@ KNOWN = {
 }
 DIFFICULTY = {"Hill-v0": 0.0, "Peak-v0": 50.0, "Cave-v0": 0.0, "Cliff-v0": 0.0}
 EPISODE, EVERY = 5, 20  # steps of an episode, and from one checkpoint to the next
+SHORTEST = 5  # steps of a training
 
 def resolve(config):
     if config.env_id not in DIFFICULTY:
         raise ConfigError(f"unknown environment {config.env_id!r}")
+    if config.end_step < SHORTEST:
+        raise ConfigError(f"{config.end_field} ends before the first update, at step {SHORTEST}")
     numbers = 3 if config.env_id == "Cave-v0" else 2
     spaces = {"observation_space": {"type": "Box", "shape": [numbers], "low": 0.0, "high": 1.0},
               "action_space": {"type": "Discrete", "n": 2}}
