@@ -9,7 +9,8 @@ _REASONS = {  # by a pattern of ids, from their beginning
         "Melting Pot cannot be installed as a package: its build downloads files from elsewhere"
     ),
     r"(smac(v2|lite)?|starcraft|sc2|pysc2)([^a-z]|$)": (
-        "SMAC needs the game StarCraft II, and smaclite is not published as a package"
+        "SMAC needs the game StarCraft II, and smaclite is not published as a package. Teams play in the "
+        "workers multiagent, multigrid and procgen (Overcooked), as in rware-tiny-2ag-v2"
     ),
     r"(malmo|minerl)": "Malmo and MineRL need the game Minecraft and a Java program beside it",
     r"(gym_?pybullet_?drones|([a-z]+_)?aviary)": "gym-pybullet-drones is not published as a package",
@@ -19,14 +20,14 @@ _REASONS = {  # by a pattern of ids, from their beginning
 
 
 def reason_against(env_id: str) -> str | None:
-    """Return why an environment cannot be had; None for any that is not known for it, and for one of a module
-    of the user's own ("module:Id")."""
+    """Return why an environment is not available; None for any that is not known for it, and for one of a
+    module of the user's own ("module:Id")."""
     if ":" in env_id:
         return None
     plain = env_id.lower().replace("-", "_")
     return next(
         (
-            f"{env_id!r} cannot be had: {reason}"
+            f"{env_id!r} is not available: {reason}"
             for pattern, reason in _REASONS.items()
             if re.match(pattern, plain)
         ),

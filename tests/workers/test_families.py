@@ -55,7 +55,7 @@ def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
     ],
 )
 def test_what_no_worker_can_have_is_refused_with_the_reason(env_id: str, reason: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{env_id}' cannot be had: .*{reason}"):
+    with pytest.raises(ConfigurationError, match=f"{env_id}' is not available: .*{reason}"):
         family_of(env_id)
     assert family_of(f"mine:{env_id}") == "gymnasium"
     assert family_of(env_id, "gymnasium") == "gymnasium"
