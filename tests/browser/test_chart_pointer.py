@@ -34,10 +34,10 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
     notebook = Notebook(page, jupyterlab, name)
     notebook.run(0)
     panel = notebook.output(0).locator(".mosaic-panel")
-    panel.get_by_role("slider", name="Smooth").fill("0")
     plot = panel.locator(".bqplot .plotarea_events")
     expect(plot).to_be_visible()
     expect(panel.locator(".bqplot .mosaic-empty")).to_have_count(0)
+    panel.get_by_role("slider", name="Smooth").fill("0")
     box = plot.bounding_box()
     assert box
     box_of_values = page.locator(".mosaic-pointer")
