@@ -64,6 +64,11 @@ def sb3(
     )
 
 
+def is_model_zip(file: Path) -> bool:
+    """Return whether a file is one of `model.save()`, by the names of its members."""
+    return not _not_a_model(file)
+
+
 def _not_a_model(file: Path) -> str:
     """Return why a file is not one of `model.save()`, "" where it may be one."""
     if not file.is_file():

@@ -20,6 +20,7 @@ from mosaic_contract.checkpoints import description_of, env_settings_of, wrapper
 from mosaic_contract.space_compatibility import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators.sb3_zip import is_model_zip
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
 from mosaic_lab.runs import Checkpoint, Run
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
@@ -93,6 +94,10 @@ def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
         return match[1]
     if (run := _run_of(path)) is not None and run.worker != "unknown":
         return run.worker
+    if is_model_zip(path):
+        raise ConfigurationError(
+            f"{path} is a file of Stable-Baselines3's model.save(), which operators.sb3({str(path)!r}) reads"
+        )
     raise ConfigurationError(
         f"{path} does not say which worker can read it: it lies in no run's folder, and nothing beside it "
         f'describes it with a format such as "mosaic-cleanrl/1". With operators.worker(NAME, '

@@ -23,8 +23,10 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ _NOT_WORKERS = {"contract", "mosaic_platform"}  # among the folders of ours: wha
 _NOT_CODE = {"__pycache__", "build", "dist", "node_modules", "tests", "venv"}
 _NOT_COPIED = {"__pycache__", "node_modules"}
 _BUILT = {"build", "dist"}
+_DEEPEST, _MOST_NAMED = 4, 6  # folders below that may be the one that was meant
 
 
 @dataclass(frozen=True)
@@ -117,10 +120,9 @@ def read_shim(folder: Path) -> Shim:
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
     if not file.is_file():
-        raise WorkerEnvironmentError(
-            f"{folder} is not a worker's folder: it has no pyproject.toml. "
-            "workers/README.md shows what one needs."
-        )
+        below = [str(one) for one in islice(_shims_below(folder), _MOST_NAMED)]
+        advice = f"Workers lie in {', '.join(below)}." if below else "workers/README.md shows what one needs."
+        raise WorkerEnvironmentError(f"{folder} is not a worker's folder: it has no pyproject.toml. {advice}")
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
         return _shim(folder, document["project"], document.get("tool", {}).get("mosaic-lab", {}))
@@ -132,6 +134,16 @@ def read_shim(folder: Path) -> Shim:
             f'[project] with a name and [project.entry-points."{ENTRY_POINT_GROUP}"]; workers/README.md '
             "shows one."
         ) from error
+
+
+def _shims_below(folder: Path) -> Iterator[Path]:
+    """Yield the folders of shims in the folders below, to a depth of `_DEEPEST`."""
+    for place in sorted(
+        file for depth in range(1, _DEEPEST + 1) for file in folder.glob("*/" * depth + "pyproject.toml")
+    ):
+        with suppress(OSError, UnicodeDecodeError):
+            if f'"{ENTRY_POINT_GROUP}"' in place.read_text(encoding="utf-8"):
+                yield place.parent
 
 
 def read_platform_worker(folder: Path) -> Shim:

@@ -192,6 +192,7 @@ def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:
         "trust": False,
     }
     assert list(spec.files.values()) == [path], "an evaluation does not resume with another"
+    assert f"which operators.sb3('{path}') reads" in refusal(operators.rl, path)
     other.write_bytes(b"text")
     assert "is not a zip file of a model.save()" in refusal(operators.sb3, other)
     with zipfile.ZipFile(other, "w") as archive:

@@ -199,6 +199,9 @@ def test_an_unknown_worker_is_named_with_the_nearest_and_all_known() -> None:
 def test_a_folder_that_is_not_a_shim_is_refused_with_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(WorkerEnvironmentError, match=r"has no pyproject.toml.*workers/README.md"):
         workers.install(tmp_path)
+    below = write_shim(tmp_path / "lab" / "workers" / "toy")
+    with pytest.raises(WorkerEnvironmentError, match=rf"has no pyproject.toml\. Workers lie in {below}\."):
+        workers.install(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     with pytest.raises(WorkerEnvironmentError, match=r"does not describe a worker.*mosaic\.workers"):
         workers.install(tmp_path)

@@ -18,7 +18,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecTransposeImage
 from torch import nn
 
-from .algorithms import EVOLUTION, OFF_POLICY, Algorithm
+from .algorithms import ALGORITHMS, EVOLUTION, OFF_POLICY, Algorithm
 from .environments import is_image
 from .factory import upstream_class
 from .model_zip import ModelZip, class_in_text
@@ -78,15 +78,25 @@ def channels_first(space: Any) -> Any:
 
 
 def _policy_class(saved: ModelZip, algorithm: Algorithm) -> Any:
-    known = {f"{kind.__module__}.{kind.__name__}": kind for kind in
-             upstream_class(algorithm).policy_aliases.values()}  # fmt: skip
+    known = _own_classes(algorithm)
     name = saved.class_name("policy_class")
     if name not in known:
+        if others := [one.name for one in ALGORITHMS.values() if name in _own_classes(one)]:
+            raise ConfigError(
+                f"{saved.path} has a policy of {' or '.join(others)}, not of {algorithm.name}: leave "
+                "algorithm out, or give that one"
+            )
         raise ConfigError(
             f"{saved.path} has a policy of the class {name}, which is none of {algorithm.upstream}'s own "
             f"({', '.join(known)}): it would have to be unpickled, which can run any code"
         )
     return known[name]
+
+
+def _own_classes(algorithm: Algorithm) -> dict[str, Any]:
+    """Return the classes of an algorithm's own policies, by name."""
+    kinds = upstream_class(algorithm).policy_aliases.values()
+    return {f"{kind.__module__}.{kind.__name__}": kind for kind in kinds}
 
 
 def _policy_kwargs(saved: ModelZip) -> Iterator[tuple[str, Any]]:

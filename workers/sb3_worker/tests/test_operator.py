@@ -160,6 +160,8 @@ def test_what_is_no_zip_of_a_model_is_refused(elsewhere: Elsewhere, tmp_path: Pa
     assert "there is no file" in elsewhere.made(tmp_path / "none.zip", CARTPOLE)["message"]
     (tmp_path / "text.zip").write_text("text")
     assert "cannot be loaded" in elsewhere.made(tmp_path / "text.zip", CARTPOLE)["message"]
+    other = elsewhere.made(elsewhere.copy("dqn"), CARTPOLE, algorithm="ppo")["message"]
+    assert "has a policy of dqn, not of ppo: leave algorithm out" in other
     unknown = elsewhere.made(elsewhere.copy("ppo"), CARTPOLE, algorithm="pppo")["message"]
     assert "unknown algorithm 'pppo'; did you mean 'ppo'?" in unknown
 

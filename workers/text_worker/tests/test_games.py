@@ -79,6 +79,7 @@ def test_wrong_ids_and_settings_are_refused_with_the_right_ones(lab: mosaic.Lab)
     lanes = {"random": operators.random()}
     for env_id, settings, message in (
         ("textarena/tictactoe", {}, "TextArena/TicTacToe-v0"),
+        ("TextArena/Hangman-v0", {}, "not played here: it needs word lists"),
         (NIM, {"pile": [3]}, "did you mean 'piles'"),
         (NIM, {"num_players": 5}, "num_players"),
     ):

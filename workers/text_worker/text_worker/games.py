@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from typing import Any, Mapping
+from typing import Any, Collection, Mapping
 
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts, check_settings
@@ -12,18 +12,29 @@ from mosaic_contract.arena import EnvironmentFacts, check_settings
 from .text_game import TextGame
 
 PREFIX = "TextArena/"
-_NO_FILES = (  # they need word lists, puzzles or packages that do not come along
-    *("BabyAiText", "Codenames", "DontSayIt", "Hangman", "LetterAuction", "ScorableGames", "SpellingBee"),
-    *("UsedCar", "WordChains", "WordLadder", "WordSearch", "Wordle"),
+_NEED_FILES = (
+    *("Codenames", "DontSayIt", "Hangman", "LetterAuction", "ScorableGames", "SpellingBee", "UsedCar"),
+    *("WordChains", "WordLadder", "WordSearch", "Wordle"),
 )
-_ASK_A_MODEL = ("Debate", "GuessWho", "ScenarioPlanning", "TwentyQuestions")  # on a server, as the jury
-_NEED_PYTHON_312 = ("Checkers", "Chess-", "IteratedStagHunt", "ReverseTicTacToe", "UltimateTexasHoldem")
-_BROKEN = (  # they fail at their first move, or at an illegal one, or (Taboo) do not follow the seed
-    *("CharacterConclave", "Countdown", "Cryptarithm", "Klondike", "Slitherlink", "SpiteAndMalice"),
-    "Taboo-v0-full",
-)
-_SLOW = ("RushHour", "Sokoban-v0-medium", "Sudoku-v0-hard")  # minutes until there is a puzzle
-_LEFT_OUT = (*_NO_FILES, *_ASK_A_MODEL, *_NEED_PYTHON_312, *_BROKEN, *_SLOW)
+_LEFT_OUT = {  # by the beginnings of the games' names
+    **dict.fromkeys(_NEED_FILES, "it needs word lists or puzzles from the network"),
+    "BabyAiText": "it needs the old gym",
+    **dict.fromkeys(
+        ("Debate", "GuessWho", "ScenarioPlanning", "TwentyQuestions"),
+        "it queries a language model on a server, as the jury",
+    ),
+    **dict.fromkeys(
+        ("Checkers", "Chess-", "IteratedStagHunt", "ReverseTicTacToe", "UltimateTexasHoldem"),
+        "it needs Python 3.12",
+    ),
+    **dict.fromkeys(
+        ("CharacterConclave", "Countdown", "Cryptarithm", "Klondike", "Slitherlink", "SpiteAndMalice"),
+        "it fails at its first move, or at an illegal one",
+    ),
+    "Taboo-v0-full": "it does not follow the seed",
+    **dict.fromkeys(("RushHour", "Sokoban-v0-medium", "Sudoku-v0-hard"), "it takes minutes to make a puzzle"),
+}
+"""Why games are not played here."""
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> TextGame:
@@ -34,17 +45,23 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> T
     """
     games = _games()
     if env_id not in games:
-        near = difflib.get_close_matches(env_id, games, n=3)
         raise ConfigError(
-            f"TextArena has no game {env_id!r} that is played here."
-            + (f" Did you mean {' or '.join(near)}?" if near else "")
-            + " `mosaic-lab workers list text` shows those that there are"
+            f"{_why_not(env_id, games)} `mosaic-lab workers list text` shows the games that are played here"
         )
     module, _, name = games[env_id].entry_point.partition(":")
     check_settings(env_id, settings, getattr(importlib.import_module(module), name), also=["num_players"])
     if render_mode is not None:
         raise ValueError("the games of TextArena are played in text only")
     return TextGame(env_id.removeprefix(PREFIX), settings)
+
+
+def _why_not(env_id: str, games: Collection[str]) -> str:
+    name = env_id.removeprefix(PREFIX)
+    for beginning, reason in _LEFT_OUT.items():
+        if name.startswith(beginning):
+            return f"{env_id!r} is not played here: {reason}."
+    near = difflib.get_close_matches(env_id, games, n=3)
+    return f"TextArena has no game {env_id!r}." + (f" Did you mean {' or '.join(near)}?" if near else "")
 
 
 def known() -> list[str]:
@@ -73,5 +90,5 @@ def _games() -> dict[str, Any]:
     return {
         PREFIX + name: spec
         for name, spec in ENV_REGISTRY.items()
-        if not name.endswith(("-raw", "-train")) and not name.startswith(_LEFT_OUT)
+        if not name.endswith(("-raw", "-train")) and not name.startswith(tuple(_LEFT_OUT))
     }
