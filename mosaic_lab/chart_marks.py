@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 LABEL_ROWS = 3
 """Labels are in so many rows in turn, so that those of lines near each other can be read."""
 MOST_MARKED = 4
-"""Curves whose marks a chart shows; those of more could not be told apart."""
+"""Curves whose marks a chart shows; those of more could not be distinguished."""
 
 
 class Place(NamedTuple):

@@ -160,7 +160,7 @@ def main() -> None:
     reader = Reader(Path(sys.argv[1]), output)
     for line in sys.stdin.buffer:
         reader.take(json.loads(line))
-    os._exit(0)  # whatever is being read, nobody waits for it
+    os._exit(0)  # whatever is being read, no request waits for it
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""mosaic-multigrid's games: two teams, or one against nobody."""
+"""mosaic-multigrid's games: two teams, or one alone."""
 
 from __future__ import annotations
 

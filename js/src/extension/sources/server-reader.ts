@@ -8,7 +8,7 @@ import { BackOff, type Transport, Unreachable } from '../../shared/transport.ts'
 import type { Translation } from '../../views/translation.ts';
 
 const WAIT_SECONDS = 25;
-/** Between two requests of a page that nobody sees: it keeps no connection, and is behind by this. */
+/** Between two requests of a page out of sight: it keeps no connection, and is behind by this. */
 const HIDDEN_MS = 5000;
 /** Before the next look at stores none of which can be read. */
 const REFUSED_MS = 10_000;

@@ -15,7 +15,7 @@ export interface Mark extends Place {
   readonly color: string | null;
 }
 
-/** Lines whose marks a chart shows; those of more could not be told apart. */
+/** Lines whose marks a chart shows; those of more could not be distinguished. */
 export const MOST_MARKED = 4;
 /** Labels are in so many rows in turn. */
 const LABEL_ROWS = 3;
