@@ -59,7 +59,7 @@ ALGORITHMS = {
 }
 
 NO_GAMES_IN_RELEASE = (
-    "the scripts of the release 0.4.8 need the old gym's Atari, which is no longer to be had"
+    "the scripts of the release 0.4.8 need the old gym's Atari, which is no longer available"
 )
 """Why no algorithm for games is available with the release in the registry."""
 
