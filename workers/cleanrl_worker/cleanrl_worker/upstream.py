@@ -46,7 +46,7 @@ class Upstream:
             if self.legacy and algorithm.games:
                 reasons[algorithm.name] = NO_GAMES_IN_RELEASE
             if not self.script(algorithm.script).exists():
-                reasons.setdefault(algorithm.name, f"there is no script cleanrl/{algorithm.script}.py in it")
+                reasons.setdefault(algorithm.name, "it has no such script")
         return reasons
 
     def available(self) -> list[str]:
