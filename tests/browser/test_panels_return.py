@@ -60,8 +60,8 @@ def saved(notebook: Notebook, folder: Path) -> str:
     """What our outputs are in the file after a save, as text."""
     path = folder / "work.ipynb"
     notebook.page.keyboard.press("Control+s")
-    wait_until(lambda: path.read_text().endswith("}\n"))  # it is not being written
-    written = nbformat.read(path, as_version=4)
+    text = wait_until(lambda: (read := path.read_text()).endswith("}\n") and read)  # it is being written
+    written = nbformat.reads(text, as_version=4)
     outputs = [output for cell in written.cells for output in cell.outputs]
     return "".join(str(output["data"]) for output in outputs if METADATA in output.get("metadata", {}))
 

@@ -59,7 +59,9 @@ ALGORITHMS = {
 }
 
 NO_GAMES_IN_RELEASE = (
-    "the scripts of the release 0.4.8 need the old gym's Atari, which is no longer available"
+    "the scripts of the release 0.4.8 need the old gym's Atari, which is no longer available; those of "
+    "current upstream run (`mosaic-lab workers install cleanrl --source git`), and sb3, tianshou, xuance "
+    "and rllib train on games with wrappers=['atari']"
 )
 """Why no algorithm for games is available with the release in the registry."""
 

@@ -76,7 +76,7 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
     algorithm = find_algorithm(config.algorithm)
     if algorithm is None:
         raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, upstream)}")
-    checkpoint, given = resumed(config, FORMAT, ALGORITHMS)
+    checkpoint, given = resumed(replace(config, algorithm=algorithm.name), FORMAT, ALGORITHMS)
     if checkpoint is not None:
         config = replace(config, wrappers=config.wrappers or wrappers_of(checkpoint[1]))
     algorithm = _of_environment(algorithm, config)

@@ -55,7 +55,8 @@ def resumed(
     config: TrainingConfig, format: str, algorithms: Collection[str]
 ) -> tuple[DescribedCheckpoint | None, dict[str, Any]]:
     """Return the checkpoint that a training resumes from, None where it does not, and its hyperparameters
-    with those of the configuration over them.
+    with those of the configuration over them: of a checkpoint of another algorithm, which `start_problems`
+    reports, none.
 
     `format` and `algorithms` are those of `read_description`. Raises `ConfigError`.
     """
@@ -63,7 +64,9 @@ def resumed(
     if path is None:
         return None, dict(config.hyperparameters)
     file, described = read_description(path, format, algorithms)
-    return (file, described), {**described["hyperparameters"], **config.hyperparameters}
+    # "ppo" may stand for "ppo_continuous" or "ppo_atari", by the environment.
+    same = f"{described['algorithm']}_".startswith(f"{config.algorithm}_")
+    return (file, described), {**(described["hyperparameters"] if same else {}), **config.hyperparameters}
 
 
 def with_wrappers(

@@ -92,4 +92,5 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
     on = {"env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
     expected = "step-400.zip is of dqn on CartPole-v1, this run is of qrdqn on CartPole-v1"
     assert expected in worker.error(algorithm="qrdqn", **on)
+    assert "hyperparameter" not in worker.error(algorithm="ppo", **on), "the checkpoint's are not this run's"
     assert "was trained with net_arch=[16, 16]" in worker.error(algorithm="dqn", net_arch=[8], **on)
