@@ -12,12 +12,7 @@ from . import get_worker_metadata
 FAMILIES = EnvironmentFamilies(
     "jax", {"jax_worker.gymnax_games": ["gymnax/*"], "jax_worker.craftax_games": ["Craftax-*"]}
 )
-WORKER = Worker(
-    metadata=get_worker_metadata,
-    make_environment=FAMILIES.make,
-    environment_facts=FAMILIES.facts_of,
-    environments=FAMILIES.known,
-)
+WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

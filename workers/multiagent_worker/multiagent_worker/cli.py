@@ -17,12 +17,7 @@ FAMILIES = EnvironmentFamilies(
         "multiagent_worker.atari": atari.PATTERNS,
     },
 )
-WORKER = Worker(
-    metadata=get_worker_metadata,
-    make_environment=FAMILIES.make,
-    environment_facts=FAMILIES.facts_of,
-    environments=FAMILIES.known,
-)
+WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

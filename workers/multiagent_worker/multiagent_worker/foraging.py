@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping
 
-from mosaic_contract.arena import EnvironmentFacts
+from mosaic_contract.arena import EnvironmentFacts, registered
 
-from .tuple_environment import TupleEnvironment, keys_of, make_tuple_environment, registered
+from .tuple_environment import TupleEnvironment, keys_of, make_tuple_environment
 
 _KEYS = {
     "none": "0",

@@ -8,33 +8,16 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping
 
-from mosaic_contract.arena import check_gymnasium_settings
+from mosaic_contract.arena import NumberedAgents, check_gymnasium_settings
 
 _GRAPHICS = "its pictures need OpenGL: apt-get install libegl1 libgl1 libglu1-mesa"
 
 
-class TupleEnvironment:
+class TupleEnvironment(NumberedAgents):
     """An environment with Tuple spaces, spoken to as a PettingZoo parallel environment."""
 
     def __init__(self, env: Any) -> None:
-        self._env = env
-        self.possible_agents = [f"agent_{number}" for number in range(len(env.action_space))]
-        self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
-        self.agents: list[str] = []
-
-    @property
-    def unwrapped(self) -> Any:
-        return self._env.unwrapped
-
-    def number_of(self, agent: str) -> int:
-        """Return an agent's place in the environment's tuples."""
-        return self._numbers[agent]
-
-    def observation_space(self, agent: str) -> Any:
-        return self._env.observation_space[self._numbers[agent]]
-
-    def action_space(self, agent: str) -> Any:
-        return self._env.action_space[self._numbers[agent]]
+        super().__init__(env, range(len(env.action_space)))
 
     def reset(self, seed: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         observations, info = self._env.reset(seed=seed)
@@ -65,9 +48,6 @@ class TupleEnvironment:
                 raise RuntimeError(_GRAPHICS) from error
             raise
 
-    def close(self) -> None:
-        self._env.close()
-
 
 def make_tuple_environment(env_id: str, settings: Mapping[str, Any]) -> TupleEnvironment:
     """Make a registered environment, with `settings` as keywords. Raises `ConfigError` for those that it does
@@ -78,13 +58,6 @@ def make_tuple_environment(env_id: str, settings: Mapping[str, Any]) -> TupleEnv
     check_gymnasium_settings(env_id, settings)
     # Gymnasium's checker knows one agent only.
     return TupleEnvironment(gymnasium.make(env_id, disable_env_checker=True, **settings))
-
-
-def registered(prefix: str) -> list[str]:
-    """Return the ids of Gymnasium's registry that begin with a prefix."""
-    import gymnasium
-
-    return sorted(env_id for env_id in gymnasium.registry if env_id.startswith(prefix))
 
 
 def keys_of(names: list[str], usual: Mapping[str, str], second: bool) -> dict[str, int]:

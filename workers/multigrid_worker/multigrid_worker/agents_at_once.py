@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping
 
-from mosaic_contract.arena import check_gymnasium_settings
+from mosaic_contract.arena import NumberedAgents, check_gymnasium_settings
 
 
 def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
@@ -24,35 +24,11 @@ def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: s
     return AgentsAtOnce(gymnasium.make(env_id, render_mode=render_mode, disable_env_checker=True, **settings))
 
 
-def registered(prefix: str) -> list[str]:
-    """Return the ids of Gymnasium's registry that begin with a prefix."""
-    import gymnasium
-
-    return sorted(env_id for env_id in gymnasium.registry if env_id.startswith(prefix))
-
-
-class AgentsAtOnce:
+class AgentsAtOnce(NumberedAgents):
     """A game, spoken to as a PettingZoo parallel environment. An observation's mission is its text."""
 
     def __init__(self, env: Any) -> None:
-        self._env = env
-        self._numbers = {f"agent_{agent.index}": agent.index for agent in env.unwrapped.agents}
-        self.possible_agents = list(self._numbers)
-        self.agents: list[str] = []
-
-    @property
-    def unwrapped(self) -> Any:
-        return self._env.unwrapped
-
-    def number_of(self, agent: str) -> int:
-        """Return an agent's number in the environment."""
-        return self._numbers[agent]
-
-    def observation_space(self, agent: str) -> Any:
-        return self._env.observation_space[self._numbers[agent]]
-
-    def action_space(self, agent: str) -> Any:
-        return self._env.action_space[self._numbers[agent]]
+        super().__init__(env, (agent.index for agent in env.unwrapped.agents))
 
     def reset(self, seed: int | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         observations, infos = self._env.reset(seed=seed)
@@ -65,12 +41,6 @@ class AgentsAtOnce:
         rewards, terminated, truncated, infos = map(self._named, others)
         self.agents = [agent for agent in self.agents if not (terminated.get(agent) or truncated.get(agent))]
         return self._observations(observations), rewards, terminated, truncated, infos
-
-    def render(self) -> Any:
-        return self._env.render()
-
-    def close(self) -> None:
-        self._env.close()
 
     def _named(self, values: Mapping[Any, Any]) -> dict[str, Any]:
         return {agent: values[number] for agent, number in self._numbers.items() if number in values}

@@ -13,12 +13,7 @@ FAMILIES = EnvironmentFamilies(
     "multigrid",
     {"multigrid_worker.team_games": ["MosaicMultiGrid-*"], "multigrid_worker.shared_grids": ["MultiGrid-*"]},
 )
-WORKER = Worker(
-    metadata=get_worker_metadata,
-    make_environment=FAMILIES.make,
-    environment_facts=FAMILIES.facts_of,
-    environments=FAMILIES.known,
-)
+WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
-from mosaic_contract.arena import EnvironmentFacts
+from mosaic_contract.arena import EnvironmentFacts, registered
 
-from .agents_at_once import AgentsAtOnce, make_agents_at_once, registered
+from .agents_at_once import AgentsAtOnce, make_agents_at_once
 from .grid_view import view_of
 from .keys import keys_of
 

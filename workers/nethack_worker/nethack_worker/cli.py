@@ -12,12 +12,7 @@ from . import get_worker_metadata
 FAMILIES = EnvironmentFamilies(
     "nethack", {"nethack_worker.nethack_tasks": ["NetHack*"], "nethack_worker.minihack_tasks": ["MiniHack-*"]}
 )
-WORKER = Worker(
-    metadata=get_worker_metadata,
-    make_environment=FAMILIES.make,
-    environment_facts=FAMILIES.facts_of,
-    environments=FAMILIES.known,
-)
+WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -10,12 +10,7 @@ from mosaic_contract.arena import EnvironmentFamilies
 from . import get_worker_metadata
 
 FAMILIES = EnvironmentFamilies("pybullet", {"pybullet_worker.robots": ["*"]})
-WORKER = Worker(
-    metadata=get_worker_metadata,
-    make_environment=FAMILIES.make,
-    environment_facts=FAMILIES.facts_of,
-    environments=FAMILIES.known,
-)
+WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

@@ -59,14 +59,17 @@ from mosaic_contract.arena.environment_description import EnvironmentFacts
 from mosaic_contract.arena.environment_factory import check_gymnasium_settings, check_settings, make_gymnasium
 from mosaic_contract.arena.environment_families import EnvironmentFamilies
 from mosaic_contract.arena.joint_facts import facts_of_joints
+from mosaic_contract.arena.numbered_agents import NumberedAgents, registered
 from mosaic_contract.arena.serving import serve_arena
 
 __all__ = [
     "EnvironmentFacts",
     "EnvironmentFamilies",
+    "NumberedAgents",
     "check_gymnasium_settings",
     "check_settings",
     "facts_of_joints",
     "make_gymnasium",
+    "registered",
     "serve_arena",
 ]

@@ -18,7 +18,7 @@ from mosaic_contract.errors import ConfigError
 
 
 class EnvironmentFamilies:
-    """What `Worker` takes of a worker with several families: `make`, `facts_of` and `known`.
+    """The environments of a worker with several families: ``Worker(metadata=…, **families.callables)``.
 
     Parameters
     ----------
@@ -34,6 +34,11 @@ class EnvironmentFamilies:
         self._patterns = patterns
         self._families: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         """By environment."""
+
+    @property
+    def callables(self) -> dict[str, Any]:
+        """What `Worker` takes of them, by keyword."""
+        return {"make_environment": self.make, "environment_facts": self.facts_of, "environments": self.known}
 
     def known(self) -> list[str]:
         """Return the ids of all families' environments."""
