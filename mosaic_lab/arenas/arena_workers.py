@@ -38,7 +38,8 @@ def with_provider(request: R, chosen: str | None, progress: Callable[[str], None
 
     Without a choice it is the worker that the id is known from, or where that takes any id and cannot make
     this one, a worker that a policy among the operators was trained by on this environment, which
-    ``progress`` says. Raises ConfigurationError where only other workers can make it, with their names.
+    ``progress`` says. Raises ConfigurationError where none of them can make it, with the names of others that
+    can.
     """
     return request if chosen is not None else replace(request, family=_provider_of(request, progress))
 
@@ -59,18 +60,26 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
     candidates = [one for one in others.values() if one is not None and "arena" in one.capabilities.modes]
     with ThreadPoolExecutor(max_workers=4) as pool:
         refusals = list(pool.map(lambda one: _refusal(one, request), candidates))
+    first_line = refusal.partition("\n")[0]
     able = [one.name for one, refused in zip(candidates, refusals, strict=True) if not refused]
     for name in able:
         if name in trained:
             progress(
                 f"{env_id} is made by worker '{name}', which {trained[name]} was trained by, since "
-                f"'{family}' cannot: {refusal}"
+                f"'{family}' cannot: {first_line}"
             )
             return name
     if able:
         choices = " or ".join(f'family="{name}"' for name in able)
-        raise ConfigurationError(f"{refusal}. It can be made here with {choices}")
-    return family  # whose own refusal says the most
+        raise ConfigurationError(f"{first_line}. It can be made here with {choices}")
+    raise ConfigurationError(refusal)
+
+
+def check_environment(worker: WorkerEnvironment, request: ArenaRequest) -> None:
+    """Make the environment of a request once in its worker, unless this process has seen that. Raises
+    ConfigurationError where it cannot be made."""
+    if refusal := _refusal(worker, request):
+        raise ConfigurationError(refusal)
 
 
 def environment_info(request: ArenaRequest, progress: Callable[[str], None]) -> EnvironmentInfo:
@@ -83,7 +92,7 @@ def environment_info(request: ArenaRequest, progress: Callable[[str], None]) -> 
 
 
 def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
-    """Return why a worker cannot make the environment, in a line; empty where it can."""
+    """Return why a worker cannot make the environment; empty where it can."""
     variables = [os.environ[name] for name in request.pass_env]
     known = (str(worker.python), json.dumps([request.env_id, request.settings, variables]))
     if known in _made:
@@ -96,7 +105,7 @@ def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
 
 
 def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> dict[str, Any] | str:
-    """Return the "opened" of an arena that has made the environment, or why it cannot, in a line."""
+    """Return the "opened" of an arena that has made the environment, or why it cannot."""
     with tempfile.TemporaryDirectory(prefix="mosaic-trial-") as folder:
         commands = [request.open_command(Path(folder)), {"cmd": "close"}]
         try:
@@ -116,7 +125,7 @@ def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> dict[str, Any] |
             return f"worker '{worker.name}' did not answer whether it can make {request.env_id}: {error}"
     if answer.get("type") == "opened":
         return dict(answer)
-    return str(answer.get("message") or answer).partition("\n")[0]
+    return str(answer.get("message") or answer)
 
 
 def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEnvironment:

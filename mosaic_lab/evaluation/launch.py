@@ -7,7 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
+from mosaic_lab.arenas.arena_workers import (
+    check_environment,
+    environment_worker,
+    operator_commands,
+    with_provider,
+)
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.errors import ConfigurationError
@@ -27,8 +32,7 @@ def evaluate(
 ) -> Evaluation:
     """Plan and start an evaluation; ``progress`` is called with a line for each worker that is installed,
     ``league`` as in `start`."""
-    plan = plan_evaluation(**given, find_run=supervisor.run)
-    plan = equipped(with_provider(plan, given.get("family"), progress), progress)
+    plan = _ready(plan_evaluation(**given, find_run=supervisor.run), given.get("family"), progress)
     return start(supervisor, plan, "evaluation" if league is None else "league", league)
 
 
@@ -44,7 +48,15 @@ def evaluate_script(
     a ``budget``, a ``replay`` or a cluster (``on``) in place of the file's."""
     given, plan = read_plan(path, supervisor.run, **more)
     check_consent(plan, Path(path).name, run_code)
-    return start(supervisor, equipped(with_provider(plan, given.get("family"), progress), progress))
+    return start(supervisor, _ready(plan, given.get("family"), progress))
+
+
+def _ready(plan: EvaluationPlan, family: str | None, progress: Callable[[str], None]) -> EvaluationPlan:
+    """Return the plan with the worker of its environment, or ``family`` for that, and equipped. Raises
+    ConfigurationError where its environment cannot be made."""
+    plan = equipped(with_provider(plan, family, progress), progress)
+    check_environment(environment_worker(plan.family, progress), plan)
+    return plan
 
 
 def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path | None = None) -> None:

@@ -186,6 +186,10 @@ def test_what_is_wrong_is_reported_at_once_and_nothing_starts(tmp_path: Path) ->
         assert part in text
     with pytest.raises(ConfigurationError, match="seeds is empty"):
         lab.evaluate(env=CARTPOLE, operators=two(), seeds=[])
+    with pytest.raises(ConfigurationError, match="Did you mean CartPole-v1"):
+        lab.evaluate(env="CartPol-v1", operators=two())
+    with pytest.raises(ConfigurationError, match="no setting 'sutton_reward': did you mean"):
+        lab.evaluate(env=CARTPOLE, operators=two(), settings={"sutton_reward": True})
     assert not lab.runs
 
 

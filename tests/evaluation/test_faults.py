@@ -17,7 +17,7 @@ from support import wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.cli import main
-from mosaic_lab.errors import MosaicError, RunFailed
+from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.episode_log import EpisodeLog, repair
 from mosaic_lab.keeper.states import State
@@ -260,10 +260,19 @@ def test_an_operator_that_thinks_takes_nothing_of_the_environments_time(start_ev
     assert list(evaluation.wait(60).results()["status"]) == ["ok"]
 
 
-def test_an_environment_that_cannot_be_made_fails_all(start_evaluation: Evaluate) -> None:
-    arguments = odd(operators={"one": walker()}, seeds=range(3), settings={"trouble": "unbuildable"})
+def test_an_environment_that_cannot_be_made_is_refused(start_evaluation: Evaluate) -> None:
+    with pytest.raises(ConfigurationError, match="the environment could not be built"):
+        start_evaluation(**odd(operators={"one": walker()}, settings={"trouble": "unbuildable"}))
+
+
+def test_an_environment_that_can_be_made_no_more_fails_all(
+    start_evaluation: Evaluate, tmp_path: Path
+) -> None:
+    settings = {"trouble": "unbuildable_again", "once": str(tmp_path / "once")}
+    arguments = odd(operators={"one": walker()}, seeds=range(3), settings=settings)
+    evaluation = start_evaluation(**arguments)
     with pytest.raises(RunFailed, match="the environment could not be built"):
-        start_evaluation(**arguments).wait(60)
+        evaluation.wait(60)
     evaluation = start_evaluation(**arguments, on_failure="retry").wait(60)
     assert evaluation.results()["error"].str.contains("the environment could not be built").all()
     assert (evaluation.done, evaluation.failed) == (3, 3)

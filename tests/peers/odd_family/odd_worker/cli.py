@@ -37,7 +37,8 @@ class OddEnvironment:
     """Counts its steps, which are the observation and the reward, up to ``length``.
 
     ``trouble`` begins at step ``at``: raise, nan, hang, exit; or hang_in_reset, unbuildable. Where there is a
-    ``once`` (a file that is made) only the first environment that gets there is in trouble.
+    ``once`` (a file that is made) only the first environment that gets there is in trouble; with
+    unbuildable_again all but the first are.
     """
 
     render_mode = None
@@ -46,7 +47,9 @@ class OddEnvironment:
         self.observation_space, self.action_space = Discrete(1000), Discrete(2)
         self._trouble, self._at, self._length, self._once = trouble, at, length, once
         self._step = 0
-        if trouble == "unbuildable" and self._is_hit():
+        if (trouble == "unbuildable" and self._is_hit()) or (
+            trouble == "unbuildable_again" and not self._is_hit()
+        ):
             raise RuntimeError("the environment could not be built")
 
     def _is_hit(self):
