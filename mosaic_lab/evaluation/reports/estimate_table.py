@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ class Estimates(pd.DataFrame):
     """A DataFrame in which ``x``, ``x_low`` and ``x_high`` are an estimate and its interval.
 
     It is shown with these three as one column, ``21.3 [19.8, 23]``; all numbers are there in full, as columns
-    of their own. A part of the table is an ordinary DataFrame.
+    of their own. ``attrs["note"]``, if any, stands below them. A part of the table is an ordinary DataFrame.
     """
 
     def compact(self) -> pd.DataFrame:
@@ -28,10 +29,12 @@ class Estimates(pd.DataFrame):
         return pd.DataFrame(rows, self.index, names)
 
     def _repr_html_(self) -> str:
-        return f'<div style="overflow-x:auto">{self.compact().to_html()}</div>'
+        note = f"<p>{escape(self.attrs['note'])}</p>" if "note" in self.attrs else ""
+        return f'<div style="overflow-x:auto">{self.compact().to_html()}{note}</div>'
 
     def __repr__(self) -> str:
-        return self.compact().to_string()
+        note = f"\n{self.attrs['note']}" if "note" in self.attrs else ""
+        return self.compact().to_string() + note
 
 
 def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = Estimate(np.nan, np.nan, np.nan)
 
+_ZERO_SUM = "The returns of the agents cancel out: .ratings() and .games() say who won."
+
 _ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
 
 
@@ -69,6 +71,7 @@ def summary_table(
     """Return a row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``;
     the mean length; and where there is any of it, the share of successes with its Wilson interval, tokens,
     and of language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
+    A note says where to look in place of a return that is 0 in each episode of a zero-sum game.
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -86,7 +89,14 @@ def summary_table(
         if models:
             cost = _episode_cost(plan, played[label], rng)
             rows[-1] |= cost_columns(played[label]) | {"episode_usd": cost}
-    return estimates_table(rows, "operator", rng=rng)
+    note = {"note": _ZERO_SUM} if _are_zero_sum(one for some in played.values() for one in some) else {}
+    return estimates_table(rows, "operator", rng=rng, **note)
+
+
+def _are_zero_sum(played: Iterable[Record]) -> bool:
+    """Return whether the agents' returns cancel out in each of these episodes, and are not all 0."""
+    returns = [list(record["returns"].values()) for record in played]
+    return any(map(any, returns)) and all(len(one) > 1 and sum(one) == 0 for one in returns)
 
 
 def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:

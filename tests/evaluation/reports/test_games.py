@@ -27,6 +27,8 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
         winner = max(returns, key=lambda name: returns[name])
         assert game["winner"] == (winner if len(set(returns.values())) == 2 else None)
         assert game["result"] == {game["player_1"]: 1.0, game["player_2"]: 0.0, None: 0.5}[game["winner"]]
+    for shown in (repr(evaluation.summary()), evaluation.summary()._repr_html_()):
+        assert "The returns of the agents cancel out: .ratings() and .games() say who won." in shown
     for seed in range(8):
         sides = [
             evaluation.steps(lane, seed)["action"] for lane in ("dice against coin", "coin against dice")
