@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from mosaic_lab import workers
@@ -21,6 +22,8 @@ from mosaic_lab.workers import WorkerInfo, templates
 from mosaic_lab.workers.catalog import not_installed, replacement
 from mosaic_lab.workers.families import families
 from mosaic_lab.workers.shims import bundled_shims
+
+_PATTERNS = 5  # of ids, shown for each worker in the list
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -157,9 +160,9 @@ def _list(arguments: argparse.Namespace) -> int:
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
     found = workers.catalog()
     _say(text_table([header, *map(_row, found)]))
-    provided = ", ".join(f"{name} ({' '.join(globs)})" for name, globs in families().items())
+    provided = [(name, _some(globs)) for name, globs in families().items()]
     if provided:
-        _say(f"Environments to compare operators in come from: {provided}.")
+        _say(f"\n{text_table([('NAME', 'ENVIRONMENTS TO COMPARE OPERATORS IN'), *provided])}")
     for info in found:
         if info.detail:
             repair = f"mosaic-lab workers install {info.name}"
@@ -188,6 +191,12 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
         if known := description["environments"]:
             _say(profiles.environments(info.name, known))
     return 0
+
+
+def _some(globs: Sequence[str]) -> str:
+    """Return the first few of a worker's patterns of ids, and how many more there are."""
+    rest = len(globs) - _PATTERNS
+    return " ".join(globs[:_PATTERNS]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _row(info: WorkerInfo) -> tuple[str, ...]:
