@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 
+_TEAMS = "Teams play in the workers multiagent, multigrid and procgen (Overcooked), as in rware-tiny-2ag-v2"
+
 _REASONS = {  # by a pattern of ids, from their beginning
     r"(dm_)?melting_?pot": (
-        "Melting Pot cannot be installed as a package: its build downloads files from elsewhere"
+        f"Melting Pot cannot be installed as a package: its build downloads files from elsewhere. {_TEAMS}"
     ),
     r"(smac(v2|lite)?|starcraft|sc2|pysc2)([^a-z]|$)": (
-        "SMAC needs the game StarCraft II, and smaclite is not published as a package. Teams play in the "
-        "workers multiagent, multigrid and procgen (Overcooked), as in rware-tiny-2ag-v2"
+        f"SMAC needs the game StarCraft II, and smaclite is not published as a package. {_TEAMS}"
     ),
-    r"(malmo|minerl)": "Malmo and MineRL need the game Minecraft and a Java program beside it",
+    r"(malmo|minerl)": (
+        "Malmo and MineRL need the game Minecraft and a Java program beside it. Crafter has similar "
+        "tasks in two dimensions ('CrafterReward-v1')"
+    ),
     r"(gym_?pybullet_?drones|([a-z]+_)?aviary)": "gym-pybullet-drones is not published as a package",
     r"(gym_?)?baba": "baba-is-ai is not published as a package",
     r"brax": "Brax is no longer maintained; MuJoCo's robots are here, such as 'Ant-v5'",
