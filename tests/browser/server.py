@@ -34,7 +34,9 @@ def serving(
     page_config = home / "config" / "labconfig" / "page_config.json"
     page_config.parent.mkdir(parents=True)
     disabled = ("@jupyterlab/apputils-extension:announcements", *without)
-    page_config.write_text(json.dumps({"disabledExtensions": dict.fromkeys(disabled, True)}))
+    # While a page's check of JupyterLab's own build is under way, the server does not end.
+    settings = {"disabledExtensions": dict.fromkeys(disabled, True), "buildCheck": False}
+    page_config.write_text(json.dumps(settings))
     server = JupyterLab(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), root)
     environment = _environment(home) | dict(environ or {})
     with (home / "server.log").open("wb") as log:
