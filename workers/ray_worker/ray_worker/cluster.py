@@ -29,6 +29,7 @@ _LEAVE_SECONDS = 4.0  # of the grace period; then it is killed, for nothing of i
 _KILL_SECONDS = 2.0
 _LONGEST_FOLDER = 40  # characters: sockets in it may have 107
 _STORE_BYTES = 256 << 20  # of shared memory for objects
+_TURN_SECONDS = 0.005
 _LOOK_SECONDS = 1.0  # between looks at what is free on a cluster
 _LOWER = {"CPU": "num_env_runners or num_learners", "GPU": "num_gpus_per_learner or num_learners"}
 
@@ -71,10 +72,11 @@ def ray_running(folder: Path, address: str | None, needed: Mapping[str, float]) 
         yield
     finally:
         family = _family() if address is None else []
-        within(_LEAVE_SECONDS, ray.shutdown)
+        within(_LEAVE_SECONDS, ray.shutdown, meanwhile=_handle_signals)
         over.set()
         if address is None:
             _end(family)
+        _handle_signals()
 
 
 def _settle_token(*, local: bool) -> None:
@@ -160,8 +162,8 @@ def _wait_for_room(ray: Any, address: str, needed: Mapping[str, float]) -> None:
 
 
 def _init(ray: Any, over: threading.Event, **settings: Any) -> None:
-    """`ray.init`. Ray's own handlers of signals, which would end the process, are replaced by those that were
-    there. The thread stays until Ray is over: Ray's processes end with the thread that has started them.
+    """`ray.init`. The thread stays until Ray is over: Ray's processes end with the thread that has started
+    them.
     """
 
     def start() -> None:
@@ -170,8 +172,15 @@ def _init(ray: Any, over: threading.Event, **settings: Any) -> None:
     try:
         hearing_signals(start, then=over.wait, seconds=_START_SECONDS)
     finally:
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(signum, signal.getsignal(signum))  # to Python they were never gone
+        _handle_signals()
+
+
+def _handle_signals() -> None:
+    """Install Python's handlers of signals again. Ray replaces them behind Python's back: at its start by its
+    own, at its end by the default. Both end the process.
+    """
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, signal.getsignal(signum))
 
 
 def hearing_signals(
@@ -236,8 +245,8 @@ def _end(family: list[Any]) -> None:
         alive = [process for process in {*family, *_family()} if process.is_running()]
 
 
-def within(seconds: float, what: Callable[[], None]) -> None:
-    """Do something that may hang, for at most that long."""
+def within(seconds: float, what: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Do something that may hang, for at most that long; and `meanwhile` every few milliseconds."""
 
     def attempt() -> None:
         try:
@@ -247,4 +256,7 @@ def within(seconds: float, what: Callable[[], None]) -> None:
 
     thread = threading.Thread(target=attempt, daemon=True)
     thread.start()
-    thread.join(seconds)
+    deadline = time.monotonic() + seconds
+    while thread.is_alive() and time.monotonic() < deadline:
+        thread.join(_TURN_SECONDS)
+        meanwhile()
