@@ -61,9 +61,9 @@ def played(env_id: str, decisions: int) -> list[Any]:
     """What it sees where the player is given every frame of the same game."""
     env: Any = gymnasium.make(env_id)
     policy = Scripted(int(env.action_space.n))
-    player: Any = as_trained({"atari": record(env_id, restarts=True)}, policy)
+    player: Any = as_trained({"atari": record(env_id, restarts=True) | {"most_noops": 1}}, policy)
     env.reset(seed=5)
-    for _ in range(NOOPS):
+    for _ in range(NOOPS - 1):
         frame, *_, info = env.step(0)
     player.episode_begin(5, 0)
     while True:

@@ -10,6 +10,7 @@ arena, and `as_trained` puts the same around it. NumPy, Gymnasium and OpenCV are
 from __future__ import annotations
 
 import functools
+import random
 from importlib import import_module
 from typing import Any, Mapping, Sequence
 
@@ -22,7 +23,7 @@ ATARI = "atari"
 
 HELD, STACKED, SIZE, MOST_NOOPS = 4, 4, 84, 30
 """Frames that an action is held for, pictures in an observation, their height and width in pixels, and the
-largest number of no-ops that an episode of a training begins with.
+largest number of no-ops that an episode begins with (Mnih et al., 2015, doi:10.1038/nature14236).
 """
 
 SPACE = {"type": "Box", "shape": [STACKED, SIZE, SIZE], "dtype": "uint8", "low": 0, "high": 255}
@@ -137,29 +138,37 @@ def _game_class() -> Any:
 
 
 def as_trained(described: Mapping[str, Any], operator: Operator) -> Operator:
-    """Return an operator that sees whole frames as its training showed them, and holds its actions as they
-    were held there; the operator itself where the described training was not of "atari".
+    """Return an operator that begins with no-ops, sees whole frames and holds its actions as its training
+    did; the operator itself where the described training was not of "atari".
     """
     recorded = described.get(ATARI)
     if not isinstance(recorded, Mapping):
         return operator
-    return _Player(operator, restarts=bool(recorded["restarts"]), fires=bool(recorded["fires"]))
+    return _Player(
+        operator,
+        most_noops=int(recorded["most_noops"]),
+        restarts=bool(recorded["restarts"]),
+        fires=bool(recorded["fires"]),
+    )
 
 
 class _Player:
     """Plays a game frame by frame through an operator that decides at every fourth.
 
-    With `restarts` it does what the training did where a life is lost: a no-op, and then, as where an episode
-    begins, FIRE and the next action in games that have them (`fires`).
+    An episode begins with 1 to `most_noops` no-ops, as many as its seed draws: without sticky actions a game
+    is the same for every seed. With `restarts` the player does what the training did where a life is lost: a
+    no-op, and then, as where an episode begins, FIRE and the next action in games that have them (`fires`).
     """
 
-    def __init__(self, operator: Operator, *, restarts: bool, fires: bool) -> None:
-        self._operator = operator
+    def __init__(self, operator: Operator, *, most_noops: int, restarts: bool, fires: bool) -> None:
+        self._operator, self._most_noops = operator, most_noops
+        self._generator = random.Random(0)
         self._restarts, self._opening = restarts, [_FIRE, _AFTER_FIRE] if fires else []
         self._pictures = Pictures()
         self._begin()
 
     def _begin(self) -> None:
+        self._noops = self._generator.randint(1, self._most_noops)
         self._prepared: Sequence[int] = self._opening
         self._begins = True
         self._action: Any = _NOOP
@@ -167,6 +176,8 @@ class _Player:
         self._seen: tuple[int, Any] = (-1, None)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        if seed is not None:
+            self._generator.seed(seed)
         self._begin()
         self._pass_on("episode_begin", seed, episode_index)
 
@@ -188,6 +199,9 @@ class _Player:
                 f"this policy acts by the numbers of frames, and the environment's info has no {_NUMBER!r}: "
                 "play it in an environment of the Arcade Learning Environment, such as ALE/Pong-v5"
             )
+        if self._noops:
+            self._noops -= 1
+            return _NOOP
         number, (earlier, frame) = info[_NUMBER], self._seen
         self._seen = number, observation
         if number >= self._until:
