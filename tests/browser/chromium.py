@@ -1,4 +1,7 @@
-"""Fixtures: a real Chromium (one a module) and fresh pages in it (one a test)."""
+"""Fixtures: a real Chromium (one a module) and fresh pages in it (one a test).
+
+Pages of a module share a cache: a test that loads JupyterLab does not compile it again.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
+    "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -30,18 +34,40 @@ def chromium_executable() -> str:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
     # A module's and not the session's: while it is open, this thread cannot run an event loop of its own.
     expect.set_options(timeout=EXPECT_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_executable(), args=CHROMIUM_ARGUMENTS)
-        yield browser
-        browser.close()
+        yield playwright
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """A Chromium whose pages share nothing."""
+    browser = playwright.chromium.launch(executable_path=chromium_executable(), args=CHROMIUM_ARGUMENTS)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def context(playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """A Chromium whose pages share a cache."""
+    context = playwright.chromium.launch_persistent_context(
+        tmp_path_factory.mktemp("chromium"),
+        executable_path=chromium_executable(),
+        args=CHROMIUM_ARGUMENTS,
+        viewport={"width": 1400, "height": 900},
+    )
+    context.set_default_timeout(ACTION_MS)
+    yield context
+    context.close()
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    context.set_default_timeout(ACTION_MS)
+def page(context: BrowserContext) -> Iterator[Page]:
     yield context.new_page()
-    context.close()
+    for page in context.pages[1:]:  # Chromium ends with its last page, which is its own
+        page.close()
+    context.set_offline(False)
+    context.clear_permissions()
+    context.clear_cookies()

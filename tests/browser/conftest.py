@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from browser.jupyter import JupyterLab
 from browser.server import serving
-from playwright.sync_api import Browser
+from playwright.sync_api import BrowserContext
 
 from mosaic_lab.runs import RunGroup, Supervisor
 
 
 @pytest.fixture(scope="module")
-def jupyterlab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[JupyterLab]:
+def jupyterlab(tmp_path_factory: pytest.TempPathFactory, context: BrowserContext) -> Iterator[JupyterLab]:
     with serving(tmp_path_factory.mktemp("jupyter")) as server:
         yield server
 

@@ -22,6 +22,7 @@ def shots(out: Path, *scenes: str) -> dict[str, tuple[int, int]]:
     return {path.name: Image.open(path).size for path in out.iterdir()}
 
 
+@pytest.mark.extended
 def test_a_scene_is_shot_in_both_themes_and_widths(tmp_path: Path) -> None:
     sizes = shots(tmp_path, "panel_3")
     assert sizes == {

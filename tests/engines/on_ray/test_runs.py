@@ -176,6 +176,7 @@ def test_versions_of_a_profile_that_the_cluster_does_not_have(
     assert len(re.findall(r"^loss=", run.log(50), re.MULTILINE)) == 20
 
 
+@pytest.mark.extended
 def test_a_wrong_token(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +204,7 @@ def main_output(arguments: list[str]) -> str:
     return output.getvalue()
 
 
+@pytest.mark.extended
 def test_the_page_about_it(cluster: Cluster, tmp_path: Path) -> None:
     page = Path(mosaic.__file__).parent / "engines" / "README.md"
     text = page.read_text(encoding="utf-8").replace("10.0.0.5:6379", cluster.address)
