@@ -61,17 +61,20 @@ def pieces_of_others(folder: Path, known: Mapping[str, tuple[int, int]]) -> Iter
     """
     room = PIECE
     for path in _others(folder):
-        about = path.stat()
         name = str(path.relative_to(folder))
         size, changed = known.get(name, (0, 0))
-        if (size, changed) == (about.st_size, about.st_mtime_ns):
+        try:
+            about = path.stat()
+            if (size, changed) == (about.st_size, about.st_mtime_ns):
+                continue
+            if room <= 0:
+                return
+            offset = size if changed == about.st_mtime_ns else 0
+            with path.open("rb") as file:
+                file.seek(offset)
+                data = file.read(room)
+        except FileNotFoundError:  # a temporary one, which was renamed or removed since it was listed
             continue
-        if room <= 0:
-            return
-        offset = size if changed == about.st_mtime_ns else 0
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(room)
         room -= max(1, len(data))
         yield Piece(name, offset, data, about.st_size, about.st_mtime_ns)
 

@@ -40,6 +40,16 @@ def test_the_steps_of_an_episode_come_before_its_line(
     assert received == [(STEPS, 8), (STEPS, 16), (STEPS, 20), ("telemetry.jsonl", 8)]
 
 
+def test_a_temporary_file_that_is_gone_meanwhile_is_no_error(tmp_path: Path) -> None:
+    saved = [tmp_path / name for name in ("a.pt", "b.pt.tmp", "c.pt")]
+    for path in saved:
+        path.write_bytes(b"weights")
+    sent = iter(pieces.pieces_of_others(tmp_path, {}))
+    first = next(sent)
+    saved[1].unlink()
+    assert [piece.path for piece in (first, *sent)] == ["a.pt", "c.pt"]
+
+
 def test_runs_that_were_left_behind_long_ago_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
