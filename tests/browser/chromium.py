@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
-    "--disable-gpu",
+    "--disable-gpu",  # there is none, and imitating one costs a tenth of a page's time
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -29,7 +29,7 @@ _LEAVE_SECONDS = 4.0  # of the grace period; then it is killed, for nothing of i
 _KILL_SECONDS = 2.0
 _LONGEST_FOLDER = 40  # characters: sockets in it may have 107
 _STORE_BYTES = 256 << 20  # of shared memory for objects
-_TURN_SECONDS = 0.005
+_TURN_SECONDS = 0.005  # for which a signal may end the process while Ray ends
 _LOOK_SECONDS = 1.0  # between looks at what is free on a cluster
 _LOWER = {"CPU": "num_env_runners or num_learners", "GPU": "num_gpus_per_learner or num_learners"}
 
