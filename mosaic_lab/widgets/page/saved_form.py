@@ -139,8 +139,10 @@ class SavedForm:
         about: dict[str, Any] = {"panel": [output.live, output.caption, output.picture]}
         if self._description is not None:
             about |= {"shows": self._description, "ended": self.final}
-        publish(head, output.caption, about, update=update)
-        publish(picture(self._png, self._pictured), output.picture, update=update)
+        parts = [(head, output.caption, about), (picture(self._png, self._pictured), output.picture, {})]
+        # An update ends with the caption: a page in whose caption a panel has ended requests nothing more.
+        for bundle, part, metadata in reversed(parts) if update else parts:
+            publish(bundle, part, metadata, update=update)
 
 
 _forms: WeakValueDictionary[str, SavedForm] = WeakValueDictionary()

@@ -20,10 +20,12 @@ def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_b
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     outputs: dict[str, dict[str, Any]] = {}
+    published: list[str] = []
 
     def publish(data: dict[str, Any], *, metadata: Any, transient: Any, update: bool) -> None:
         assert update is (transient["display_id"] in outputs)
         outputs[transient["display_id"]] = data
+        published.append(transient["display_id"])
 
     monkeypatch.setattr("mosaic_lab.widgets.page.outputs.publish_display_data", publish)
     captions = [Caption("moves"), Caption("moves <fast>"), Caption("ended", "<table></table>")]
@@ -40,6 +42,7 @@ def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_b
     place = form.add()
     form.show(Widget(), place, update=False)
     assert "<b>Runs</b> · moves</div>" in outputs[place.caption]["text/html"]
+    assert published == [place.live, place.caption, place.picture], "as they lie in the cell"
     assert outputs[place.picture]["text/plain"] == "", "nothing was drawn so far"
     form.update()
     assert outputs[place.picture]["image/png"] == b"first"
@@ -51,6 +54,7 @@ def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_b
     form.update(final=True)
     assert form.final and outputs[place.caption]["text/html"].endswith("ended<table></table></div>")
     assert outputs[place.picture]["image/png"] == b"first", "the former picture stays"
+    assert published[-2:] == [place.picture, place.caption], "who reads that it has ended has the picture"
     assert caplog.text.count("could not be drawn") == 1
     form.hide_widget([place])
     assert set(outputs[place.live]) == {"text/html", "text/plain"}
