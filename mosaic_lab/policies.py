@@ -20,6 +20,7 @@ DEFAULT = "*"
 """The key for all agents that no other key names."""
 
 _LONGEST_KEY = 40
+_MOST_REASONS = 3
 
 
 class Facts(Protocol):
@@ -71,6 +72,30 @@ def assign(mapping: Any, facts: Facts) -> Assignment:
         operators={keys[id(operator)]: operator for operator in chosen.values()},
         seats={agent: keys[id(operator)] for agent, operator in chosen.items()},
     )
+
+
+def check_lanes(lanes: Mapping[str, Any], facts: Facts) -> None:
+    """Raise ConfigurationError, as `assign` does, for the mappings of ``lanes`` that cannot be used."""
+    refused: dict[str, ConfigurationError] = {}
+    for label, mapping in lanes.items():
+        try:
+            assign(mapping, facts)
+        except ConfigurationError as error:
+            refused[label] = error
+    if refused:
+        raise ConfigurationError(refusals_text(refused))
+
+
+def refusals_text(refused: Mapping[str, ConfigurationError]) -> str:
+    """Return why the mappings of lanes are refused; lanes with the same reason share one entry."""
+    reasons: dict[str, list[str]] = {}
+    for label, error in refused.items():
+        reasons.setdefault(str(error), []).append(label)
+    shown = list(reasons.items())[:_MOST_REASONS]
+    texts = [f"{', '.join(labels)}: {reason}" for reason, labels in shown]
+    if more := len(refused) - sum(len(labels) for _, labels in shown):
+        texts.append(f"… and the like for {more} more")
+    return "\n\n".join(texts)
 
 
 def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dict[str, OperatorSpec]]:

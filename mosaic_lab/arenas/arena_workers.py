@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mosaic_lab import workers
 from mosaic_lab.arenas.arena_session import OPEN_SECONDS
@@ -26,8 +26,9 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import claims, same_environment
 
-_made: set[tuple[str, str]] = set()
-"""Environments that this process has seen made: by which Python, and their id, settings and variables."""
+_made: dict[tuple[str, str], EnvironmentInfo] = {}
+"""Environments that this process has seen made, by the Python that made them and their id, settings and
+variables."""
 
 R = TypeVar("R", bound=ArenaRequest)
 
@@ -75,37 +76,35 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
     raise ConfigurationError(refusal)
 
 
-def check_environment(worker: WorkerEnvironment, request: ArenaRequest) -> None:
-    """Make the environment of a request once in its worker, unless this process has seen that. Raises
-    ConfigurationError where it cannot be made."""
-    if refusal := _refusal(worker, request):
-        raise ConfigurationError(refusal)
-
-
 def environment_info(request: ArenaRequest, progress: Callable[[str], None]) -> EnvironmentInfo:
-    """Make the environment of a request once, in its worker, and return the facts about it. Raises
-    ConfigurationError where it cannot be made."""
-    answer = _trial(environment_worker(request.family, progress), request)
+    """Return the facts about the environment of a request, which its worker makes once, unless this process
+    has seen that. Raises ConfigurationError where it cannot be made."""
+    answer = _info(environment_worker(request.family, progress), request)
     if isinstance(answer, str):
         raise ConfigurationError(answer)
-    return EnvironmentInfo.from_message(answer)
+    return answer
 
 
 def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
     """Return why a worker cannot make the environment; empty where it can."""
+    answer = _info(worker, request)
+    return answer if isinstance(answer, str) else ""
+
+
+def _info(worker: WorkerEnvironment, request: ArenaRequest) -> EnvironmentInfo | str:
+    """Return the facts about the environment as a worker makes it, or why it cannot."""
     variables = [os.environ[name] for name in request.pass_env]
     known = (str(worker.python), json.dumps([request.env_id, request.settings, variables]))
-    if known in _made:
-        return ""
-    answer = _trial(worker, request)
-    if isinstance(answer, str):
-        return answer
-    _made.add(known)
-    return ""
+    if known not in _made:
+        answer = _trial(worker, request)
+        if isinstance(answer, str):
+            return answer
+        _made[known] = answer
+    return _made[known]
 
 
-def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> dict[str, Any] | str:
-    """Return the "opened" of an arena that has made the environment, or why it cannot."""
+def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> EnvironmentInfo | str:
+    """Return the facts about the environment from an arena that has made it, or why it cannot."""
     with tempfile.TemporaryDirectory(prefix="mosaic-trial-") as folder:
         commands = [request.open_command(Path(folder)), {"cmd": "close"}]
         try:
@@ -119,12 +118,12 @@ def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> dict[str, Any] |
                 timeout=OPEN_SECONDS,
             )
             answer = json.loads(done.stdout.partition("\n")[0])
+            if answer.get("type") == "opened":
+                return EnvironmentInfo.from_message(answer)
         except subprocess.TimeoutExpired:
             return f"{request.env_id} was not made within {OPEN_SECONDS:g} s"
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             return f"worker '{worker.name}' did not answer whether it can make {request.env_id}: {error}"
-    if answer.get("type") == "opened":
-        return dict(answer)
     return str(answer.get("message") or answer)
 
 

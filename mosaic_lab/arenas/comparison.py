@@ -22,6 +22,7 @@ from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.arenas.snapshot import snapshot
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
 from mosaic_lab.errors import ConfigurationError, RunFailed
+from mosaic_lab.policies import refusals_text
 from mosaic_lab.user_warnings import warn_user
 from mosaic_lab.validation import checked_methods
 
@@ -225,13 +226,9 @@ class Comparison:
 
     def _raise_misfits(self) -> None:
         """Raise ConfigurationError for operators that do not fit the agents."""
-        wrong: dict[str, list[str]] = {}
-        for lane in self._lockstep.lanes:
-            if lane.misfit is not None:
-                wrong.setdefault(str(lane.misfit), []).append(lane.label)
-        if wrong:
-            texts = [f"{', '.join(labels)}: {text}" for text, labels in wrong.items()]
-            raise ConfigurationError("\n\n".join(texts))
+        refused = {lane.label: lane.misfit for lane in self._lockstep.lanes if lane.misfit is not None}
+        if refused:
+            raise ConfigurationError(refusals_text(refused))
 
     def _report_failures(self) -> None:
         lanes = self._lockstep.lanes

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.arena_workers import (
-    check_environment,
+    environment_info,
     environment_worker,
     operator_commands,
     with_provider,
@@ -20,6 +20,7 @@ from mosaic_lab.evaluation.cluster_checks import check_workers
 from mosaic_lab.evaluation.evaluation import Evaluation, start
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.planning import plan_evaluation, read_plan
+from mosaic_lab.policies import check_lanes
 from mosaic_lab.runs import Supervisor
 
 
@@ -53,9 +54,9 @@ def evaluate_script(
 
 def _ready(plan: EvaluationPlan, family: str | None, progress: Callable[[str], None]) -> EvaluationPlan:
     """Return the plan with the worker of its environment, or ``family`` for that, and equipped. Raises
-    ConfigurationError where its environment cannot be made."""
+    ConfigurationError where its environment cannot be made, or its operators do not fit the agents."""
     plan = equipped(with_provider(plan, family, progress), progress)
-    check_environment(environment_worker(plan.family, progress), plan)
+    check_lanes({label: plan.mapping(label) for label in plan.lanes}, environment_info(plan, progress))
     return plan
 
 

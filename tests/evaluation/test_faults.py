@@ -15,7 +15,7 @@ from evaluation.evaluation_fixtures import Evaluate, odd, outcomes
 from mosaic_contract.codec import seal
 from support import wait_until
 
-from mosaic_lab import operators
+from mosaic_lab import operators, policies
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
 from mosaic_lab.evaluation import Evaluation
@@ -279,10 +279,14 @@ def test_an_environment_that_can_be_made_no_more_fails_all(
     assert len(evaluation.arenas) <= 3
 
 
-def test_a_mapping_that_does_not_fit_is_refused(start_evaluation: Evaluate) -> None:
-    evaluation = start_evaluation(**odd(operators={"one": {"agent_7": walker()}}, on_failure="skip"))
-    with pytest.raises(RunFailed, match=r"bad configuration: one: .*agent_7"):
-        evaluation.wait(60)
+def test_mappings_that_do_not_fit_are_refused(start_evaluation: Evaluate) -> None:
+    players = {name: walker() for name in ("one", "two", "three", "four", "five")}
+    with pytest.raises(ConfigurationError) as caught:
+        start_evaluation(**odd(operators=policies.pairings(players, ["agent_0", "agnet_1"])))
+    text = str(caught.value)
+    lanes = "one against two, one against three, one against four, one against five"
+    assert text.startswith(f"{lanes}: 'agnet_1' names no agent (did you mean 'agent_0'?): ")
+    assert text.endswith("… and the like for 8 more")
 
 
 def test_nan_and_faults_are_in_the_results(start_evaluation: Evaluate) -> None:
