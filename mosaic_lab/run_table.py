@@ -95,7 +95,8 @@ class RunList(Sequence[Run]):
     def __repr__(self) -> str:
         if not self:
             return self._empty
-        return "\n".join([*self._older(), text_table(self._cells()), *self._notes])
+        rows = [[_first_line(cell) for cell in row] for row in self._cells()]
+        return "\n".join([*self._older(), text_table(rows), *self._notes])
 
     def _repr_html_(self) -> str:
         if not self:
@@ -136,6 +137,11 @@ def _row(run: Run) -> dict[str, str]:
         run.reason,
     )
     return dict(zip(_COLUMNS, cells, strict=True))
+
+
+def _first_line(text: str) -> str:
+    first, more, _ = text.partition("\n")
+    return f"{first} …" if more else first
 
 
 def _line(tag: str, cells: Iterable[str]) -> str:

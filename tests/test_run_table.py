@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,15 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     for unknown in ("baseline", ""):
         with pytest.raises(UnknownRun, match="newest"):
             lab.run(unknown)
+
+
+def test_a_run_is_one_line_of_a_text_whatever_its_reason(lab: mosaic.Lab) -> None:
+    path = lab.runs[7].path / "state.json"
+    state = json.loads(path.read_bytes())
+    write_json(path, {**state, "reason": "ValueError: too hot\nfirst here\nthen there"})
+    shown = repr(lab.runs)
+    assert "ValueError: too hot …" in shown and "first here" not in shown
+    assert len(shown.splitlines()) == 21
 
 
 def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:

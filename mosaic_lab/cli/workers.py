@@ -163,10 +163,13 @@ def _list(arguments: argparse.Namespace) -> int:
     provided = [(name, _some(globs)) for name, globs in families().items()]
     if provided:
         _say(f"\n{text_table([('NAME', 'ENVIRONMENTS TO COMPARE OPERATORS IN'), *provided])}")
+    faults: dict[str, list[str]] = {}
     for info in found:
         if info.detail:
-            repair = f"mosaic-lab workers install {info.name}"
-            _say(f"{info.name} is {info.state}: {info.detail}. Repair it: {repair}")
+            faults.setdefault(f"{info.state}, {info.detail}", []).append(info.name)
+    for fault, names in faults.items():
+        _say(f"\n{', '.join(names)}: {fault}. Repair: mosaic-lab workers install NAME")
+    for info in found:
         if info.worker_environment is not None and info.worker_environment.replaces_ours:
             _say(f"{replacement(info.worker_environment)}.")
     return 0

@@ -10,6 +10,7 @@ import pytest
 from worker_fixtures import write_shim, write_upstream
 
 from mosaic_lab import workers
+from mosaic_lab.cli import main
 from mosaic_lab.errors import WorkerEnvironmentError
 
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -278,7 +279,7 @@ def test_uv_is_stopped_at_the_deadline(tmp_path: Path) -> None:
     assert workers.find("toy") is None
 
 
-def test_changed_shim_code_is_refreshed_in_place(tmp_path: Path) -> None:
+def test_changed_shim_code_is_refreshed_in_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
     shim = write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS)
@@ -286,6 +287,8 @@ def test_changed_shim_code_is_refreshed_in_place(tmp_path: Path) -> None:
     write_shim(shim, settings=settings, extras=EXTRAS, learning_rate=0.25)
     assert built.outdated
     assert workers.info("toy").state == "outdated"
+    main(["workers", "list"])
+    assert "\n\ntoy: outdated, its shim has changed since. Repair: mosaic-lab" in capsys.readouterr().out
     lines: list[str] = []
 
     refreshed = workers.ensure("toy", progress=lines.append)

@@ -129,6 +129,11 @@ def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: 
     pairs, scores = [], []
     every, failed = played_by(plan.lanes, records), _failed(records)
     for label in (first, second):
+        if label not in every and (lanes := _lanes_with(plan, label)):
+            raise ConfigurationError(
+                f"{label!r} acts in lanes such as {lanes[0]!r}: give two lanes, or see .ratings(), which "
+                "compares players"
+            )
         check_operator(label, every)
         played = every[label]
         if not played:
@@ -144,6 +149,13 @@ def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: 
         failed={label: failed[label] for label in (first, second)},
         rng=rng,
     )
+
+
+def _lanes_with(plan: EvaluationPlan, player: str) -> list[str]:
+    """Return the lanes in which an operator of this name acts."""
+    return [
+        label for label in plan.lanes if any(spec.name == player for spec in plan.mapping(label).values())
+    ]
 
 
 def check_operator(label: str, known: Iterable[str]) -> None:

@@ -46,6 +46,10 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
     assert ratings["win_low"]["dice"] < won / 32 < ratings["win_high"]["dice"]
     assert (ratings["rating_low"] < ratings["rating"]).all()
     assert ratings.equals(evaluation.ratings(rng=ratings.attrs["rng"]))
+    with pytest.raises(
+        ConfigurationError, match=r"'dice' acts in lanes such as 'dice against coin': .*\.ratings"
+    ):
+        evaluation.compare("dice", "coin")
 
 
 def test_what_is_no_game_of_two_is_refused(start_evaluation: Evaluate) -> None:
