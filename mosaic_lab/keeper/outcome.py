@@ -24,7 +24,7 @@ class Evidence:
     reason of a stop request (None without one), ``problem`` what prevented starting or watching the worker,
     ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
     ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
-    step of the newest checkpoint.
+    step of the newest checkpoint, ``resumes`` whether the run itself goes on from it.
     """
 
     exit_code: int | None = None
@@ -39,6 +39,7 @@ class Evidence:
     leftovers: int = 0
     last_log_line: str = ""
     saved_at: int | None = None
+    resumes: bool = False
 
     @property
     def event(self) -> str | None:
@@ -104,7 +105,8 @@ def _stopped(evidence: Evidence) -> str:
         how = f"it ended by itself with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
-        reason += f"; resume_from= goes on from its checkpoint at step {evidence.saved_at:,}"
+        call = "resume()" if evidence.resumes else "resume_from="
+        reason += f"; {call} goes on from its checkpoint at step {evidence.saved_at:,}"
     if error := own_message(evidence.final):
         reason += f"; it reported an error while stopping: {error}"
     return f"{reason} ({how})"

@@ -74,6 +74,11 @@ TABLE = [
         "stopped on request; resume_from= goes on from its checkpoint at step 2,000 (it ended by itself",
     ),
     (
+        Evidence(exit_code=143, stop="stopped", stopped_by="SIGTERM", saved_at=8, resumes=True),
+        "cancelled",
+        "stopped; resume() goes on from its checkpoint at step 8 (it ended by itself with exit code 143)",
+    ),
+    (
         Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),
         "cancelled",
         "stopped on request (it had not ended 5 s after the request and was killed)",
