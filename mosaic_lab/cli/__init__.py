@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from mosaic_contract.stdio import reserve_standard_streams
 
@@ -28,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = train.with_options(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(runs.with_command(typed))
     try:
-        code: int = arguments.run(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code: int = arguments.run(arguments)
         sys.stdout.flush()
     except MosaicError as error:
         print(f"mosaic-lab: {sanitize(str(error))}", file=sys.stderr)
@@ -49,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"mosaic-lab: {said}", file=sys.stderr)
         return 1
     return code
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"mosaic-lab: {sanitize(str(message))}", file=sys.stderr)
 
 
 def _drop_output() -> None:

@@ -57,6 +57,7 @@ def _ready(plan: EvaluationPlan, family: str | None, progress: Callable[[str], N
     ConfigurationError where its environment cannot be made, or its operators do not fit the agents."""
     plan = equipped(with_provider(plan, family, progress), progress)
     check_lanes({label: plan.mapping(label) for label in plan.lanes}, environment_info(plan, progress))
+    plan.warn()  # after the checks, whose error for operators that do not fit says it too
     return plan
 
 

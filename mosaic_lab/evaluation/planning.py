@@ -71,7 +71,6 @@ def plan_evaluation(
         problems.add("step_delay", f"step_delay={step_delay!r}: give seconds, 0 or more")
     _check_total(request, episodes, problems)
     problems.check()
-    request.warn()
     plan = EvaluationPlan(
         **{field.name: getattr(request, field.name) for field in fields(request)},
         arena=[],

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support import PEERS
 
 import mosaic_lab as mosaic
 from mosaic_lab import workers
+from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError
 
 FAMILY = PEERS / "carts_family"
@@ -65,6 +68,24 @@ def test_unattended(lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec) -> None
     table = evaluation.results()
     assert set(table["operator"]) == {"policies"}
     assert table["return red_0"].mean() > 2 * table["return red_1"].mean()
+
+
+def test_in_a_shell(
+    ppo: mosaic.operators.OperatorSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = {
+        "red_0": {"kind": "rl", "checkpoint": str(ppo.settings["checkpoint"])},
+        "red_1": {"kind": "random"},
+    }
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"env": ENV, "operators": {"team": team}, "seeds": [1]}))
+    assert main(["evaluate", str(script), "--store", str(tmp_path / "runs")]) == 0
+    first_line = capsys.readouterr().err.splitlines()[0]
+    assert first_line.startswith("mosaic-lab: ppo was trained on CartPole-v1 and acts in Carts-v0 here")
+    team["red_7"] = team.pop("red_1")
+    script.write_text(json.dumps({"env": ENV, "operators": {"team": team}, "seeds": [1]}))
+    assert main(["evaluate", str(script), "--store", str(tmp_path / "runs")]) == 1
+    assert capsys.readouterr().err.startswith("mosaic-lab: team: 'red_7' names no agent"), "the error alone"
 
 
 def test_where_it_does_not_fit_what_it_was_trained_on_is_said(
