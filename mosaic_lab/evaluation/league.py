@@ -31,14 +31,15 @@ PLAYED_AS = ("settings", "max_steps", "step_timeout", "family", "pass_env", "on_
 @checked_methods("league")
 class League:
     """Games of two players, by which all of them are rated. `mosaic_lab.Lab.league` starts one; evaluations
-    of `mosaic_lab.policies.pairings` are one, too: ``mosaic.League([ev, other])``.
+    of `mosaic_lab.policies.pairings` and leagues make one together: ``mosaic.League([ev, league])``.
 
     Raises ConfigurationError, with everything that is wrong, where the games of the evaluations do not count
     together: other environments, settings or versions, one name for two operators, a game twice.
     """
 
-    def __init__(self, evaluations: Sequence[Evaluation]) -> None:
-        self._evaluations = list(evaluations)
+    def __init__(self, evaluations: Sequence[Evaluation | League]) -> None:
+        several = (one.evaluations if isinstance(one, League) else (one,) for one in evaluations)
+        self._evaluations = list(chain.from_iterable(several))
         check_comparable(self._evaluations)
 
     @property

@@ -265,8 +265,12 @@ class _OperatorReader:
         keywords, options = given.pop("keywords", {}), {"name", "deadline", "fallback", "pass_env", "files"}
         if not isinstance(keywords, dict) or not options.isdisjoint(keywords):
             raise ConfigurationError(f"keywords={keywords!r:.200}: give a table of the policy's own")
+        if "policy" not in given:
+            raise ConfigurationError(
+                'give the "policy": a file or a module and the name in it, such as "policy.py:act"'
+            )
         folder = self._beside(given.pop("folder", ""))
-        source = folder / Path(str(given.pop("policy", ""))).expanduser()
+        source = folder / Path(str(given.pop("policy"))).expanduser()
         return operators.python(str(source), folder=folder, **given, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], given: dict[str, Any]) -> OperatorSpec:

@@ -148,7 +148,8 @@ def test_evaluations_that_were_made_apart_are_rated_together(lab: mosaic.Lab) ->
         one.wait(300)
     with pytest.raises(mosaic.ConfigurationError, match="connect"):
         mosaic.League([first, second]).ratings()
-    league = mosaic.League([first, second, between])
+    league = mosaic.League([mosaic.League([first, between]), second])
+    assert league.evaluations == (first, between, second)
     assert list(league.players) == list("abcd")
     assert league.ratings()["rating"].mean() == pytest.approx(1500)
     assert set(map(frozenset, permutations("ab"))) <= {

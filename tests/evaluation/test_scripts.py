@@ -148,6 +148,7 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
         ("script.json", "[]", "is not an object with keys"),
         ("script.json", "{}", "2 problems:\n  env is missing\n  operators is missing"),
         ("script.toml", 'env = "CartPole-v1"\nseeds = {count = -1}\noperators = 3', "operators=3"),
+        ("script.toml", '[operators.mine]\nkind = "python"\n', 'line 1: mine: give the "policy": a file or'),
     ],
 )
 def test_what_is_no_script(tmp_path: Path, name: str, text: str, said: str) -> None:
