@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from arenas.arena_lane import ArenaLane
@@ -54,6 +55,24 @@ def test_several_buttons_are_pressed_by_one_key_each(lane: ArenaLane) -> None:
     opened = lane.open("VizdoomHealthGathering-MultiBinary-v1")
     assert opened["action_meanings"]["agent_0"] == ["turn left", "turn right", "move forward"]
     assert opened["keys"]["agent_0"]["ArrowUp"] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "settings", "said"),
+    [
+        ("VizdoomBasic-v1", {"frameskip": 4}, "no setting 'frameskip': did you mean 'frame_skip'?"),
+        ("VizdoomBasic-v1", {"dom_skill": 4}, "no setting 'dom_skill': did you mean 'doom_skill'?"),
+        ("highway-fast-v0", {"config": {"lane_count": 1}}, "'lane_count': did you mean 'lanes_count'?"),
+    ],
+)
+def test_settings_that_upstream_ignores_are_refused(
+    lane: ArenaLane, env_id: str, settings: dict[str, Any], said: str
+) -> None:
+    assert said in lane.open(env_id, "error", **settings)["message"]
+
+
+def test_settings_of_upstream_are_taken(lane: ArenaLane) -> None:
+    assert lane.open("VizdoomBasic-v1", frame_skip=4, doom_skill=2, render_hud=True)["renders"]
 
 
 def test_the_maps_of_doom_itself_are_not_here(lane: ArenaLane) -> None:

@@ -5,11 +5,12 @@ The engine writes its settings into the working folder, which in an arena is the
 
 from __future__ import annotations
 
+import inspect
 import re
 from functools import lru_cache
 from typing import Any, Mapping
 
-from mosaic_contract.arena import EnvironmentFacts
+from mosaic_contract.arena import EnvironmentFacts, check_settings
 
 _SOLD = re.compile(r"VizdoomDoom2?(E\dM\d|MAP\d)")
 _SCENARIOS = {  # by how the rest of an id begins, the first that fits
@@ -58,8 +59,19 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
     from .last_picture import LastPicture
 
+    check_settings(env_id, settings, lambda: None, also=_settings())
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
     return LastPicture(env)
+
+
+def _settings() -> list[str]:
+    """Return upstream's keywords, and what its engine has: it would ignore any other."""
+    import vizdoom
+    from vizdoom.gymnasium_wrapper.base_gymnasium_env import VizdoomEnv
+
+    _file, *keywords, _rest = inspect.signature(VizdoomEnv).parameters
+    setters = (name for name in dir(vizdoom.DoomGame) if name.startswith("set_"))
+    return [*keywords, "max_episode_steps", *(name.removeprefix("set_") for name in setters)]
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Mapping
 
-from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings
+from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings, check_settings
 
 _MODULE = "highway_env."
 _SEVERAL = "multi-agent"  # a tuple of actions, and of rewards
@@ -55,6 +55,8 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
     check_gymnasium_settings(env_id, settings)
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings})
+    config = settings.get("config") or {}
+    check_settings(f"the config of {env_id}", config, lambda: None, also=list(env.unwrapped.default_config()))
     env.unwrapped.render_mode = render_mode  # some of the classes have no such keyword
     return FixedSpaces(env)
 
