@@ -44,6 +44,13 @@ def test_a_training_is_one_call(lab: mosaic.Lab) -> None:
 
 
 @pytest.mark.usefixtures("toy")
+def test_workers_and_algorithms_have_their_names_in_any_case(lab: mosaic.Lab) -> None:
+    run = lab.train("Toy_worker", **{**WALK, "algorithm": "WALK"})
+    assert isinstance(run, Run)
+    assert (run.worker, run.config["algorithm"]) == ("toy", "walk")
+
+
+@pytest.mark.usefixtures("toy")
 def test_a_run_knows_upstreams_defaults_and_the_workers_frozen_environment(lab: mosaic.Lab) -> None:
     run = lab.train("toy", **WALK)
     assert isinstance(run, Run)

@@ -187,10 +187,11 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
     _say(profiles.head(info))
     if info.worker_environment is not None and there:
         description = workers.describe(info.worker_environment)
-        if description["hyperparameters"] and not arguments.algorithm:
+        only = info.worker_environment.algorithm(arguments.algorithm)
+        if description["hyperparameters"] and not only:
             _say(profiles.algorithms(info.name, description))
-        if description["hyperparameters"] or arguments.algorithm:
-            _say(profiles.hyperparameters(description, arguments.algorithm))
+        if description["hyperparameters"] or only:
+            _say(profiles.hyperparameters(description, only))
         if known := description["environments"]:
             _say(profiles.environments(info.name, known))
     return 0

@@ -130,7 +130,7 @@ def check_algorithm(
 ) -> None:
     """Add why an algorithm, which errors call ``what``, cannot be trained in these stages, by the
     ``capabilities`` of its worker."""
-    algorithm = str(training.get("algorithm")).lower()
+    algorithm = training.get("algorithm")
     known = capabilities.get("algorithms", ())
     if known and algorithm not in known:
         return  # the worker refuses it itself

@@ -127,8 +127,10 @@ def plan_curriculum(
     complete = not problems.found
     total = total_steps(stages, total_timesteps, problems) if complete else _enough_steps(sound.values())
     films = training.pop("films", "off")
-    capabilities = workers.describe(workers.ensure(worker, progress))["capabilities"]
-    what = f"{worker} {training.get('algorithm')}"
+    worker_environment = workers.ensure(worker, progress)
+    capabilities = workers.describe(worker_environment)["capabilities"]
+    training["algorithm"] = worker_environment.algorithm(training.get("algorithm"))
+    what = f"{worker_environment.name} {training['algorithm']}"
     check_algorithm(what, capabilities, training, list(sound.values()), problems)
     if training.get("checkpoint_every") is None:
         shortest = min(one.steps or total for one in sound.values())

@@ -147,8 +147,9 @@ class Trainer:
             if films != "off":
                 environments = [str(env or "")] if curriculum is None else [one.env for one in curriculum]
                 tools = film_making.equipment(workers.ensure(worker), environments, progress)
-        what = (algorithm, "curriculum" if curriculum is not None else env)
-        group = new_group_name(worker, *filter(None, what)) if several else None
+        first = plan if isinstance(plan, TrainingPlan) else plan.plans[0]
+        what = (first.worker, first.config["algorithm"], env if curriculum is None else "curriculum")
+        group = new_group_name(*dict.fromkeys(filter(None, what))) if several else None
 
         def start(one: int) -> Run:
             run = plan.start(self.supervisor, one, group=group, environ=environ)
@@ -189,9 +190,7 @@ class Trainer:
         steps = step_count("total_timesteps", total_timesteps)
         every = step_count("checkpoint_every", checkpoint_every)
         stop = step_count("stop_at", stop_at)
-        given = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
         config: dict[str, Any] = {
-            **{name: value for name, value in given.items() if value is not None},
             "seed": seed,
             "launch_dir": str(Path.cwd()),
             "checkpoint": {
@@ -215,11 +214,14 @@ class Trainer:
         pass_env = list(pass_env)
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
         worker_environment = workers.ensure(worker, progress)
+        worker, algorithm = worker_environment.name, worker_environment.algorithm(algorithm)
         if on is not None and worker_environment.origin == THIRD_PARTY:
             raise ConfigurationError(
                 f"worker {worker!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "
                 "leave out on= to run it here"
             )
+        named = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
+        config |= {name: value for name, value in named.items() if value is not None}
         command = worker_environment.command()
         try:
             resolved = dry_run(command, config, variables)

@@ -173,11 +173,13 @@ def plan_sweep(
         problems.add("stop_at", "stop_at: a sweep says itself where runs end; leave it out")
     if training.get("total_timesteps") is None:
         problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
-    about = workers.describe(workers.ensure(worker, progress))
-    rows = {row["name"]: row for row in about["hyperparameters"].get(training.get("algorithm"), ())}
+    worker_environment = workers.ensure(worker, progress)
+    about, worker = workers.describe(worker_environment), worker_environment.name
+    training["algorithm"] = algorithm = worker_environment.algorithm(training.get("algorithm"))
+    rows = {row["name"]: row for row in about["hyperparameters"].get(algorithm, ())}
     examples: list[dict[str, Any]] = [{}]
     if space is not None:
-        examples = check_space(f"{worker} {training.get('algorithm')}", training, space, rows, problems)
+        examples = check_space(f"{worker} {algorithm}", training, space, rows, problems)
         if sampler == "grid":
             _checked(problems, "search", space.grid)
     wanted = Wanted(worker, sampler, pruner, interval, count or 0, len(tried or ()), training)

@@ -114,7 +114,7 @@ def _check_algorithm(
     wanted: Wanted, space: Space | None, capabilities: Mapping[str, Any], problems: Problems
 ) -> None:
     """Add why an algorithm cannot be trained in segments, by what its worker says of it."""
-    algorithm = str(wanted.training.get("algorithm")).lower()
+    algorithm = wanted.training.get("algorithm")
     if algorithm not in capabilities.get("algorithms", ()):
         return  # the worker refuses it itself
     what = f"{wanted.worker} {algorithm}"

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.workers.discovery import kernel_workers
+from mosaic_lab.workers.discovery import declared_names, kernel_workers
 from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.shims import Shim, bundled_shims, check_name
 from mosaic_lab.workers.worker_environment import (
@@ -18,6 +18,7 @@ from mosaic_lab.workers.worker_environment import (
     read_environment,
 )
 
+_SHIM = "_worker"  # how the folder of a shim ends
 _STALE = {"code": "its shim has changed since", "pins": "its shim's pins have changed since"}
 
 
@@ -45,9 +46,25 @@ def catalog() -> list[WorkerInfo]:
     return [_info(name, shims.get(name), in_kernel.get(name)) for name in names]
 
 
+def worker_name(given: str) -> str:
+    """Return the name of the worker that a user means: its name in any case, or that of our shim's folder
+    ("ray_worker", "ray"). What no worker is called is returned as it is.
+
+    Raises WorkerEnvironmentError for what cannot be a name.
+    """
+    shims, recorded = bundled_shims(), _recorded_names()
+    names = {*shims, *recorded, *declared_names()}
+    if check_name(given) in names:
+        return given
+    known = {shim.folder.name.removesuffix(_SHIM): shim.name for shim in shims.values()}
+    known |= {name.casefold(): name for name in names}
+    return known.get(given.casefold().removesuffix(_SHIM), given)
+
+
 def info(name: str) -> WorkerInfo:
     """Return what is known about worker ``name``. Raises WorkerEnvironmentError where there is none."""
-    shim, in_kernel = bundled_shims().get(check_name(name)), kernel_workers(name).get(name)
+    name = worker_name(name)
+    shim, in_kernel = bundled_shims().get(name), kernel_workers(name).get(name)
     if shim is None and in_kernel is None and read_environment(name) is None:
         raise unknown_worker(name)
     return _info(name, shim, in_kernel)
@@ -59,7 +76,8 @@ def find(name: str) -> WorkerEnvironment | None:
     That is the one that was installed or registered, else the kernel's own if the worker and its upstream are
     in it. It may be outdated; ``ensure`` brings it up to date.
     """
-    recorded = read_environment(check_name(name))
+    name = worker_name(name)
+    recorded = read_environment(name)
     if recorded is not None and recorded.valid:
         return recorded
     return kernel_workers(name).get(name)

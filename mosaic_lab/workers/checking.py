@@ -40,6 +40,7 @@ def check(name: str, on_result: Callable[[CheckResult], None] = lambda result: N
     worker_environment = find(name)
     if worker_environment is None:
         raise not_installed(name)
+    name = worker_environment.name
     try:
         results = check_worker(name, python=str(worker_environment.python), on_result=on_result)
     except LookupError as error:

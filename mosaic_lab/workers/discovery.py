@@ -113,11 +113,16 @@ def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
         ) from error
 
 
+def declared_names() -> set[str]:
+    """Return the names of the workers that packages in our own environment declare."""
+    return {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
+
+
 def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     """Return the workers in our own environment (only ``name``, where given) whose upstream library is there
     too. One that another package declares by the name of ours is left out: it would take its place unnoticed.
     """
-    declared = {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
+    declared = declared_names()
     if not declared or (name and name not in declared):
         return {}
     # With the user's own folder: mosaic-lab itself may be there.

@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.workers.catalog import unknown_worker
+from mosaic_lab.workers.catalog import unknown_worker, worker_name
 from mosaic_lab.workers.discovery import kernel_workers
 from mosaic_lab.workers.home import workers_home
-from mosaic_lab.workers.shims import bundled_shims, check_name
+from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.unavailable import reason_against
 from mosaic_lab.workers.worker_environment import RECORD, read_environment
 
@@ -35,7 +35,8 @@ def family_of(env_id: str, family: str | None = None) -> str:
     them; WorkerEnvironmentError where there is no worker of the chosen name.
     """
     if family is not None:
-        known = check_name(family) in bundled_shims() or read_environment(family) or kernel_workers(family)
+        family = worker_name(family)
+        known = family in bundled_shims() or read_environment(family) or kernel_workers(family)
         if not known:
             raise unknown_worker(family)
         return family

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers import build as building
-from mosaic_lab.workers.catalog import find, not_installed, replacement, unknown_worker
+from mosaic_lab.workers.catalog import find, not_installed, replacement, unknown_worker, worker_name
 from mosaic_lab.workers.discovery import Interpreter, inspect_interpreter, kernel_workers
 from mosaic_lab.workers.home import Progress, home, installer_lock, worker_folder
-from mosaic_lab.workers.shims import Shim, bundled_shims, check_name, read_platform_worker, read_shim
+from mosaic_lab.workers.shims import Shim, bundled_shims, read_platform_worker, read_shim
 from mosaic_lab.workers.sources import torch_backend
 from mosaic_lab.workers.uv import Uv
 from mosaic_lab.workers.worker_environment import (
@@ -76,6 +76,7 @@ def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
     It is installed, refreshed or rebuilt first where that is needed, as it was requested when it was
     installed; ``progress`` is called with what will be done and why. Raises WorkerEnvironmentError.
     """
+    name = worker_name(name)
     worker_environment = find(name)
     if worker_environment is not None and not worker_environment.outdated:
         return worker_environment
@@ -97,7 +98,8 @@ def remove(name: str, progress: Progress = print) -> None:
     Runs that use it are not stopped, and ``progress`` says so: they go on as far as the operating system lets
     them. Raises WorkerEnvironmentError where there is nothing of ours to remove.
     """
-    with installer_lock(check_name(name), progress, INSTALL_SECONDS):
+    name = worker_name(name)
+    with installer_lock(name, progress, INSTALL_SECONDS):
         recorded = read_environment(name)
         if recorded is None and not worker_folder(name).is_dir():
             raise _not_removable(name)
@@ -178,10 +180,11 @@ def _shim_and_name(name_or_path: str | Path, platform: bool = False) -> tuple[Sh
     if isinstance(name_or_path, Path) or os.sep in text or text.startswith((".", "~")):
         shim = read_platform_worker(Path(text)) if platform else read_shim(Path(text))
         return shim, shim.name
-    recorded = read_environment(check_name(text))
+    name = worker_name(text)
+    recorded = read_environment(name)
     if recorded is not None and recorded.origin == THIRD_PARTY:
-        return recorded.shim() or bundled_shims().get(text), text
-    return bundled_shims().get(text), text
+        return recorded.shim() or bundled_shims().get(name), name
+    return bundled_shims().get(name), name
 
 
 def _is_from(worker_environment: WorkerEnvironment, place: Path | None) -> bool:

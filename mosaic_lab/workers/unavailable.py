@@ -19,6 +19,18 @@ _REASONS = {  # by a pattern of ids, from their beginning
     ),
     r"(gym_?pybullet_?drones|([a-z]+_)?aviary)": "gym-pybullet-drones is not published as a package",
     r"(gym_?)?baba": "baba-is-ai is not published as a package",
+    r"g_?football|google_(research_)?football": (
+        "Google Research Football is published as source only, to be compiled against the system's SDL and "
+        f"Boost, and has not been maintained since 2022. {_TEAMS}"
+    ),
+    r"hemac": f"HeMAC is not published as a package. {_TEAMS}",
+    r"neural_?mmo|nmmo": (
+        f"Neural MMO is published as source only and pins old versions of gym, NumPy and SciPy. {_TEAMS}"
+    ),
+    r"(jidi_?)?olympics|wrestling": (
+        "the Olympics games, wrestling among them, are not published as a package. 'boxing_v2' is a match of "
+        "two players"
+    ),
     r"brax": "Brax is no longer maintained; MuJoCo's robots are here, such as 'Ant-v5'",
 }
 

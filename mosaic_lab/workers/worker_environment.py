@@ -75,6 +75,11 @@ class WorkerEnvironment:
         """Return the command that starts the worker: the interpreter and ``-m <package>.<module>``."""
         return [str(self.python), "-m", f"{self.module}.{module}"]
 
+    def algorithm(self, given: str | None) -> str | None:
+        """Return the worker's own name of an algorithm, for one that is given in another case ("QMIX")."""
+        names = {name.casefold(): name for name in self.capabilities.algorithms}
+        return names.get(given.casefold(), given) if isinstance(given, str) else given
+
     @property
     def valid(self) -> bool:
         """Whether its interpreter is still there."""

@@ -9,6 +9,7 @@ from worker_fixtures import write_shim
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
+from mosaic_lab.workers.catalog import worker_name
 from mosaic_lab.workers.families import families, family_of
 
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -52,6 +53,10 @@ def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
         ("SMACv2-3m", "StarCraft II"),
         ("MalmoEnv-v0", "the game Minecraft"),
         ("hover-aviary-v0", "gym-pybullet-drones is not published"),
+        ("GFootball-academy_3_vs_1-v0", "source only, to be compiled"),
+        ("HeMAC-v0", "HeMAC is not published"),
+        ("NeuralMMO-v2", "pins old versions of gym"),
+        ("olympics-wrestling", "not published as a package"),
     ],
 )
 def test_what_no_worker_can_have_is_refused_with_the_reason(env_id: str, reason: str) -> None:
@@ -71,11 +76,24 @@ def test_two_that_claim_the_same_are_left_to_the_user(tmp_path: Path) -> None:
 
 
 def test_the_user_may_choose_another() -> None:
-    assert family_of("LunarLander-v2", "cleanrl") == "cleanrl"
+    assert family_of("LunarLander-v2", "CleanRL") == "cleanrl"
     with pytest.raises(WorkerEnvironmentError, match="Did you mean 'gymnasium'"):
         family_of("CartPole-v1", "gymnasiun")
     with pytest.raises(ConfigurationError, match="CartPole-v1"):
         family_of("")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("ray", "rllib"), ("ray_worker", "rllib"), ("CleanRL", "cleanrl"), ("SB3_worker", "sb3"), ("r", "r")],
+)
+def test_a_worker_has_its_name_in_any_case_and_that_of_its_folder(given: str, name: str) -> None:
+    assert worker_name(given) == name
+
+
+def test_a_third_partys_worker_has_its_own_name_before_another_of_ours(tmp_path: Path) -> None:
+    workers.install(str(write_shim(tmp_path / "shim", name="ray")))
+    assert (worker_name("ray"), worker_name("Ray"), worker_name("ray_worker")) == ("ray", "ray", "ray")
 
 
 def test_a_third_partys_family_counts_where_it_says_more(tmp_path: Path) -> None:
