@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from mosaic_contract.codec import with_tagged_tuples
+
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import passive
 from mosaic_lab.operators.spec import as_json
@@ -91,7 +93,7 @@ def check_seeds(seeds: Any, problems: Problems) -> list[int]:
 
 def check_settings(settings: Any, problems: Problems) -> dict[str, Any]:
     try:
-        return as_json("the environment", settings or {})
+        return as_json("the environment", with_tagged_tuples(settings or {}))
     except ConfigurationError as error:
         problems.add("settings", str(error))
         return {}

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
+from mosaic_contract.codec import with_tuples
+
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.plan import EvaluationPlan
@@ -48,6 +50,8 @@ def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
             "seeds": _seeds(plan.seeds),
             **{name: getattr(plan, name) for name in _DEFAULTS if getattr(plan, name) != _DEFAULTS[name]},
         }
+        if "settings" in named:
+            named["settings"] = with_tuples(plan.settings)
         if plan.family != _usual_family(plan.env_id):
             named["family"] = plan.family
         return f"import mosaic_lab as mosaic\n\n{call(f'{lab}.evaluate', [], named)}"

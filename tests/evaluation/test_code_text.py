@@ -46,7 +46,7 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
         },
         seeds=range(10),
         episodes=3,
-        settings={"sutton_barto_reward": True},
+        settings={"sutton_barto_reward": True, "limits": (-2.4, [2.4, (1,)])},
         max_steps=50,
         on_failure="skip",
     ).to_config()
@@ -55,7 +55,12 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
     body, call = code.rsplit("\n\n", 1)
     exec(body, scope)
     assert eval(call, scope).to_config() == plan
-    assert "seeds=range(10)" in call and "family=" not in call and "budget" not in call
+    assert (
+        "seeds=range(10)" in call
+        and "(-2.4, [2.4, (1,)])" in call
+        and "family=" not in call
+        and "budget" not in call
+    )
 
 
 def test_a_small_evaluation_is_one_short_line(tmp_path: Path) -> None:

@@ -67,6 +67,17 @@ def test_the_script_in_it_plays_by_itself(
     assert {one.fingerprint() for one in played} == {evaluation.fingerprint()}
 
 
+def test_a_tuple_in_settings_reaches_the_environment_as_one(
+    tmp_path: Path, start_evaluation: Evaluate
+) -> None:
+    settings = {"agent_start_pos": (3, 3)}  # which a list would fail: MiniGrid compares it with a tuple
+    still = {"still": operators.passive()}
+    played = start_evaluation("MiniGrid-Empty-8x8-v0", still, seeds=[1], settings=settings, max_steps=2)
+    bundle = played.wait(120).bundle(tmp_path / "share.zip")
+    there = ["--into", str(tmp_path / "there"), "--store", str(tmp_path / "elsewhere")]
+    assert main(["evaluate", str(bundle), "--verify", *there]) == 0
+
+
 def test_agents_that_share_an_operator_share_it_elsewhere(
     tmp_path: Path, start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,8 @@ DOCUMENT_LIMIT = 16 << 20
 
 _SEAL_BYTES = len(b',"checksum":"01234567"}')
 
+_TUPLE = "__tuple__"
+
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -205,6 +207,25 @@ _chunks = _make and _make(
 def _dump(value: Any) -> str:
     """Encode as `_encoder` does, with the parts that it would make again for every message made once."""
     return "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
+
+
+def with_tagged_tuples(value: Any) -> Any:
+    """Return a value with each tuple in it as `{"__tuple__": [...]}`, since JSON has lists only."""
+    if isinstance(value, Mapping):
+        return {key: with_tagged_tuples(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [with_tagged_tuples(item) for item in value]
+        return {_TUPLE: items} if isinstance(value, tuple) else items
+    return value
+
+
+def with_tuples(value: Any) -> Any:
+    """Return the value that `with_tagged_tuples` was given."""
+    if isinstance(value, Mapping):
+        if set(value) == {_TUPLE} and isinstance(value[_TUPLE], list):
+            return tuple(map(with_tuples, value[_TUPLE]))
+        return {key: with_tuples(item) for key, item in value.items()}
+    return list(map(with_tuples, value)) if isinstance(value, list) else value
 
 
 def finite(value: Any) -> Any:

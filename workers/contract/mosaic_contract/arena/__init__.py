@@ -36,10 +36,10 @@ While an operator takes its time there is "thinking" {agent, operator, seconds},
 {agent, operator, text} with what its model has written so far. A command that fails is answered by "error"
 {where, agent, operator, message, error_type, log}. While a reset, a step or an episode is under way there is
 a "beat" {doing, seconds, step_index} every second; where there is none, the arena is suspended or the
-environment blocks the interpreter. Where the environment itself takes longer than `step_timeout` seconds
-(null: no limit) for a reset, a step or a frame, that is an error of the type "StepTimeout", whose `log` is
-the stack, and the arena is of no further use. A "reset" or "close" while a step waits ends the step without
-an answer, and an "episode" likewise.
+environment blocks the interpreter. Tuples in the `settings` of "open" are `{"__tuple__": [...]}`. Where the
+environment itself takes longer than `step_timeout` seconds (null: no limit) for a reset, a step or a frame,
+that is an error of the type "StepTimeout", whose `log` is the stack, and the arena is of no further use. A
+"reset" or "close" while a step waits ends the step without an answer, and an "episode" likewise.
 
 Beside an observation, an operator is sent what its `needs` name: "frame" (the picture, an array of uint8),
 "teammates" ({agent: observation} of its team, or of all other agents where there are no teams) and

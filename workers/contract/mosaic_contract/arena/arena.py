@@ -24,6 +24,7 @@ from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
 from mosaic_contract.arena.seats import Seats
 from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Watchdog
+from mosaic_contract.codec import with_tuples
 from mosaic_contract.fastlane import Hud
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operators import Describe, Operate
@@ -125,7 +126,7 @@ class Arena:
         if command.get("protocol", PROTOCOL) != PROTOCOL:
             raise ArenaError(f"this arena speaks protocol {PROTOCOL}, not {command['protocol']!r}")
         self._opening = command
-        env_id, settings = str(command["env_id"]), command.get("settings") or {}
+        env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env, why_not = make_with_frames(self._make, env_id, settings)
         try:
             environment = adapt(env)
