@@ -29,7 +29,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 from mosaic_lab.keeper.system_metrics import SystemMetrics
-from mosaic_lab.keeper.tail import final_message, last_lines, saved_at
+from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress, saved_at
 from mosaic_lab.keeper.worker_process import Worker
 
 TICK = 1.0  # seconds between looks at things that send no signal
@@ -212,7 +212,13 @@ class Keeper:
             last_log_line=log[0] if log else "",
             saved_at=saved_at(self.folder.telemetry_path),
             resumes=self.launch.starts_runs,
+            reached=self._reached(),
         )
+
+    def _reached(self) -> str:
+        step = progress(self.folder.telemetry_path).get("step")
+        total = self.folder.document(self.folder.config_path).get("total_timesteps")
+        return "" if step is None else f"at step {step:,}" + (f" of {total:,}" if is_count(total) else "")
 
     def _finish(self, evidence: Evidence) -> None:
         state, reason = classify(evidence)

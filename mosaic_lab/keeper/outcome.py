@@ -24,7 +24,8 @@ class Evidence:
     reason of a stop request (None without one), ``problem`` what prevented starting or watching the worker,
     ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
     ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
-    step of the newest checkpoint, ``resumes`` whether the run itself goes on from it.
+    step of the newest checkpoint, ``resumes`` whether the run itself goes on from it. ``reached`` is how far
+    it was, such as "at step 512 of 600".
     """
 
     exit_code: int | None = None
@@ -40,6 +41,7 @@ class Evidence:
     last_log_line: str = ""
     saved_at: int | None = None
     resumes: bool = False
+    reached: str = ""
 
     @property
     def event(self) -> str | None:
@@ -89,8 +91,6 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
         return State.CANCELLED, f"ended by a signal that was not ours ({evidence.ended})"
     if evidence.signal is not None:
         return State.FAILED, _killed(evidence)
-    if evidence.exit_code == 0 and evidence.event is None:
-        return State.COMPLETED, "ran to the end (exit code 0, without a run_completed line)"
     if evidence.exit_code == 0 and evidence.event == RUN_CANCELLED:
         return State.CANCELLED, _payload(evidence.final, "reason") or "the worker cancelled itself"
     return State.FAILED, _failed(evidence)
@@ -127,8 +127,10 @@ def _failed(evidence: Evidence) -> str:
     own = own_message(evidence.final)
     if own and evidence.exit_code == 2:
         reason = f"bad configuration: {own}"
-    elif own:
-        reason = f"{own} ({evidence.ended})"
+    elif own:  # 1 is the exit code of every failure that a worker reports
+        reason = own if evidence.exit_code == 1 else f"{own} ({evidence.ended})"
+    elif evidence.exit_code == 0 and evidence.event is None:
+        reason = f"the environment or a library ended the process (exit code 0) {evidence.reached}".rstrip()
     else:
         how = f"reported {evidence.event} and ended" if evidence.event else "exited without a final event"
         reason = f"the worker {how} with {evidence.ended}"
@@ -156,7 +158,7 @@ def own_message(final: Mapping[str, Any] | None) -> str:
     if final is None or final.get("event") != RUN_FAILED:
         return ""
     kind, error = _payload(final, "error_type"), _payload(final, "error")
-    if kind in ("", "ConfigError") or error.startswith(f"{kind}:"):
+    if kind in ("", "ConfigError", "SystemExit") or error.startswith(f"{kind}:"):
         return _clipped(error or "run_failed without a message")
     return _clipped(f"{kind}: {error}" if error else kind)
 

@@ -124,7 +124,7 @@ def test_what_a_worker_prints_cannot_drive_the_terminal(
     for text in (shown, str(failed.value), run.log(), run.reason, repr(run)):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|owned|\[0m|2J", text)
     assert "  the log of café\n" in shown and "  in line 1\n" in shown
-    assert run.reason == "ValueError: too hot (exit code 1)"
+    assert run.reason == "ValueError: too hot"
 
 
 def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

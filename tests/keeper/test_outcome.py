@@ -20,10 +20,15 @@ FAILED = final("run_failed", error="no such env", error_type="ValueError")
 
 TABLE = [
     (Evidence(exit_code=0, final=COMPLETED), "completed", "ran to the end"),
-    (Evidence(exit_code=0), "completed", "ran to the end (exit code 0, without a run_completed line)"),
+    (
+        Evidence(exit_code=0, reached="at step 10 of 600"),
+        "failed",
+        "the environment or a library ended the process (exit code 0) at step 10 of 600",
+    ),
     (Evidence(exit_code=0, final=FAILED), "failed", "ValueError: no such env (exit code 0)"),
     (Evidence(exit_code=0, final=final("run_cancelled", reason="had enough")), "cancelled", "had enough"),
-    (Evidence(exit_code=1, final=FAILED), "failed", "ValueError: no such env (exit code 1)"),
+    (Evidence(exit_code=1, final=FAILED), "failed", "ValueError: no such env"),
+    (Evidence(exit_code=5, final=FAILED), "failed", "ValueError: no such env (exit code 5)"),
     (Evidence(exit_code=1), "failed", "the worker exited without a final event with exit code 1"),
     (Evidence(exit_code=1, last_log_line="boom"), "failed", "exit code 1; last log line: boom"),
     (
@@ -99,7 +104,11 @@ TABLE = [
         "the worker could not be started: gone",
     ),
     (Evidence(exit_code=0, final=COMPLETED, leftovers=2), "completed", "2 processes that it left were ended"),
-    (Evidence(exit_code=0, disk_full=True), "completed", "disk is full, so its last lines may be missing"),
+    (
+        Evidence(exit_code=0, final=COMPLETED, disk_full=True),
+        "completed",
+        "disk is full, so its last lines may be missing",
+    ),
     (Evidence(exit_code=1, final={"event": "run_failed"}), "failed", "run_failed without a message"),
     (
         Evidence(exit_code=1, final={"event": "run_failed", "payload": 7}),

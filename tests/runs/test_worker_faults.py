@@ -109,7 +109,7 @@ def test_its_environment_is_removed_while_it_runs(supervisor: Supervisor, tmp_pa
     shutil.rmtree(home)
     go.touch()
     text = failure(run)
-    assert "No module named 'late_module' (exit code 1)" in text
+    assert "No module named 'late_module'" in text
     assert len(run.metrics("value")) == 1
     again = supervisor.start([python, str(PEERS / "peer.py")], config, worker="peer")
     assert f"{python} does not exist (was the worker's environment removed? install it again)" in failure(

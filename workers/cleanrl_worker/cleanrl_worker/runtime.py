@@ -61,6 +61,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
         "stride": plan.hyperparameters["num_envs"] if algorithm.on_policy else 1,
         "rollout": plan.rollout,
         "total_timesteps": config.total_timesteps,
+        "steps": plan.steps,
         "checkpoint_every": config.checkpoint_every,
         "checkpoints_dir": str(config.checkpoints_dir),
         "resume_from": plan.resume_from and str(plan.resume_from[0]),

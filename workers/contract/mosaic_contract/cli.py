@@ -12,7 +12,6 @@ import fcntl
 import functools
 import logging
 import os
-import threading
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +28,15 @@ from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import AgentSetup, Operator
 from mosaic_contract.parent import watch_parent
 from mosaic_contract.priority import extend_priority_to_session
+from mosaic_contract.process_exits import (
+    ERROR_TYPE,
+    Lines,
+    exit_error,
+    leave_within,
+    lines_of,
+    report_os_exit,
+    stack_text,
+)
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
@@ -106,8 +114,9 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
         return _interactive(worker, telemetry, signals)
     if arguments.arena:
         return _arena(worker, telemetry, signals)
+    report_os_exit(functools.partial(_exited, telemetry, signals))
     code = _guarded(worker, arguments, telemetry, signals)
-    _leave_within(_LEAVE_SECONDS.get(code, _LEAVE_SECONDS_CANCELLED), code)
+    leave_within(_LEAVE_SECONDS.get(code, _LEAVE_SECONDS_CANCELLED), code)
     return code
 
 
@@ -125,16 +134,30 @@ def _guarded(
         signals.disarm()
     except Cancelled:  # the signal came between two lines of the above
         signals.disarm()
+    if isinstance(failure, SystemExit):
+        return _exited(telemetry, signals, failure.code, lines_of(failure.__traceback__))
     if signals.cancelled is not None:  # whatever came out of train after the signal came of the signal
         telemetry.run_cancelled(signals.cancelled.reason, results)
         return signals.cancelled.exit_code
-    if isinstance(failure, SystemExit) and failure.code in (None, 0):
-        failure = None  # a library that calls sys.exit(0) at its end has ended well
     if failure is not None:
         return _failed(failure, telemetry)
     if arguments.config and not arguments.dry_run:
         telemetry.run_completed(results)
     return COMPLETED
+
+
+def _exited(telemetry: Telemetry, signals: CancelOnSignal, code: object, lines: Lines) -> int:
+    """Report that code of the training ends the process; return the exit code."""
+    if signals.cancelled is not None:
+        telemetry.run_cancelled(signals.cancelled.reason)
+        return signals.cancelled.exit_code
+    if not code and telemetry.trained:
+        telemetry.run_completed()
+        return COMPLETED
+    error = exit_error(code, lines, telemetry.reached)
+    telemetry.run_failed(error, error_type=ERROR_TYPE, traceback=stack_text(lines))
+    log.error("the run failed: %s\n%s", error, stack_text(lines))
+    return FAILED
 
 
 def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
@@ -173,7 +196,7 @@ def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: Ca
         finally:
             signals.disarm()
     code = signals.cancelled.exit_code if signals.cancelled else COMPLETED
-    _leave_within(_LEAVE_SECONDS_CANCELLED, code)
+    leave_within(_LEAVE_SECONDS_CANCELLED, code)
     return code
 
 
@@ -226,6 +249,7 @@ def _train(
     train: Train, worker_type: str, config: TrainingConfig, resolved: dict[str, Any], telemetry: Telemetry
 ) -> Results:
     config.run_dir.mkdir(parents=True, exist_ok=True)
+    telemetry.end_step = resolved.get("steps", config.end_step)
     telemetry.run_started(
         worker_type=worker_type,
         algo=config.algorithm,
@@ -280,10 +304,7 @@ def _failed(failure: BaseException, telemetry: Telemetry) -> int:
         telemetry.run_failed(failure, error_type=failure.error_type, traceback=failure.traceback)
         log.error("the run failed: %s", failure)
         return FAILED
-    if isinstance(failure, SystemExit):
-        telemetry.run_failed(f"the training called sys.exit({failure.code!r})", error_type="SystemExit")
-    else:
-        telemetry.run_failed(failure)
+    telemetry.run_failed(failure)
     log.error("the run failed", exc_info=failure)
     return FAILED
 
@@ -314,10 +335,3 @@ def _set_up_logging(arguments: argparse.Namespace) -> None:
         level=logging.DEBUG if arguments.verbose else logging.INFO,
         format=f"{prefix}%(levelname)s %(name)s: %(message)s",
     )
-
-
-def _leave_within(seconds: float, code: int) -> None:
-    """End the process even if a library's threads or exit hooks never end."""
-    timer = threading.Timer(seconds, os._exit, (code,))
-    timer.daemon = True
-    timer.start()

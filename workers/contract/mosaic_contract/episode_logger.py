@@ -32,6 +32,7 @@ class EpisodeLogger:
     def step(self) -> None:
         """Count one step of one environment."""
         self.steps += 1
+        self.telemetry.last_step = self.steps  # an end of the process may come before the next metrics
         now = time.monotonic()
         if now - self._since >= _SPEED_SECONDS:
             self.rate = (self.steps - self._counted) / (now - self._since)

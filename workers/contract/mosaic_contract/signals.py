@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -15,6 +16,31 @@ from mosaic_contract.errors import Cancelled
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _NUDGE_SECONDS = 0.05
 _held = False
+_set_handler = signal.signal
+
+log = logging.getLogger("mosaic_contract")
+
+
+def keep_handlers() -> None:
+    """Keep this process's handlers of SIGTERM and SIGINT: from now on an environment or a library that
+    replaces one, such as a game's window, is left without its own, and logged. Forked children are free.
+    """
+    own_pid, replaced = os.getpid(), set()
+
+    def keeping(signalnum: int, handler: Any) -> Any:
+        kept = signal.getsignal(signalnum)
+        if signalnum not in _SIGNALS or handler == kept or os.getpid() != own_pid:
+            return _set_handler(signalnum, handler)
+        if signalnum not in replaced:
+            replaced.add(signalnum)
+            caller = sys._getframe(1)
+            log.warning(
+                "%s is kept for stopping the run: its handler is not replaced by %r (line %d of %s)",
+                *(signal.Signals(signalnum).name, handler, caller.f_lineno, caller.f_code.co_filename),
+            )
+        return kept
+
+    signal.signal = keeping
 
 
 @contextmanager
@@ -52,7 +78,8 @@ class CancelOnSignal:
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         threading.Thread(target=self._nudge, args=(heard,), name="mosaic-signals", daemon=True).start()
         for signum in _SIGNALS:
-            signal.signal(signum, self._handle)
+            _set_handler(signum, self._handle)
+        keep_handlers()
         self._forking = threading.local()
         os.register_at_fork(
             before=self._hold_back, after_in_parent=self._release, after_in_child=self._let_go
@@ -61,7 +88,7 @@ class CancelOnSignal:
     def disarm(self) -> None:
         """Ignore both signals from now on: only the run's last event remains to be written."""
         for signum in _SIGNALS:
-            signal.signal(signum, signal.SIG_IGN)
+            _set_handler(signum, signal.SIG_IGN)
         self._over.set()
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
@@ -93,5 +120,5 @@ class CancelOnSignal:
     def _let_go(self) -> None:
         signal.set_wakeup_fd(-1)
         for signum in _SIGNALS:
-            signal.signal(signum, signal.SIG_DFL)
+            _set_handler(signum, signal.SIG_DFL)
         self._release()

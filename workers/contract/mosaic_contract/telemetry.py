@@ -45,13 +45,15 @@ class Telemetry:
 
     `stream` is a file descriptor. With `sealed`, every message ends with a checksum, by which a reader finds
     damaged lines (`codec.is_sealed`). `last_step` and `episodes` are how far the run is, taken from what was
-    written (and from `advance`); heartbeats and terminal events carry them.
+    written (and from `advance`); heartbeats and terminal events carry them. `end_step` is the step at which a
+    training ends, None where that is not known.
     """
 
     def __init__(self, run_id: str, stream: int, *, sealed: bool = False) -> None:
         self.run_id = run_id
         self._sealed = sealed
         self.last_step = 0
+        self.end_step: int | None = None
         self.episodes = 0
         self.total_reward = 0.0
         self.dropped_lines = 0
@@ -77,6 +79,18 @@ class Telemetry:
     def finished(self) -> bool:
         """Whether the terminal event was written."""
         return self._finished
+
+    @property
+    def trained(self) -> bool:
+        """Whether all steps of the training were taken."""
+        return bool(self.end_step) and self.last_step >= (self.end_step or 0)
+
+    @property
+    def reached(self) -> str:
+        """How far the training is, as errors say it."""
+        if self.end_step is None:
+            return "before the training began"
+        return f"at step {self.last_step:,}" + (f" of {self.end_step:,}" if self.end_step else "")
 
     @property
     def duration_seconds(self) -> float:

@@ -26,6 +26,14 @@ class Cancelling(WorkerProcess):
         assert self.cancel(LOOP, signal.SIGINT) == 130
         assert self.end().reason == "stopped by SIGINT"
 
+    def test_sigterm_where_an_environment_has_its_own_handler(self):
+        for handler in ("signal.SIG_IGN", "signal.SIG_DFL", "print"):
+            with self.subTest(handler):
+                assert self.cancel(f"signal.signal(signal.SIGTERM, {handler})\n{LOOP}") == 143
+                assert self.end().KIND == "run_cancelled"
+                assert "SIGTERM is kept for stopping the run" in self.log() and "worker.py" in self.log()
+                self.out.unlink(), self.err.unlink()
+
     def test_a_second_sigterm_at_once_changes_nothing(self):
         assert self.cancel(LOOP, again=True) == 143
         assert self.end().KIND == "run_cancelled"

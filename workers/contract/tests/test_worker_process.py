@@ -122,13 +122,43 @@ class Endings(WorkerProcess):
         assert self.run_to_its_end("import no_such_library") == 1
         assert self.end().error_type == "ModuleNotFoundError"
 
-    def test_sys_exit_of_a_library(self):
-        assert self.run_to_its_end("sys.exit(0)") == 0
-        assert self.end().KIND == "run_completed"
+    def test_an_end_of_the_process_before_the_last_step_is_a_failure_with_the_line_that_called_it(self):
+        for call, status in (
+            ("sys.exit(0)", "exit code 0"),
+            ("quit()", "exit code 0"),
+            ("os._exit(0)", "exit code 0"),
+            ("os._exit(3)", "exit code 3"),
+            ("sys.exit('no display')", "exit code 1, 'no display'"),
+        ):
+            with self.subTest(call):
+                assert self.run_to_its_end(f"telemetry.advance(10)\n{call}") == 1, self.log()
+                end = self.end()
+                assert (end.KIND, end.error_type) == ("run_failed", "SystemExit")
+                assert f"the environment ended the process ({status}) at step 10 of 100: line " in end.error
+                assert "of worker.py, in train" in end.error and call in end.traceback
+                assert end.error in self.log()
+                self.out.unlink()
 
-    def test_sys_exit_of_a_library_with_an_error(self):
-        assert self.run_to_its_end("sys.exit('no display')") == 1
-        assert "'no display'" in self.end().error
+    def test_an_end_of_the_process_at_the_last_step_is_the_end_of_the_training(self):
+        for call in ("sys.exit(0)", "os._exit(0)"):
+            with self.subTest(call):
+                assert self.run_to_its_end(f"telemetry.advance(100)\n{call}") == 0, self.log()
+                assert self.end().KIND == "run_completed"
+                self.out.unlink()
+
+    def test_an_end_of_the_process_in_a_check_of_the_configuration_is_no_answer(self):
+        self.config["algorithm"] = "leaves"
+        assert self.run_to_its_end("pass", "--config", "config.json", "--dry-run") == 1
+        assert "ended the process (exit code 0) before the training began" in self.end().error
+
+    def test_a_forked_child_may_leave_as_it_likes(self):
+        code = self.run_to_its_end("""
+            child = os.fork()
+            if not child:
+                os._exit(7)
+            return {"status": os.waitpid(child, 0)[1] >> 8}
+            """)
+        assert code == 0 and self.end().final_metrics == {"status": 7}, self.log()
 
     def test_a_keyboard_interrupt_that_was_not_typed_is_a_failure(self):
         assert self.run_to_its_end("raise KeyboardInterrupt") == 1
@@ -137,6 +167,15 @@ class Endings(WorkerProcess):
     def test_the_shims_own_terminal_event_is_the_only_one(self):
         assert self.run_to_its_end("telemetry.run_failed('upstream said no'); raise OSError('after')") == 1
         assert self.end().error == "upstream said no"
+
+    def test_a_thread_that_never_ends_does_not_keep_a_process_that_has_ended(self):
+        self.config["algorithm"] = "thread"
+        for arguments, end in (((), "run_completed"), (("--config", "config.json", "--dry-run"), None)):
+            with self.subTest(arguments):
+                assert self.run_to_its_end("pass", *arguments) == 0
+                assert end is None or end == self.end().KIND
+                assert "the process ends without its threads that still run: the simulator's" in self.log()
+                self.err.unlink(), self.out.unlink()
 
     def test_a_thread_that_never_ends_does_not_keep_a_cancelled_process(self):
         process = self.start("threading.Thread(target=threading.Event().wait).start()\n" + LOOP)

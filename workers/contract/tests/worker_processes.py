@@ -27,6 +27,10 @@ def metadata():
     return WorkerMetadata("test", "1.0", upstream_library="none"), WorkerCapabilities("test_type")
 
 def resolve(config):
+    if config.algorithm == "leaves":
+        os._exit(0)
+    if config.algorithm == "thread":
+        threading.Thread(target=threading.Event().wait, name="the simulator's").start()
     resolved = config.to_dict(check_hyperparameters(config.hyperparameters, KNOWN))
     return {**resolved, "algorithm": config.algorithm.lower()}
 

@@ -117,8 +117,9 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         _end(process)
     if translation.failure is not None:
         raise translation.failure
-    if code != 0:
-        raise UpstreamFailed(f"{worker.name} ended with exit code {code}; why is in the log", "ExitCode")
+    if code != 0 or not translation.completed:
+        how = f"{worker.name} ended with exit code {code} {telemetry.reached}"
+        raise UpstreamFailed(f"{how}, without a run_completed line; why is in the log", "ExitCode")
     return translation.results
 
 

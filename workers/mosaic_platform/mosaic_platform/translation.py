@@ -18,13 +18,15 @@ _NOT_METRICS = {"episode", "step", "global_step", "memory_mb", "cpu_percent", "t
 class Translation:
     """Takes the lines of one training.
 
-    `results` are its final metrics; `failure` is the worker's reason for a failed run, None without one.
+    `results` are its final metrics, `completed` whether it reported its end; `failure` is the worker's reason
+    for a failed run, None without one.
     """
 
     def __init__(self, telemetry: Telemetry, run_dir: Path) -> None:
         self._telemetry = telemetry
         self._run_dir = run_dir
         self.results: dict[str, Any] = {}
+        self.completed = False
         self.failure: UpstreamFailed | None = None
 
     def take(self, line: bytes) -> None:
@@ -50,6 +52,7 @@ class Translation:
         """Nothing."""
 
     def _take_run_completed(self, payload: Mapping[str, Any]) -> None:
+        self.completed = True
         final = payload.get("final_metrics")
         self.results = _numbers({**payload, **(final if isinstance(final, dict) else {})})
 

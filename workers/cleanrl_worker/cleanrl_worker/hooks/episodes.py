@@ -72,4 +72,5 @@ def count(env: Any, training: Training) -> Any:
         return make_reset(**kwargs)
 
     env.step, env.reset = step, reset
+    training.stepping = step.__code__
     return env

@@ -6,16 +6,27 @@ training is noticed to have begun, a due checkpoint is saved, and a requested st
 
 from __future__ import annotations
 
-import atexit
 import math
 import os
+import runpy
 import signal
 import sys
 import time
 import traceback
 from collections import deque
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
+
+from mosaic_contract.process_exits import (
+    ERROR_TYPE,
+    Lines,
+    exit_error,
+    leave_within,
+    lines_of,
+    report_os_exit,
+    stack_text,
+)
+from mosaic_contract.signals import keep_handlers
 
 from .channel import Channel
 from .frames import Frames
@@ -24,6 +35,7 @@ from .script import global_variables
 _RECENT = 20  # episodes
 _STOP_SECONDS = 3.0  # from a signal until the training is stopped wherever it is
 _PROGRESS_SECONDS = 1.0
+_EXIT_SECONDS = 20.0  # for what libraries do at exit once the training is over
 
 
 class Training:
@@ -45,6 +57,7 @@ class Training:
         self.recent_returns: deque[float] = deque(maxlen=_RECENT)
         self.environments: list[Any] = []
         self.writers: list[Any] = []
+        self.stepping: CodeType | None = None  # of what steps the first environment
         self.restored = not settings["resume_from"]
         self._stopping: int | None = None
         self._saving = False
@@ -52,7 +65,8 @@ class Training:
         self._last_saved = -1
         self._last_progress = (0.0, 0)
         sys.excepthook = self._failed
-        atexit.register(self._finished)
+        report_os_exit(self._exited)
+        self._run, runpy._run_code = runpy._run_code, self._run_script  # type: ignore[attr-defined]
 
     # --- what the environments report -------------------------------------------------------------
 
@@ -140,12 +154,14 @@ class Training:
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._stop)
         signal.signal(signal.SIGALRM, self._stop_here)
+        keep_handlers()
 
     def _stop(self, signum: int, frame: FrameType | None) -> None:
         if self._stopping is not None or self._ended:
             return
         self._stopping = signum
         if not self.started:
+            self._ended = True
             self.frames.close()
             os._exit(128 + signum)
         self.due = -1
@@ -178,9 +194,36 @@ class Training:
         self.channel.flush()
         sys.__excepthook__(kind, error, where)
 
+    def _run_script(self, *arguments: Any) -> Any:
+        """Run the script, in the place of what `python -m` runs it by: nothing else knows how it was left."""
+        runpy._run_code = self._run  # type: ignore[attr-defined]
+        try:
+            variables = self._run(*arguments)
+            self._finished()
+            return variables
+        except SystemExit as error:
+            self._exited(error.code, lines_of(error.__traceback__))
+            raise
+        finally:
+            self.frames.close()
+            leave_within(_EXIT_SECONDS, 0)
+
+    def _exited(self, code: Any, lines: Lines) -> int:
+        """Report that code of the training ends the process; return the exit code."""
+        total, steps = self.settings["steps"], self.steps
+        if self._ended or (not code and steps >= total):
+            self._finished()
+            return int(code or 0)
+        if any(frame.f_code is self.stepping for frame, _ in lines):
+            steps -= self.stride  # the one under way
+        self._ended = True
+        error = exit_error(code, lines, f"at step {steps:,} of {total:,}")
+        self.channel.push("error", ERROR_TYPE, error, stack_text(lines))
+        self.channel.flush()
+        print(stack_text(lines), error, sep="", file=sys.stderr)
+        return 1
+
     def _finished(self) -> None:
-        """At exit, also after a failure. The script's variables are still there."""
-        self.frames.close()
         if self._ended or not self.started:
             return
         self.save()

@@ -1,0 +1,76 @@
+"""Environments that disturb the process of a training: every run ends as it should, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab.runs import Run
+
+PEERS = Path(__file__).parents[1] / "peers"
+STEPS = 600
+SMALL: dict[str, dict[str, Any]] = {
+    "cleanrl": {"num_envs": 1, "num_steps": 100},
+    "sb3": {"n_steps": 100, "batch_size": 50},
+    "tianshou": {"num_training_envs": 1, "collection_step_num_env_steps": 100, "batch_size": 50},
+    "xuance": {"parallels": 1, "horizon_size": 100},
+    "rllib": {"num_env_runners": 0, "train_batch_size_per_learner": 200, "minibatch_size": 50},
+}
+LIBRARIES = [name if name == "cleanrl" else pytest.param(name, marks=pytest.mark.extended) for name in SMALL]
+
+
+@pytest.fixture
+def lab(mosaic_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[mosaic.Lab]:
+    monkeypatch.setenv("PYTHONPATH", str(PEERS))
+    lab = mosaic.Lab(tmp_path)
+    yield lab
+    lab.stop_all()
+
+
+def train(lab: mosaic.Lab, library: str, environment: str, steps: int = STEPS, **more: Any) -> Run:
+    given = {**SMALL[library], **more, "pass_env": ["PYTHONPATH"]}
+    return lab.train(
+        library, algorithm="ppo", env=f"unruly:{environment}-v0", seed=1, total_timesteps=steps, **given
+    )
+
+
+def ended(run: Run) -> Run:
+    wait_until(lambda: run.finished, timeout=300)
+    return run
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("environment", ["Exits", "Leaves"])
+def test_an_environment_that_ends_the_process_fails_the_run(
+    lab: mosaic.Lab, library: str, environment: str
+) -> None:
+    run = ended(train(lab, library, environment))
+    assert run.state == "failed", run.reason
+    assert f"the environment ended the process (exit code 0) at step 10 of {STEPS}: line " in run.reason
+    assert "of unruly.py, in step" in run.reason
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_thread_that_an_environment_leaves_behind_holds_up_nothing(lab: mosaic.Lab, library: str) -> None:
+    run = ended(train(lab, library, "KeepsThread"))
+    assert run.state == "completed", run.reason
+    assert (
+        "the process ends without its threads that still run: the simulator's"
+        in (run.path / "worker.log").read_text()
+    )
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_environment_that_ignores_sigterm_is_stopped_with_its_checkpoint(
+    lab: mosaic.Lab, library: str
+) -> None:
+    run = train(lab, library, "DeafToSigterm", steps=10_000_000)
+    wait_until(lambda: (run.step or 0) > STEPS, timeout=300)
+    run.stop()
+    assert run.state == "cancelled" and "goes on from its checkpoint at step" in run.reason, run.reason
+    assert "SIGTERM is kept for stopping the run" in (run.path / "worker.log").read_text()
