@@ -29,7 +29,7 @@ POLL_SECONDS = 0.25
 
 
 class StageFailed(Exception):
-    """Raised when the run of a stage has not ended as it should."""
+    """Raised when the run of a stage has not ended as it should, or the next one cannot begin."""
 
 
 class Runner:
@@ -115,7 +115,15 @@ class Runner:
         return None if used_up or last.stage + 1 == len(self._plan.stages) else self._begin(last.stage + 1)
 
     def _begin(self, stage: int) -> Segment:
+        """Record the next run of a stage. Raises StageFailed without a checkpoint from the stage's start on."""
         path, start = self._newest()
+        needed = stage_starts(self._segments).get(stage, self._segments[-1].end or 0 if self._segments else 0)
+        if start < needed:
+            found = f"the newest that is left is at step {start:,}" if path else "no checkpoint is left"
+            raise StageFailed(
+                f"{self._name(stage)} cannot resume: its checkpoint at step {needed:,} is gone, {found}. Put the "
+                "files back and resume(), or start a new curriculum"
+            )
         training = self._plan.plans[stage]
         run_id = new_run_id(training.worker, {**training.config, "seed": self._seed})
         reported = self._segments[-1].furthest if self._segments else 0
@@ -198,12 +206,14 @@ class Runner:
     def _check(self, run: Run) -> None:
         """Raise StageFailed where a stage is not done, or has left nothing to go on from."""
         segment = self._segments[-1]
-        number = segment.stage + 1
-        what = f"stage {number} ({self._plan.stages[segment.stage].env})"
+        what = f"{self._name(segment.stage)}, run {run.id}"
         if not segment.done:
-            raise StageFailed(f"{what}, run {run.id}, {run.state}: {run.reason}")
-        if number < len(self._plan.stages) and not run.checkpoints:
-            raise StageFailed(f"{what}, run {run.id}, saved no checkpoint to go on from")
+            raise StageFailed(f"{what}, {run.state}: {run.reason}")
+        if segment.stage + 1 < len(self._plan.stages) and not run.checkpoints:
+            raise StageFailed(f"{what}, saved no checkpoint to go on from")
+
+    def _name(self, stage: int) -> str:
+        return f"stage {stage + 1} ({self._plan.stages[stage].env})"
 
     def _replace(self, segment: Segment) -> None:
         if segment != self._segments[-1]:

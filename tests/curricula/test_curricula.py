@@ -4,6 +4,7 @@ cannot follow each other."""
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from itertools import pairwise
@@ -113,6 +114,25 @@ def test_a_stop_in_the_second_stage_is_resumed(lab: mosaic.Lab) -> None:
     assert list(skills(curriculum)) == list(range(1, 501))
     assert list(curriculum.stages()["runs"].map(len)) == [1, 2]
     assert list(curriculum.stages()["end"]) == [100, 500]
+
+
+def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weights(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, HILL, mosaic.Stage("Peak-v0", steps=400), seconds=0.004)
+    wait_until(lambda: (curriculum.step or 0) > 150)
+    curriculum.stop()
+    first, second = curriculum.stage_runs
+    for path in second.path.glob("checkpoints/*"):
+        path.unlink()
+    kept = first.path / "checkpoints" / "step-100.hike"
+    moved = kept.rename(first.path / kept.name)
+    with pytest.raises(mosaic.RunFailed) as refused:
+        curriculum.resume().wait(60)
+    said = r"stage 2 \(Peak-v0\) cannot resume: its checkpoint at step 100 is gone, .* left is at step 80\. "
+    assert re.search(said, str(refused.value))
+    assert len(curriculum.stage_runs) == 2, "no run was started"
+    moved.rename(kept)
+    curriculum.resume().wait(60)
+    assert list(skills(curriculum)) == list(range(1, 501))
 
 
 @pytest.mark.parametrize("keeper", [False, pytest.param(True, marks=pytest.mark.extended)])
