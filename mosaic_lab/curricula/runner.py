@@ -115,14 +115,15 @@ class Runner:
         return None if used_up or last.stage + 1 == len(self._plan.stages) else self._begin(last.stage + 1)
 
     def _begin(self, stage: int) -> Segment:
-        """Record the next run of a stage. Raises StageFailed without a checkpoint from the stage's start on."""
+        """Record the next run of a stage. Raises StageFailed where no checkpoint since its start is left."""
         path, start = self._newest()
-        needed = stage_starts(self._segments).get(stage, self._segments[-1].end or 0 if self._segments else 0)
+        before = self._segments[-1].end if self._segments else None
+        needed = stage_starts(self._segments).get(stage, before or 0)
         if start < needed:
             found = f"the newest that is left is at step {start:,}" if path else "no checkpoint is left"
             raise StageFailed(
-                f"{self._name(stage)} cannot resume: its checkpoint at step {needed:,} is gone, {found}. Put the "
-                "files back and resume(), or start a new curriculum"
+                f"{self._name(stage)} cannot resume: its checkpoint at step {needed:,} is gone, {found}. Put "
+                "the files back and resume(), or start a new curriculum"
             )
         training = self._plan.plans[stage]
         run_id = new_run_id(training.worker, {**training.config, "seed": self._seed})

@@ -17,6 +17,7 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trial_runs import TrialRuns
@@ -29,7 +30,7 @@ FIRST_FAILURES = 5
 
 
 class GaveUp(Exception):
-    """Raised when the first trials have all failed."""
+    """Raised when further trials would be of no use, or when none has completed."""
 
 
 class Result(NamedTuple):
@@ -66,14 +67,26 @@ class Runner(ABC):
         self._live = [self._runs_of(trial) for trial in log.trials if trial.state is TrialState.RUNNING]
 
     def run(self) -> None:
-        """Return when every trial has ended. Raises GaveUp, MosaicError and ConfigurationError."""
+        """Return when every trial has ended. Raises MosaicError, ConfigurationError and, once the other
+        trials are stopped, GaveUp."""
         with Heartbeats(self._telemetry):
-            while True:
-                with signals_held():  # a start that is interrupted would stop its run, which is to go on
-                    self._look()
-                if not self._live:
-                    return
-                time.sleep(POLL_SECONDS)
+            try:
+                self._follow()
+            except GaveUp:
+                self.stop(time.monotonic() + self._plan.training.grace_seconds + GRACE_SECONDS)
+                raise
+
+    def _follow(self) -> None:
+        while True:
+            with signals_held():  # a start that is interrupted would stop its run, which is to go on
+                self._look()
+            if not self._live:
+                break
+            time.sleep(POLL_SECONDS)
+        trials = self._log.trials
+        if not any(one.state is TrialState.COMPLETED for one in trials):
+            last = trials[-1]
+            raise GaveUp(f"none of {len(trials)} trials completed; the last: {last.reason}")
 
     def _look(self) -> None:
         ended = [one for one in self._live if one.finished]
@@ -144,7 +157,10 @@ class Runner(ABC):
     def _settle(self, runs: TrialRuns) -> None:
         """Record what has ended. Raises GaveUp."""
         self._record(runs, Result(*runs.result()))
-        ended = [one for one in self._log.trials if not one.alive]
+        trials = self._log.trials
+        if (reason := runs.missing_metric) and all(one.value is None and not one.reports for one in trials):
+            raise GaveUp(f"trial {runs.trial.number} was trained, but {reason}")
+        ended = [one for one in trials if not one.alive]
         if len(ended) == FIRST_FAILURES and all(one.state is TrialState.FAILED for one in ended):
             raise GaveUp(f"the first {FIRST_FAILURES} trials failed; the last: {runs.trial.reason}")
 

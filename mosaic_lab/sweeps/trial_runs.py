@@ -8,6 +8,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from mosaic_contract.config import nearest
+
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run, Supervisor
@@ -19,6 +21,8 @@ from mosaic_lab.sweeps.trials import Saved, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 logger = logging.getLogger(__name__)
+
+_NAMED = 20  # metrics in a reason
 
 
 def new_run_ids(plan: SweepPlan) -> dict[int, str]:
@@ -147,12 +151,19 @@ class TrialRuns:
             if run.state is State.CANCELLED:
                 return TrialState.CANCELLED, f"seed {seed}: {run.reason}", value, values
             return TrialState.FAILED, f"seed {seed} {run.state}: {run.reason}", None, values
-        missing = [seed for seed, one in found.items() if one is None]
-        if missing:
-            names = ", ".join(self._followers[missing[0]].names[:20]) or "none"
-            reason = f"its runs have no metric {self._plan.metric!r} (they have: {names})"
+        if reason := self.missing_metric:
             return TrialState.FAILED, reason, None, values
         return TrialState.COMPLETED, "", value, values
+
+    @property
+    def missing_metric(self) -> str:
+        """A sentence about a run that has been `trained` without reporting the metric; empty without one."""
+        for seed, follower in self._followers.items():
+            if follower.value() is None and trained(self.runs[seed]):
+                names, metric = follower.names[:_NAMED], self._plan.metric
+                near = nearest(metric, names) or "; it reported none"
+                return f"run {self.runs[seed].id} never reported the metric {metric!r}{near}"
+        return ""
 
     def further(self) -> tuple[dict[int, str], dict[int, Saved]]:
         """Return how a trial that was stopped goes on: an id for the next run of each seed that has not been

@@ -115,3 +115,19 @@ def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
     assert [trial.state for trial in sweep.records] == [TrialState.COMPLETED] * 2
     assert [trial.value for trial in sweep.records] == pytest.approx([0.5 * (64 - 9.5), 64 - 9.5])
     assert started_once(lab, sweep) and len(lab.runs) == 3
+
+
+@pytest.mark.parametrize(
+    ("trials", "reason"),
+    [(50, "the first 5 trials failed; the last"), (2, "none of 2 trials completed; the last")],
+)
+def test_trials_that_all_fail_end_the_sweep_with_their_reason(
+    lab: mosaic.Lab, trials: int, reason: str
+) -> None:
+    steep = {"rate": mosaic.search.uniform(101, 200)}
+    about = {"algorithm": "climb", "trials": trials, "parallel": 5, "total_timesteps": 5, **CLIMB}
+    sweep = lab.sweep("climber", search=steep, **about)
+    with pytest.raises(mosaic.RunFailed, match=f"{reason}: seed 1 failed: .*too steep"):
+        sweep.wait(120)
+    assert {trial.state for trial in sweep.records[: min(trials, 5)]} == {TrialState.FAILED}
+    assert not any(run.alive for run in sweep.trial_runs)
