@@ -15,6 +15,7 @@ import msgspec
 from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 from mosaic_contract.messages import DATA, EVENTS
+from mosaic_contract.metric_values import flat
 
 from mosaic_lab.keeper.events import METRICS
 
@@ -127,7 +128,8 @@ def whole(line: bytes, kind: str) -> dict[str, Any] | None:
 
 
 def _salvage(line: bytes, health: Health) -> Message:
-    """Decode a line without the metric values, or without the fields of another payload, that do not fit."""
+    """Decode a line with its metric values flattened, without those of them, or those fields of another
+    payload, that do not fit."""
     message = decode_line(line)
     payload = message.get("payload")
     if isinstance(payload, dict):
@@ -135,7 +137,8 @@ def _salvage(line: bytes, health: Health) -> Message:
         if message.get("event") != METRICS:
             message["payload"] = _fitting(payload, _PAYLOAD_TYPES, health)
         elif isinstance(values, dict):
-            payload["values"] = _fitting(values, dict.fromkeys(values, Number), health)
+            found = dict(flat(values))
+            payload["values"] = _fitting(found, dict.fromkeys(found, Number), health)
     return msgspec.convert(message, Message)
 
 

@@ -89,6 +89,12 @@ def test_it_trains_and_reports(lab: mosaic.Lab) -> None:
     heights = run.metrics("height")
     assert list(heights["step"]) == [10, 20, 30, 40, 50] and list(heights["value"])[-1] == 25.0
     assert set(run.metrics("seed")["value"]) == {7.0}, "the seed is on the command line"
+    assert (
+        list(run.metrics("climbed")["step"])
+        == list(run.metrics("wind/speed")["step"])
+        == [10, 20, 30, 40, 50]
+    )
+    assert "metric 'sky' is left out: 'blue' is not a number" in run.log()
     printed, checkpoint = run.checkpoints
     assert (printed.step, printed.path.name, checkpoint.step) == (0, "begin.json", 50)
     trained = json.loads(checkpoint.path.read_text())

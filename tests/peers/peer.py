@@ -271,6 +271,8 @@ def not_numbers() -> None:
         metrics(step, value)  # bare NaN and Infinity, as json.dumps writes them
     text = {"step": 5, "values": {"value": "NaN"}}
     write(json.dumps({"event": "metrics", "timestamp": 1.0, "payload": text}).encode() + b"\n")
+    nested = {"step": 6, "values": {"eval": {"return": 3.0, "by_seed": {"1": 2.0}}}}
+    write(json.dumps({"event": "metrics", "timestamp": 1.0, "payload": nested}).encode() + b"\n")
     event("run_completed", episodes=0)
 
 

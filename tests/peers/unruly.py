@@ -19,7 +19,8 @@ class Calm(gymnasium.Env[Any, Any]):
     observation_space = gymnasium.spaces.Box(0.0, 1.0, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
 
-    def __init__(self) -> None:
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
         self.steps = 0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -47,14 +48,14 @@ class Leaves(Calm):
 
 
 class KeepsThread(Calm):
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__(render_mode)
         threading.Thread(target=threading.Event().wait, name="the simulator's").start()
 
 
 class DeafToSigterm(Calm):
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__(render_mode)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 

@@ -68,6 +68,8 @@ def test_nan_and_infinity(supervisor: Supervisor) -> None:
     values = list(run.metrics("value")["value"])
     assert [values[0], values[2], values[3], values[4]] == [1.0, math.inf, -math.inf, 2.0]
     assert math.isnan(values[1]) and math.isnan(values[5])
+    assert list(run.metrics("eval/return")["value"]) == [3.0], "nested objects are flattened"
+    assert list(run.metrics("eval/by_seed/1")["value"]) == [2.0]
     assert run.health["malformed"] == 0
 
 

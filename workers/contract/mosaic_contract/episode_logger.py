@@ -74,10 +74,9 @@ class EpisodeLogger:
                 )
         self.metrics({"episode_return": mean, "episode_length": float(length)})
 
-    def metrics(self, values: Mapping[str, float]) -> None:
-        """Log metrics at the current step."""
-        self.telemetry.metrics(self.steps, values)
-        self._latest.update(values)
+    def metrics(self, values: Mapping[str, Any]) -> None:
+        """Log metrics at the current step: the numbers among `values`."""
+        self._latest.update(self.telemetry.metrics(self.steps, values))
 
     def scalars(self, writer: Any, values: Mapping[str, float], step: int | None = None) -> None:
         """Write metrics for TensorBoard at the current step or another: `writer` is a SummaryWriter. Signals

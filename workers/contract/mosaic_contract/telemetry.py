@@ -31,6 +31,7 @@ from mosaic_contract.messages import (
     RunStarted,
     Step,
 )
+from mosaic_contract.metric_values import MetricValues
 from mosaic_contract.stdio import forgive_write_errors
 
 _ERROR_LIMIT = 8_000  # characters; a terminal event must always fit in a line
@@ -46,12 +47,13 @@ class Telemetry:
     `stream` is a file descriptor. With `sealed`, every message ends with a checksum, by which a reader finds
     damaged lines (`codec.is_sealed`). `last_step` and `episodes` are how far the run is, taken from what was
     written (and from `advance`); heartbeats and terminal events carry them. `end_step` is the step at which a
-    training ends, None where that is not known.
+    training ends, None where that is not known. `numbers` returns those in a row of metrics.
     """
 
     def __init__(self, run_id: str, stream: int, *, sealed: bool = False) -> None:
         self.run_id = run_id
         self._sealed = sealed
+        self.numbers = MetricValues().numbers
         self.last_step = 0
         self.end_step: int | None = None
         self.episodes = 0
@@ -121,10 +123,13 @@ class Telemetry:
         usage = round(memory_mb, 1), round(cpu_percent, 1)
         self._event(Heartbeat, self.episodes, self.last_step, *usage, self.dropped_lines)
 
-    def metrics(self, step: int, values: Mapping[str, float]) -> None:
-        """Write metrics at one training step."""
+    def metrics(self, step: int, values: Mapping[str, Any]) -> dict[str, float]:
+        """Write metrics at one training step, and return them: the numbers among `values`, flattened."""
         self.advance(step)
-        self._event(Metrics, int(step), dict(values))
+        numbers = self.numbers(values)
+        if numbers:
+            self._event(Metrics, int(step), numbers)
+        return numbers
 
     def checkpoint_saved(
         self,

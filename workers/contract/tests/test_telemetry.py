@@ -61,11 +61,44 @@ class Stream(unittest.TestCase):
         assert end.error.startswith("xxx") and end.traceback.endswith("yyy")
 
     def test_a_line_that_cannot_be_written_is_counted_and_reported(self):
-        self.telemetry.metrics(1, {"loss": 1j})
         self.telemetry.metrics(2, {"m" * (2 << 20): 0.0})
         self.telemetry.heartbeat()
         (beat,) = self.messages()
-        assert beat.dropped_lines == 2
+        assert beat.dropped_lines == 1
+
+    def test_the_numbers_of_a_row_are_kept_and_what_is_left_out_is_named_once(self):
+        cyclic = {"again": 1.0}
+        cyclic["self"] = cyclic
+        row = {
+            "loss": 0.4,
+            "phase": "warmup",
+            "eval": {"return": 3, "by_seed": {"1": True}},
+            "scale": 1j,
+            "per_agent": [1.0, 2.0],
+            "none": None,
+            "worst": float("-inf"),
+        }
+        with self.assertLogs("mosaic_contract") as logged:
+            written = [self.telemetry.metrics(step, row) for step in (1, 2)]
+            self.telemetry.metrics(3, cyclic)
+            self.telemetry.metrics(4, {"phase": "main"})
+        expected = {"loss": 0.4, "eval/return": 3, "eval/by_seed/1": 1, "worst": float("-inf")}
+        first, second, third = self.messages()
+        assert first.values == second.values == written[0] == written[1] == expected
+        assert third.values["self/self/again"] == 1.0
+        named = [line for line in logged.output if "self" not in line]
+        assert [line.split("metric ")[1].split(" is")[0] for line in named] == [
+            "'phase'",
+            "'scale'",
+            "'per_agent'",
+            "'none'",
+        ]
+        assert named[0].endswith("metric 'phase' is left out: 'warmup' is not a number")
+
+    def test_the_names_of_what_is_left_out_are_bounded(self):
+        with self.assertLogs("mosaic_contract") as logged:
+            self.telemetry.metrics(1, {f"text {index}": "a" for index in range(5_000)})
+        assert len(logged.output) == 101
 
     def test_timestamps_never_go_back_when_the_clock_does(self):
         self.telemetry.heartbeat()

@@ -67,20 +67,20 @@ class Translation:
     def _take_heartbeat(self, payload: Mapping[str, Any]) -> None:
         step = self._step(payload)
         self._telemetry.advance(step)
-        metrics = {name: value for name, value in _numbers(payload).items() if name not in _NOT_METRICS}
-        if metrics:
-            self._telemetry.metrics(step, metrics)
+        self._telemetry.metrics(
+            step, {name: value for name, value in payload.items() if name not in _NOT_METRICS}
+        )
 
     def _take_metrics(self, payload: Mapping[str, Any]) -> None:
         values = payload.get("values")
-        self._telemetry.metrics(self._step(payload), _numbers(values if isinstance(values, dict) else {}))
+        self._telemetry.metrics(self._step(payload), values if isinstance(values, dict) else {})
 
     def _take_checkpoint_saved(self, payload: Mapping[str, Any]) -> None:
         metrics = payload.get("metrics")
         self._telemetry.checkpoint_saved(
             self._path(payload),
             step=self._step(payload),
-            metrics=_numbers(metrics if isinstance(metrics, dict) else {}),
+            metrics=self._telemetry.numbers(metrics if isinstance(metrics, dict) else {}),
             format=str(payload.get("format", "")),
         )
 

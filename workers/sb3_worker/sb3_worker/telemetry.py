@@ -38,9 +38,8 @@ class _Metrics(KVWriter):
         self._logger = logger
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        values = {name: float(value) for name, value in key_values.items()}
-        if values:
-            self._logger.metrics(with_losses(values, LOSSES))
+        values = self._logger.telemetry.numbers(key_values)
+        self._logger.metrics(with_losses(values, LOSSES))
 
     def close(self) -> None:
         """There is nothing to close."""

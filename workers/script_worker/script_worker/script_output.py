@@ -79,11 +79,13 @@ class ScriptOutput:
         return True
 
     def _send(self, document: dict[str, Any]) -> None:
+        telemetry, payload = self._telemetry, document.get("payload")
+        values = payload.get("values") if isinstance(payload, dict) else None
+        if document.get("event") == Metrics.KIND and isinstance(values, dict):
+            document["payload"] = {**payload, "values": telemetry.numbers(values)}
         message = parse_message(document)
-        telemetry = self._telemetry
         if isinstance(message, Metrics):
-            telemetry.metrics(message.step, message.values)
-            self._latest.update(message.values)
+            self._latest.update(telemetry.metrics(message.step, message.values))
         elif isinstance(message, Episode):
             telemetry.episode(**_values(message, "run_id", "timestamp"))
         elif isinstance(message, Step):

@@ -125,7 +125,8 @@ class EventFiles:
         """Send events; return whether more remain than are sent at once."""
         if loader is None:
             return False
-        step, values, count = 0, {}, 0
+        step, count = 0, 0
+        values: dict[str, Any] = {}
         for count, event in enumerate(loader.Load(), 1):
             for tag, value in _scalars(event):
                 if event.step != step and values:
@@ -142,8 +143,8 @@ class EventFiles:
         return count >= _MOST_EVENTS
 
 
-def _scalars(event: Any) -> Iterator[tuple[str, float]]:
-    """The numbers in one event, of both generations of the format."""
+def _scalars(event: Any) -> Iterator[tuple[str, Any]]:
+    """The values in one event that may be numbers, of both generations of the format."""
     from tensorboard.util import tensor_util
 
     for value in event.summary.value:
@@ -151,6 +152,10 @@ def _scalars(event: Any) -> Iterator[tuple[str, float]]:
         if kind == "simple_value":
             yield value.tag, float(value.simple_value)
         elif kind == "tensor" and not value.tensor.string_val:
-            array = tensor_util.make_ndarray(value.tensor)
-            if array.size == 1 and array.dtype.kind in "fiub":
-                yield value.tag, float(array.item())
+            try:
+                array = tensor_util.make_ndarray(value.tensor)
+            except TypeError as error:  # a type of numbers that NumPy does not have
+                yield value.tag, error
+                continue
+            if array.size == 1:  # else a histogram or a picture
+                yield value.tag, array

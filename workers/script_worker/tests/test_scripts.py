@@ -20,7 +20,8 @@ REPORTS = """\
 import json, os, pathlib, sys
 print("hello from", sys.argv[1])
 for step in range(1, 4):
-    print(json.dumps({"event": "metrics", "payload": {"step": step, "values": {"loss": 1 / step}}}))
+    values = {"loss": 1 / step, "phase": "warmup", "eval": {"return": step}}
+    print(json.dumps({"event": "metrics", "payload": {"step": step, "values": values}}))
 print(json.dumps({"type": "episode", "episode_index": 0, "total_reward": 7.5, "steps": 3, "step": 3}))
 weights = pathlib.Path(os.environ["MOSAIC_CHECKPOINTS_DIR"], "weights.txt")
 weights.write_text(os.environ["MOSAIC_SEED"])
@@ -100,6 +101,7 @@ def test_lines_in_our_format_are_telemetry_and_the_rest_is_log(lab: mosaic.Lab, 
     (tmp_path / "reports.py").write_text(REPORTS)
     run = start(lab, sys.executable, "reports.py", "seed {seed}", seed=5).wait(60)
     assert values(run, "loss") == pytest.approx([1, 1 / 2, 1 / 3])
+    assert values(run, "eval/return") == [1, 2, 3]
     assert run.episodes()["total_reward"].tolist() == [7.5]
     (saved,) = run.checkpoints
     assert saved.path.read_text() == "5"
@@ -108,6 +110,7 @@ def test_lines_in_our_format_are_telemetry_and_the_rest_is_log(lab: mosaic.Lab, 
     text = logged(run)
     for words in ("hello from seed 5", '{"nothing": "of ours"}', "step is not an integer", "has no end"):
         assert words in text
+    assert text.count("metric 'phase' is left out: 'warmup' is not a number") == 1
 
 
 def test_several_seeds_are_a_group(lab: mosaic.Lab, tmp_path: Path) -> None:

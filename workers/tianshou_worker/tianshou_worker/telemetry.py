@@ -46,7 +46,7 @@ class UpstreamLogger(TensorboardLogger):
         scope = step_type.partition("/")[0]
         if scope == "info":
             return
-        values = {f"{scope}/{name}": float(value) for name, value in data.items()}
+        values = self._logger.telemetry.numbers({scope: data})
         self._logger.metrics(with_losses(values, LOSSES))
         self._logger.scalars(self.writer, values)
 

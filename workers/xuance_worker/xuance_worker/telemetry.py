@@ -6,7 +6,7 @@ go to TensorBoard files, through its own writer.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from mosaic_contract import Telemetry
 from mosaic_contract.episode_logger import EpisodeLogger
@@ -32,7 +32,7 @@ class UpstreamLogger(EpisodeLogger):
         """Send what upstream logs. Replaces `log_infos` of its agents, whose `except:` of everything would
         swallow a signal.
         """
-        values = dict(_flat(info))
+        values = self.telemetry.numbers({name: value for name, value in info.items() if value is not None})
         if not any("Episode" in name for name in values):
             if not any("loss" in name.lower() for name in values):
                 return  # COMA logs its epsilon at every step
@@ -41,11 +41,3 @@ class UpstreamLogger(EpisodeLogger):
             self._last_sent = self.steps
         self.metrics(with_losses(values, LOSSES))
         self.scalars(self.writer, values, step)
-
-
-def _flat(info: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for name, value in info.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}/")
-        elif value is not None:
-            yield f"{prefix}{name}", float(value)

@@ -33,6 +33,8 @@ def train(config, seed):
             return 1
         if step % 10 == 0:
             emitter.heartbeat({"step": step, "episode": step // 10, "height": step * stride, "seed": seed})
+            values = {"climbed": step * stride, "sky": "blue", "wind": {"speed": config.weather.wind}}
+            print(json.dumps({"event": "metrics", "payload": {"step": step, "values": values}}), flush=True)
             episode = {"type": "episode", "total_reward": step * stride, "steps": 10, "terminated": True}
             print(json.dumps(episode), flush=True)
             time.sleep(0.001)
