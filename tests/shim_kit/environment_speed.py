@@ -62,7 +62,7 @@ class Player:
 def main(module: str, env_id: str) -> dict[str, Any]:
     worker = importlib.import_module(f"{module}.cli").WORKER
     env, why_no_pictures = make_with_frames(worker.make_environment, env_id, {})
-    player = Player(adapt(env))
+    player = Player(adapt(env, env_id))
     digest = hashlib.sha256()
     for _ in range(STEPS):
         player.step()

@@ -14,6 +14,8 @@ import random
 from importlib import import_module
 from typing import Any, Mapping, Sequence
 
+from mosaic_contract import registry
+from mosaic_contract.environment_check import checked
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.operators import Operator
 from mosaic_contract.spaces import make_space
@@ -89,10 +91,10 @@ class Pictures:
 
 
 def make(env_id: str, names: Sequence[str], **settings: Any) -> Any:
-    """Make an environment of Gymnasium for a training; with the wrapper "atari" among `names` it is stepped
-    and seen as policies do, while its rewards are the game's. Raises what `gymnasium.make` raises.
+    """Make an environment of Gymnasium for a training, checked; with the wrapper "atari" among `names` it is
+    stepped and seen as policies do, while its rewards are the game's. Raises what `gymnasium.make` raises.
     """
-    env = import_module("gymnasium").make(env_id, **settings)
+    env = checked(registry.make(env_id, **settings), env_id)
     return _game_class()(env) if ATARI in names else env
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from mosaic_contract.messages import ALONE
-from mosaic_contract.spaces import describe_space, make_space
+from mosaic_contract.spaces import describe_space, from_zero, make_space
 from mosaic_contract.wrappers import advice, observation_transform
 
 DISCRETE, CONTINUOUS = "discrete", "continuous"
@@ -59,14 +59,18 @@ class EnvironmentSpec:
         return {"agents": agents} if self.several else agents[ALONE]
 
     def wrapped(self, wrappers: Sequence[str]) -> Any:
-        """Return the spec with the observations that wrappers of these names make. Raises `ConfigError`."""
+        """Return the spec that a training learns from: with the observations that wrappers of these names
+        make, and discrete actions from 0. Raises `ConfigError`.
+        """
+        actions = {agent: from_zero(space) for agent, space in self.actions.items()}
         if not wrappers:
-            return self
+            return replace(self, actions=actions)
         transforms = {
             agent: observation_transform(describe_space(space), wrappers, self.env_id)
             for agent, space in self.observations.items()
         }
-        return replace(self, observations={agent: make_space(one.space) for agent, one in transforms.items()})
+        observations = {agent: make_space(one.space) for agent, one in transforms.items()}
+        return replace(self, observations=observations, actions=actions)
 
     def observation_problems(self, algorithm: str, *, wraps: bool = False) -> Iterator[str]:
         """Yield why an algorithm of networks for vectors cannot take the observations, once at most; where
@@ -95,8 +99,6 @@ class EnvironmentSpec:
                 others = [name for name, can in kinds.items() if kind in can]
                 hint = f" (for those: {', '.join(others)})" if others else ""
                 yield f"{algorithm} needs {' or '.join(kinds[algorithm])} actions; {has}{hint}"
-            elif kind == DISCRETE and getattr(space, "start", 0) != 0:
-                yield f"{algorithm} numbers its actions from 0; {has}"
             elif kind == CONTINUOUS and len(space.shape) != 1:
                 yield f"{algorithm} needs actions of one dimension; {has}"
             elif kind == CONTINUOUS and bounded and not all(map(math.isfinite, (*space.low, *space.high))):
@@ -110,7 +112,7 @@ class EnvironmentSpec:
 
 
 def space_kind(space: Any) -> str:
-    """Return DISCRETE for numbers from 0 on, CONTINUOUS for a Box of one dimension, "" for anything else."""
-    if type(space).__name__ == "Discrete" and space.start == 0:
+    """Return DISCRETE for one choice, CONTINUOUS for a Box of one dimension, "" for anything else."""
+    if type(space).__name__ == "Discrete":
         return DISCRETE
     return CONTINUOUS if type(space).__name__ == "Box" and len(space.shape) == 1 else ""

@@ -43,6 +43,10 @@ class FastlaneError(OSError):
     """Frames have no place on this machine; says which places were tried and what was wrong there."""
 
 
+class EnvironmentFault(Exception):
+    """An environment has returned something that its spaces or its interface exclude: NaN, another shape."""
+
+
 class UpstreamFailed(Exception):
     """A library that runs as a program of its own has failed.
 

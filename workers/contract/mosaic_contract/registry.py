@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from typing import Any
 
 _GAMES = "ale_py"
 _PACKAGES = {r"(MiniGrid|BabyAI)-.*": "minigrid", r"ALE/.*|\w+NoFrameskip-v\d": _GAMES}
@@ -21,6 +22,14 @@ def register(env_id: str) -> None:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
+
+
+def make(env_id: str, **settings: Any) -> Any:
+    """Make an environment of Gymnasium without Gymnasium's own check: that of `environment_check` is in its
+    place. Raises what `gymnasium.make` raises.
+    """
+    register(env_id)
+    return import_module("gymnasium").make(env_id, disable_env_checker=True, **settings)
 
 
 def is_game(env_id: str) -> bool:

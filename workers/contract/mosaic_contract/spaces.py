@@ -54,6 +54,16 @@ def make_space(description: Mapping[str, Any]) -> Any:
         raise BadMessage(f"{description!r:.200} is not a valid space: {error!r}") from None
 
 
+def start_of(space: Any) -> int:
+    """Return the first number of a Discrete; 0 for any other space."""
+    return int(getattr(space, "start", 0)) if type(space).__name__ == "Discrete" else 0
+
+
+def from_zero(space: Any) -> Any:
+    """Return a Discrete with the same choices, numbered from 0; any other space itself."""
+    return importlib.import_module("gymnasium.spaces").Discrete(int(space.n)) if start_of(space) else space
+
+
 _ARRAYS = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
 
 

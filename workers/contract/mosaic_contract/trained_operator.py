@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from mosaic_contract.spaces import start_of
 from mosaic_contract.trained_policy import AgentGenerators, checked_vector
 
 
@@ -21,7 +22,7 @@ class TrainedOperator:
     ) -> None:
         self.actions = actions
         self._shape = observations.shape
-        self._discrete = hasattr(actions, "n")
+        self._discrete, self._start = hasattr(actions, "n"), start_of(actions)
         self._epsilon, self._noise = epsilon, noise
         self._generators = AgentGenerators(seed)
         self._numpy = import_module("numpy")  # which the contract itself does without
@@ -39,7 +40,7 @@ class TrainedOperator:
         generator = self._generators.numpy
         if self._discrete:
             explores = self._epsilon and generator.random() < self._epsilon
-            return int(generator.integers(self.actions.n) if explores else action)
+            return self._start + int(generator.integers(self.actions.n) if explores else action)
         action = self._numpy.asarray(action)
         if self._noise:
             action = action + generator.normal(0.0, self._noise, self.actions.shape)

@@ -34,7 +34,7 @@ class Doors:
 
 
 def observed(env):
-    adapter = adapt(env)
+    adapter = adapt(env, "Masked-v0")
     adapter.begin(1)
     return adapter.observe("agent_0")
 

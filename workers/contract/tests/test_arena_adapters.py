@@ -142,11 +142,12 @@ class Adapters(Arenas):
         last = self.lane.episode()[-1]
         self.assertEqual((last["step_index"], last["terminated"], last["truncated"]), (2, False, True))
 
-    def test_rewards_that_are_no_numbers_are_passed_on(self):
+    def test_a_reward_that_is_not_finite_fails_the_episode_with_its_place(self):
         self.lane.open("Nan-v0")
         self.lane.seat({"agent_0": "a"}, a=player())
-        self.lane.reset()
-        self.assertEqual(self.lane.step()["rewards"], {"agent_0": "NaN"})
+        self.lane.reset(seed=7, index=3)
+        expected = "the environment's reward was nan at step 1 (episode 3, seed 7)"
+        self.assertEqual(self.lane.step("error")["message"], expected)
 
     def test_observations_and_reasons_larger_than_a_pipe(self):
         lane = self.lane

@@ -18,7 +18,7 @@ from mosaic_contract.training_plan import (
 )
 
 from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Algorithm, bound_to
-from .environments import SMALLEST_IMAGE, in_short, is_image, is_small, misfits, probe
+from .environments import SMALLEST_IMAGE, in_short, is_image, is_small, misfits, spec_of
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-sb3/1"
@@ -67,7 +67,7 @@ def make_plan(config: TrainingConfig) -> Sb3Plan:
     config = replace(config, hyperparameters=_plain(algorithm, config.hyperparameters))
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
     config = with_wrappers(config, resume_from)
-    own_spec = probe(config.env_id)
+    own_spec = spec_of(config.env_id)
     spec = own_spec.wrapped(config.wrappers)
     problems = [
         *misfits(algorithm, spec),

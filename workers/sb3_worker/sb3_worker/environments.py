@@ -1,16 +1,15 @@
-"""Environments: made once to check a configuration. Nothing here imports torch."""
+"""Environments as this worker's algorithms take them. Nothing here imports torch."""
 
 from __future__ import annotations
 
+import functools
 import os
-import warnings
 from dataclasses import dataclass
 from typing import Any, Iterator
 
-from mosaic_contract import ConfigError
+from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.errors import one_line
-from mosaic_contract.registry import register
+from mosaic_contract.registry import make
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space
 from mosaic_contract.wrappers import advice
@@ -27,30 +26,20 @@ _OBSERVATIONS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 
 
 @dataclass(frozen=True)
-class ProbedSpec(EnvironmentSpec):
+class MaskableSpec(EnvironmentSpec):
     """The spaces of an environment, and whether it says which actions are allowed."""
 
     masks: bool
 
 
-def probe(env_id: str) -> ProbedSpec:
-    """Make an environment once and return its spec. Raises `ConfigError` where it cannot be made."""
-    import gymnasium
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            register(env_id)
-            env = gymnasium.make(env_id)
-            _, info = env.reset(seed=0)
-        except Exception as error:  # whatever an environment's own code raises
-            raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
-    env.close()
-    spec: ProbedSpec = ProbedSpec.of(env_id, env, masks=has_masks(env, info))
+def spec_of(env_id: str) -> MaskableSpec:
+    """Check an environment and return its spec. Raises `ConfigError`."""
+    env, info = probe(env_id, functools.partial(make, env_id))
+    spec: MaskableSpec = MaskableSpec.of(env_id, env, masks=has_masks(env, info))
     return spec
 
 
-def misfits(algorithm: Algorithm, spec: ProbedSpec) -> Iterator[str]:
+def misfits(algorithm: Algorithm, spec: MaskableSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on these spaces, one sentence a reason."""
     if problem := _observation_problem(spec.observation_space):
         has = f"{spec.env_id} has {in_short(spec.observation_space)}"
@@ -99,6 +88,8 @@ def _observation_problem(space: Any) -> str:
             return f"with a {kind} in them ({key!r})" if key else f"of the kind {kind}"
         if kind == "Discrete" and part.start != 0:
             return "that are numbered from elsewhere than 0"
+        if kind == "Box" and not part.shape:
+            return "that are single numbers"
     for key, part in parts.items():
         if key and is_image(part) and is_small(part):
             return (
@@ -114,12 +105,12 @@ def _action_problem(algorithm: Algorithm, space: Any) -> str:
         others = [name for name, one in ALGORITHMS.items() if kind in one.actions]
         hint = f" (for {kind}: {', '.join(others)})" if others else ""
         return f"needs {' or '.join(algorithm.actions)} as actions{hint}"
-    if kind == "Discrete" and space.start != 0:
-        return "numbers its actions from 0"
     if kind == "MultiDiscrete" and (space.nvec.ndim != 1 or space.start.any()):
         return "needs MultiDiscrete actions of one dimension that are numbered from 0"
     if kind == "MultiBinary" and len(space.shape) != 1:
         return "needs MultiBinary actions of one dimension"
+    if kind == "Box" and not space.shape:
+        return "needs continuous actions of at least one dimension"
     if kind == "Box" and not (space.is_bounded("both")):
         return "needs finite bounds of continuous actions"
     return ""

@@ -12,6 +12,7 @@ from typing import Any, Mapping
 import numpy as np
 from mosaic_contract import AgentSetup, Operator, make_space
 from mosaic_contract.atari import as_trained
+from mosaic_contract.spaces import start_of
 from mosaic_contract.trained_policy import AgentGenerators, trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
 
@@ -56,6 +57,7 @@ class PolicyOperator:
         self._deterministic, self._use_sde = deterministic, saved.use_sde
         self._exploration = 0.0 if deterministic else saved.exploration
         self._masked = ALGORITHMS[algorithm].masked
+        self._start = start_of(self._policy.action_space)
         self._observe = transform.observe if transform else lambda observation: observation
         self._generators = AgentGenerators(seed)
         self.episode_begin(None, 0)
@@ -72,7 +74,7 @@ class PolicyOperator:
     def select_action(self, observation: Any, action_mask: Any = None) -> Any:
         space: Any = self._policy.action_space
         if self._exploration and self._generators.numpy.random() < self._exploration:
-            return int(self._generators.numpy.integers(space.n))
+            return self._start + int(self._generators.numpy.integers(space.n))
         masks = {"action_masks": flat_mask(action_mask)} if self._masked and action_mask is not None else {}
         with self._generators.torch_generator():
             action, self._state = self._policy.predict(
@@ -83,7 +85,7 @@ class PolicyOperator:
                 **masks,
             )
         self._starts = False
-        return int(action) if action.ndim == 0 else action.astype(space.dtype, copy=False)
+        return self._start + int(action) if action.ndim == 0 else action.astype(space.dtype, copy=False)
 
 
 def _arrays(observation: Any) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
 
 pytestmark = pytest.mark.extended
 
@@ -94,3 +95,14 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
     assert expected in worker.error(algorithm="qrdqn", **on)
     assert "hyperparameter" not in worker.error(algorithm="ppo", **on), "the checkpoint's are not this run's"
     assert "was trained with net_arch=[16, 16]" in worker.error(algorithm="dqn", net_arch=[8], **on)
+
+
+@pytest.mark.usefixtures("promises")
+def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
+    small = {"n_steps": 64, "batch_size": 32, "total_timesteps": 128}
+    assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
+    numbers = worker.error(algorithm="ppo", env_id="promises:OneNumber-v0")
+    assert (
+        "no observations that are single numbers" in numbers
+        and "wrappers= makes vectors of them: ['flat']" in numbers
+    )

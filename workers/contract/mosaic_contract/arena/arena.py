@@ -7,6 +7,7 @@ its seed.
 
 from __future__ import annotations
 
+import functools
 import logging
 from contextlib import nullcontext
 from pathlib import Path
@@ -25,6 +26,8 @@ from mosaic_contract.arena.hints import Hints
 from mosaic_contract.arena.seats import Seats
 from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Watchdog
 from mosaic_contract.codec import with_tuples
+from mosaic_contract.environment_check import probe
+from mosaic_contract.errors import ConfigError
 from mosaic_contract.fastlane import Hud
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operators import Describe, Operate
@@ -129,8 +132,12 @@ class Arena:
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env, why_not = make_with_frames(self._make, env_id, settings)
         try:
-            environment = adapt(env)
+            if ":" in env_id:  # of a module of the user's; those of workers are known to keep their promises
+                probe(env_id, functools.partial(self._make, env_id, settings, None))
+            environment = adapt(env, env_id)
             description = EnvironmentDescription(env_id, environment, self._facts_of)
+        except ConfigError as error:
+            raise ArenaError(str(error), error_type="ConfigError") from error
         except Exception as error:  # whatever an environment's own code raises
             raise ArenaError.of_environment(f"{env_id} cannot be used", error) from error
         folder = Path(command["folder"])
@@ -183,7 +190,7 @@ class Arena:
         self._watchdog.enter(RESET)
         seed_libraries(seed)
         try:
-            environment.reset(seed)
+            environment.reset(seed, index)
         except Exception as error:  # whatever an environment's own code raises
             raise ArenaError.of_environment("the environment's reset failed", error) from error
         self._episode = episode = Episode(index, seed, environment.agents, self._opening.get("max_steps"))

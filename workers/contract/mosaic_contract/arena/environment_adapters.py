@@ -1,7 +1,8 @@
 """One interface over the kinds of environments: one agent, all agents at once, agents in turns.
 
 `adapt` recognizes the kind by what an environment offers; neither Gymnasium nor PettingZoo is imported.
-Agents are texts here, whatever they are in the environment.
+Agents are texts here, whatever they are in the environment. What the environment returns is checked as in
+trainings: `mosaic_contract.environment_check`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from abc import ABC, abstractmethod
 from itertools import accumulate
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
 
+from mosaic_contract.environment_check import Course, ReturnsCheck, TeamCheck, check_first_returns
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.messages import ALONE
 from mosaic_contract.seeds import derive_seed
@@ -34,8 +36,8 @@ class EnvironmentAdapter(ABC):
     paradigm: ClassVar[str]
     masks_bind: ClassVar[bool] = True
 
-    def __init__(self, env: Any, agents: Iterable[Any]) -> None:
-        self.env = env
+    def __init__(self, env: Any, agents: Iterable[Any], check: Course) -> None:
+        self.env, self.check = env, check
         self.ids = {str(agent): agent for agent in agents}
         self.agents = list(self.ids)
         self.rewards: dict[str, float] = {}
@@ -44,8 +46,8 @@ class EnvironmentAdapter(ABC):
         self.turn: list[str] = []
         self.info: Mapping[str, Any] = {}
 
-    def reset(self, seed: int) -> None:
-        """Begin an episode; everything random in it follows from the seed (from 0)."""
+    def reset(self, seed: int, episode: int = 0) -> None:
+        """Begin the episode of this number; everything random in it follows from the seed (from 0)."""
         for agent in self.agents:
             for space in self.spaces(agent):
                 space.seed(derive_seed(seed, f"space/{agent}"))
@@ -53,6 +55,7 @@ class EnvironmentAdapter(ABC):
         self.terminated = dict.fromkeys(self.agents, False)
         self.truncated = dict.fromkeys(self.agents, False)
         self.info = {}
+        self.check.begin(seed, episode)
         self.begin(seed)
 
     @abstractmethod
@@ -88,8 +91,11 @@ class SingleAgentAdapter(EnvironmentAdapter):
     paradigm = "single_agent"
     masks_bind = False  # Taxi's says which actions change something; the others may be played
 
-    def __init__(self, env: Any) -> None:
-        super().__init__(env, [ALONE])
+    check: ReturnsCheck
+
+    def __init__(self, env: Any, env_id: str) -> None:
+        check_first_returns(env, env_id)
+        super().__init__(env, [ALONE], ReturnsCheck(env.observation_space, env_id))
         self._observation: Any = None
         self._suspended: Any = None
         self._masks = _mask_method(env)
@@ -98,7 +104,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
         return self.env.observation_space, self.env.action_space
 
     def begin(self, seed: int) -> None:
-        self._observation, self.info = self.env.reset(seed=seed)
+        self._observation, self.info = self.check.reset(self.env.reset(seed=seed))
         self.turn = self.agents
         self._suspend_render_mode()
 
@@ -120,10 +126,11 @@ class SingleAgentAdapter(EnvironmentAdapter):
         return Observed(self._observation, mask, self.info)
 
     def step(self, actions: Mapping[str, Any]) -> None:
-        self._observation, reward, terminated, truncated, self.info = self.env.step(actions[ALONE])
-        self.rewards = {ALONE: float(reward)}
-        self.terminated = {ALONE: bool(terminated)}
-        self.truncated = {ALONE: bool(truncated)}
+        returned = self.check.step(self.env.step(actions[ALONE]))
+        self._observation, reward, terminated, truncated, self.info = returned
+        self.rewards = {ALONE: reward}
+        self.terminated = {ALONE: terminated}
+        self.truncated = {ALONE: truncated}
         if terminated or truncated:
             self.turn = []
 
@@ -140,9 +147,6 @@ class SingleAgentAdapter(EnvironmentAdapter):
 class PettingZooAdapter(EnvironmentAdapter):
     """What PettingZoo's two kinds of environments have in common."""
 
-    def __init__(self, env: Any) -> None:
-        super().__init__(env, env.possible_agents)
-
     def spaces(self, agent: str) -> tuple[Any, Any]:
         name = self.ids[agent]
         return self.env.observation_space(name), self.env.action_space(name)
@@ -152,7 +156,10 @@ class PettingZooAdapter(EnvironmentAdapter):
         self.truncated.update((str(agent), bool(over)) for agent, over in truncated.items())
 
     def _record_rewards(self, rewards: Mapping[Any, Any]) -> None:
-        self.rewards = {agent: float(rewards.get(name, 0.0)) for agent, name in self.ids.items()}
+        number = self.check.reward
+        self.rewards = {
+            agent: number(rewards.get(name, 0.0), f" of {agent}") for agent, name in self.ids.items()
+        }
 
 
 class ParallelAdapter(PettingZooAdapter):
@@ -160,13 +167,15 @@ class ParallelAdapter(PettingZooAdapter):
 
     paradigm = "parallel"
 
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
+    check: TeamCheck
+
+    def __init__(self, env: Any, env_id: str) -> None:
+        super().__init__(env, env.possible_agents, TeamCheck(env, env_id))
         self._observations: Mapping[Any, Any] = {}
         self._infos: Mapping[Any, Any] = {}
 
     def begin(self, seed: int) -> None:
-        self._observations, self._infos = self.env.reset(seed=seed)
+        self._observations, self._infos = self.check.reset(self.env.reset(seed=seed))
         self.turn = [str(agent) for agent in self.env.agents]
 
     def observe(self, agent: str) -> Observed:
@@ -175,7 +184,8 @@ class ParallelAdapter(PettingZooAdapter):
 
     def step(self, actions: Mapping[str, Any]) -> None:
         played = {self.ids[agent]: action for agent, action in actions.items()}
-        self._observations, rewards, terminated, truncated, self._infos = self.env.step(played)
+        returned = self.check.step(self.env.step(played))
+        self._observations, rewards, terminated, truncated, self._infos = returned
         self._record_rewards(rewards)
         self._record_ends(terminated, truncated)
         live = [str(agent) for agent in self.env.agents]
@@ -190,6 +200,9 @@ class TurnBasedAdapter(PettingZooAdapter):
 
     paradigm = "aec"
 
+    def __init__(self, env: Any, env_id: str) -> None:
+        super().__init__(env, env.possible_agents, Course(env_id))
+
     def begin(self, seed: int) -> None:
         self.env.reset(seed=seed)
         self._skip_ended()
@@ -200,6 +213,7 @@ class TurnBasedAdapter(PettingZooAdapter):
 
     def step(self, actions: Mapping[str, Any]) -> None:
         mover = self.turn[0]
+        self.check.steps += 1
         self.env.step(actions[mover])
         self._record_rewards(self.env.rewards)
         self.info = self.env.infos.get(self.ids[mover]) or {}
@@ -223,14 +237,14 @@ class TurnBasedAdapter(PettingZooAdapter):
         self.turn = []
 
 
-def adapt(env: Any) -> EnvironmentAdapter:
+def adapt(env: Any, env_id: str) -> EnvironmentAdapter:
     """The environment around an environment. Raises `TypeError` where it is not of one of these kinds."""
     if hasattr(env, "agent_iter"):
-        return TurnBasedAdapter(env)
+        return TurnBasedAdapter(env, env_id)
     if hasattr(env, "possible_agents"):
-        return ParallelAdapter(env)
+        return ParallelAdapter(env, env_id)
     if hasattr(env, "observation_space") and hasattr(env, "step"):
-        return SingleAgentAdapter(env)
+        return SingleAgentAdapter(env, env_id)
     kind = type(env)
     raise TypeError(
         f"a {kind.__module__}.{kind.__qualname__} is neither a Gymnasium environment nor one of PettingZoo's"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from mosaic_contract.errors import one_line
+from mosaic_contract.errors import EnvironmentFault, one_line
 
 _LOG_LIMIT = 8_000  # characters
 _MESSAGE_LIMIT = 4_000
@@ -33,7 +33,9 @@ class ArenaError(Exception):
 
     @classmethod
     def of_environment(cls, what: str, error: BaseException) -> ArenaError:
-        """Return the error for what an environment's own code raised."""
+        """Return the error for what an environment's own code raised, or its check."""
+        if isinstance(error, EnvironmentFault):
+            return cls(str(error), error_type=type(error).__name__)
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         return cls(f"{what}: {one_line(error)}", error_type=type(error).__name__, log=trace)
 

@@ -1,0 +1,151 @@
+"""Environments that each break one promise of Gymnasium's interface, such as `promises:NoInfo-v0`, and some
+that keep them in a rare form. An observation is two numbers, one action is right, an episode has 20 steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete
+
+LENGTH = 20
+ODD_STEP = 5
+
+
+class Kept(gymnasium.Env[Any, Any]):
+    """The environment that keeps them all."""
+
+    observation_space: Any = Box(-1.0, 1.0, (2,), np.float32)
+    action_space: Any = Discrete(2)
+    steps = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.seen(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return self.seen(), self.reward(action), self.steps == LENGTH, False, {}
+
+    def seen(self) -> Any:
+        return np.array([self.steps / LENGTH, 0.5], np.float32)
+
+    def reward(self, action: Any) -> Any:
+        return float(action == 1)
+
+
+class NoInfo(Kept):
+    def reset(self, **options: Any) -> Any:
+        return super().reset(**options)[0]
+
+
+class NoSeed(Kept):
+    def reset(self) -> Any:
+        return super().reset()
+
+
+class FourValues(Kept):
+    def step(self, action: Any) -> Any:
+        observation, reward, ended, _, info = super().step(action)
+        return observation, reward, ended, info
+
+
+class InfoOfNothing(Kept):
+    def step(self, action: Any) -> Any:
+        return (*super().step(action)[:4], None)
+
+
+class NoReward(Kept):
+    def reward(self, action: Any) -> Any:
+        return None
+
+
+class OtherShape(Kept):
+    def seen(self) -> Any:
+        return np.zeros(3, np.float32)
+
+
+class Missing(Kept):
+    observation_space = Dict({"place": Box(-1.0, 1.0, (2,)), "door": Discrete(3)})
+
+    def seen(self) -> Any:
+        return {"place": super().seen()}
+
+
+class Within(Missing):
+    def seen(self) -> Any:
+        return {"place": [0.0, "left"], "door": 1}
+
+
+class Beyond(Kept):
+    observation_space = Box(0, 10, (2,), np.int64)
+
+    def seen(self) -> Any:
+        return np.array([self.steps, -5])
+
+
+class NoSpace(Kept):
+    observation_space = (2,)
+
+
+class NanReward(Kept):
+    def reward(self, action: Any) -> Any:
+        return float("nan") if self.steps == ODD_STEP else 1.0
+
+
+class NanLater(Kept):
+    """The reward is a NaN in episodes of even seeds only."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.good = bool(seed and seed % 2)
+        return super().reset(seed=seed)
+
+    def reward(self, action: Any) -> Any:
+        return 1.0 if self.good or self.steps < ODD_STEP else float("nan")
+
+
+class InfiniteObservation(Kept):
+    def seen(self) -> Any:
+        return np.array([-np.inf if self.steps == ODD_STEP else 0.1, 0.5], np.float32)
+
+
+class Converted(Kept):
+    """A list, an array of size 1, NumPy's booleans, and statistics of its own in the info."""
+
+    def seen(self) -> Any:
+        return [self.steps / LENGTH, 0.5]
+
+    def step(self, action: Any) -> Any:
+        observation, reward, ended, cut, _ = super().step(action)
+        return observation, np.array([reward]), np.bool_(ended), np.array(cut), {"episode": "first"}
+
+
+class FromOne(Kept):
+    action_space = Discrete(3, start=1)
+
+    def step(self, action: Any) -> Any:
+        if not self.action_space.contains(np.int64(action)):
+            raise ValueError(f"{action!r} is not in {self.action_space}")
+        return super().step(action)
+
+    def reward(self, action: Any) -> Any:
+        return float(action == 3)
+
+
+class OneNumber(Kept):
+    observation_space = Box(-1.0, 1.0, (), np.float32)
+
+    def seen(self) -> Any:
+        return np.float32(0.1)
+
+
+class CloseFails(Kept):
+    def close(self) -> None:
+        raise AttributeError("it has no screen")
+
+
+for kind in Kept.__subclasses__() + Missing.__subclasses__():
+    gymnasium.register(f"{kind.__name__}-v0", kind, max_episode_steps=2 * LENGTH)

@@ -1,0 +1,38 @@
+"""The check of environments as the trainings of a shim show it, for the tests of each that trains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from operators.conversation import Conversation
+
+from .policies import actions_of, begin
+from .training_worker import TrainingWorker
+
+CONVERTED, FROM_ONE = "promises:Converted-v0", "promises:FromOne-v0"
+
+
+@pytest.fixture
+def promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environments in the folder `environments` can be imported by the worker."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "environments"))
+
+
+def assert_environments_are_checked(worker: TrainingWorker, operators: Conversation, **config: Any) -> None:
+    """Train on environments that break a promise, and on some that keep them in a rare form.
+
+    ``config`` is that of an algorithm that samples discrete actions.
+    """
+    refused = worker.error(env_id="promises:NoInfo-v0", **config)
+    assert "reset() of promises:NoInfo-v0 returns only an observation; Gymnasium's returns" in refused
+    ended = worker.train(env_id="promises:NanReward-v0", **config)
+    (failed,) = ended.events("run_failed")
+    assert failed["error"].startswith("the environment's reward was nan at step 5 (episode 0, seed 1)")
+    assert worker.train(env_id=CONVERTED, **config).code == 0
+    from_one = worker.train(env_id=FROM_ONE, **config)
+    assert from_one.code == 0, from_one.log
+    begin(operators, from_one.checkpoints[-1], "from_one", deterministic=False)
+    assert set(actions_of(operators, 50 * [np.float32([0.1, 0.5])], "from_one")) == {1, 2, 3}

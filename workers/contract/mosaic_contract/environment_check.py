@@ -1,0 +1,352 @@
+"""The check of environments that trainings and arenas share.
+
+`probe` makes an environment, resets it and steps it once: the check before anything starts. `checked` wraps
+an environment of a training; adapters of arenas use `ReturnsCheck` and `TeamCheck` as they are. Everything
+that an environment returns is converted where nothing is lost: a list to an array, an array of size 1 to a
+number. The first NaN or infinity raises `EnvironmentFault`, with step, episode and seed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import math
+import sys
+import warnings
+from importlib import import_module
+from typing import Any, Callable, Mapping
+
+from mosaic_contract.errors import ConfigError, EnvironmentFault, one_line
+from mosaic_contract.observation_check import Convert, Misfit, NotFinite, converter, excluded_numbers
+from mosaic_contract.spaces import from_zero, start_of
+
+_FORMS = {"reset": "(observation, info)", "step": "(observation, reward, terminated, truncated, info)"}
+_VALUES = {"reset": 2, "step": 5}
+_STATISTICS = "episode"
+"""The key of `info` where wrappers of libraries leave statistics of an episode, and take nothing else."""
+
+log = logging.getLogger("mosaic_contract")
+
+
+def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]:
+    """Make an environment, reset it and step it once; return it, closed, and the info of its reset.
+
+    Raises `ConfigError` where it cannot be made or reset, and for whatever it returns that its spaces or its
+    interface exclude. An exception of its `step` is left to the training, which ends with it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            env = make()
+        except ConfigError:
+            raise
+        except Exception as error:  # whatever an environment's own code raises
+            raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+        try:
+            return env, _try_out(env, env_id)
+        except EnvironmentFault as fault:
+            raise ConfigError(str(fault)) from None
+        finally:
+            close(env, env_id)
+
+
+def close(env: Any, env_id: str) -> None:
+    """Close an environment; what its `close` raises is logged."""
+    try:
+        env.close()
+    except Exception as error:  # whatever an environment's own code raises
+        log.warning("close() of %s has failed: %s", env_id, one_line(error))
+
+
+def checked(env: Any, env_id: str) -> Any:
+    """Return an environment of Gymnasium, or a parallel one of PettingZoo, for a training: what it returns is
+    checked, discrete actions count from 0, and its info has no "episode" of its own.
+    """
+    if hasattr(env, "possible_agents"):
+        return CheckedTeam(env, env_id)
+    check_first_returns(env, env_id)
+    return _wrapper_class()(env, env_id)
+
+
+def check_first_returns(env: Any, env_id: str) -> None:
+    """Have the first reset and the first step of an environment's own code refuse a wrong form of what they
+    return, below Gymnasium's wrappers, which would fail on it in words of their own.
+    """
+    inner, gymnasium = getattr(env, "unwrapped", env), sys.modules.get("gymnasium")
+    if gymnasium is None or not isinstance(inner, gymnasium.Env):
+        return
+    for name in _FORMS:
+        _check_first_return(inner, name, env_id)
+
+
+def _check_first_return(inner: Any, name: str, env_id: str) -> None:
+    method = getattr(inner, name)
+
+    def check_once(*args: Any, **kwargs: Any) -> Any:
+        delattr(inner, name)  # from here on the method itself is called
+        returned = method(*args, **kwargs)
+        check_form(name, returned, env_id)
+        return returned
+
+    try:
+        setattr(inner, name, check_once)
+    except AttributeError:  # an object without a place for it
+        return
+
+
+def check_form(name: str, returned: Any, env_id: str, interface: str = "Gymnasium") -> None:
+    """Raise `EnvironmentFault` where `reset` or `step` returned something of another form than promised."""
+    if not isinstance(returned, (tuple, list)):
+        has = "only an observation" if name == "reset" else f"a {type(returned).__name__}"
+    elif len(returned) != _VALUES[name]:
+        has = f"{len(returned)} values"
+    elif not isinstance(returned[-1], Mapping):
+        has = f"a {type(returned[-1]).__name__} as its info"
+    else:
+        return
+    raise EnvironmentFault(f"{name}() of {env_id} returns {has}; {interface}'s returns {_FORMS[name]}")
+
+
+def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
+    """Reset an environment and step it once; return the info of its reset. Raises `EnvironmentFault`."""
+    team = hasattr(env, "possible_agents")
+    if not team:
+        _check_spaces(env, env_id)
+        check_first_returns(env, env_id)
+    try:
+        if hasattr(env, "agent_iter"):
+            env.reset(seed=0)
+            return {}
+        check: Any = TeamCheck(env, env_id) if team else ReturnsCheck(env.observation_space, env_id)
+        check.begin(0)
+        observation, info = check.reset(env.reset(seed=0))
+    except EnvironmentFault:
+        raise
+    except Exception as error:  # whatever an environment's own code raises
+        raise EnvironmentFault(_unresettable(env, env_id, error)) from None
+    check.compare("reset", observation)
+    actions = (
+        {one: _sample(env.action_space(one)) for one in env.agents} if team else _sample(env.action_space)
+    )
+    try:
+        returned = env.step(actions)
+    except EnvironmentFault:
+        raise
+    except Exception as error:  # a random action may be to blame
+        log.info("the first step of %s, by a random action, has failed: %s", env_id, one_line(error))
+        return info  # type: ignore[no-any-return]
+    check.compare("step", check.step(returned)[0])
+    return info  # type: ignore[no-any-return]
+
+
+def _check_spaces(env: Any, env_id: str) -> None:
+    for name in ("observation_space", "action_space"):
+        space = getattr(env, name, None)
+        if not hasattr(space, "sample"):
+            raise EnvironmentFault(f"{name} of {env_id} is {space!r:.100}, not a space of Gymnasium")
+
+
+def _sample(space: Any) -> Any:
+    space.seed(0)
+    return space.sample()
+
+
+def _unresettable(env: Any, env_id: str, error: Exception) -> str:
+    if isinstance(error, TypeError) and not _takes_seed(getattr(env, "unwrapped", env).reset):
+        return f"reset() of {env_id} takes no seed; Gymnasium's is reset(*, seed=None, options=None)"
+    return f"environment {env_id!r} cannot be reset here: {one_line(error)}"
+
+
+def _takes_seed(reset: Any) -> bool:
+    try:
+        parameters = inspect.signature(reset).parameters
+    except (TypeError, ValueError):  # some that are written in C have no signature
+        return True
+    return "seed" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+class Course:
+    """The place of an environment in its course: steps, episodes, the latest seed."""
+
+    def __init__(self, env_id: str) -> None:
+        self.env_id = env_id
+        self.steps = self.episode = 0
+        self._seed: int | None = None
+
+    def begin(self, seed: Any, episode: int | None = None) -> None:
+        """Begin an episode: that of this number, or the next. A reset without a seed keeps the latest."""
+        if episode is not None or self.steps:
+            self.episode = self.episode + 1 if episode is None else episode
+        self.steps = 0
+        if seed is not None:
+            self._seed = seed
+
+    def not_finite(self, what: str, value: Any) -> EnvironmentFault:
+        seed = "" if self._seed is None else f", seed {self._seed}"
+        return EnvironmentFault(
+            f"the environment's {what} was {value} at step {self.steps} (episode {self.episode}{seed})"
+        )
+
+    def observation(self, convert: Convert, value: Any, method: str, owner: str = "") -> Any:
+        try:
+            return convert(value)
+        except NotFinite as found:
+            raise self.not_finite(f"observation{found.path}{owner}", found) from None
+        except Misfit as misfit:
+            raise self.misfit(misfit, method, owner) from None
+
+    def misfit(self, misfit: Misfit, method: str, owner: str = "") -> EnvironmentFault:
+        what = f"observation{misfit.path}{owner}"
+        return EnvironmentFault(f"the {what} that {method}() of {self.env_id} returns {misfit}")
+
+    def reward(self, value: Any, owner: str = "") -> float:
+        """Return a reward as a number."""
+        if isinstance(value, (float, int)) or getattr(value, "shape", None) == ():
+            value = float(value)
+        else:
+            array = import_module("numpy").asarray(value)
+            if array.size != 1 or array.dtype.kind not in "bifu":
+                raise EnvironmentFault(
+                    f"step() of {self.env_id} returns {value!r:.100} as the reward{owner}; a number is needed"
+                )
+            value = float(array.item())
+        if not math.isfinite(value):
+            raise self.not_finite(f"reward{owner}", value)
+        return value  # type: ignore[no-any-return]
+
+
+class ReturnsCheck(Course):
+    """The check of what one environment of Gymnasium returns, in the order of its calls."""
+
+    def __init__(self, observation_space: Any, env_id: str) -> None:
+        super().__init__(env_id)
+        self._space = observation_space
+        self._convert = converter(observation_space)
+
+    def reset(self, returned: Any) -> tuple[Any, Mapping[str, Any]]:
+        """Return what `reset` returned, converted. Raises `EnvironmentFault`."""
+        check_form("reset", returned, self.env_id)
+        return self.observation(self._convert, returned[0], "reset"), returned[1]
+
+    def step(self, returned: Any) -> tuple[Any, float, bool, bool, Any]:
+        """Return what `step` returned, converted. Raises `EnvironmentFault`."""
+        self.steps += 1
+        observation, reward, terminated, truncated, info = returned
+        if type(reward) is not float or not math.isfinite(reward):
+            reward = self.reward(reward)
+        try:
+            observation = self._convert(observation)
+        except Misfit:
+            self.observation(self._convert, observation, "step")
+        return observation, reward, bool(terminated), bool(truncated), info
+
+    def compare(self, method: str, observation: Any) -> None:
+        """Raise `EnvironmentFault` where a converted observation has numbers that its space excludes."""
+        for misfit in excluded_numbers(self._space, observation):
+            raise self.misfit(misfit, method)
+
+
+class TeamCheck(Course):
+    """The check of what a parallel environment of PettingZoo returns."""
+
+    def __init__(self, env: Any, env_id: str) -> None:
+        super().__init__(env_id)
+        self._spaces = {agent: env.observation_space(agent) for agent in env.possible_agents}
+        self._converters = {agent: converter(space) for agent, space in self._spaces.items()}
+
+    def reset(self, returned: Any) -> tuple[dict[Any, Any], Mapping[Any, Any]]:
+        """Return what `reset` returned, converted. Raises `EnvironmentFault`."""
+        check_form("reset", returned, self.env_id, "PettingZoo")
+        return self._observations(returned[0], "reset"), returned[1]
+
+    def step(self, returned: Any) -> tuple[dict[Any, Any], dict[Any, float], Any, Any, Any]:
+        """Return what `step` returned, converted. Raises `EnvironmentFault`."""
+        if not self.steps:
+            check_form("step", returned, self.env_id, "PettingZoo")
+        self.steps += 1
+        observations, rewards, terminated, truncated, infos = returned
+        rewards = {agent: self.reward(value, f" of {agent}") for agent, value in rewards.items()}
+        return self._observations(observations, "step"), rewards, terminated, truncated, infos
+
+    def compare(self, method: str, observations: Mapping[Any, Any]) -> None:
+        """Raise `EnvironmentFault` where a converted observation has numbers that its space excludes."""
+        for agent, seen in observations.items():
+            for misfit in excluded_numbers(self._spaces[agent], seen):
+                raise self.misfit(misfit, method, f" of {agent}")
+
+    def _observations(self, found: Mapping[Any, Any], method: str) -> dict[Any, Any]:
+        known = self._converters
+        if unknown := [agent for agent in found if agent not in known]:
+            raise EnvironmentFault(
+                f"{method}() of {self.env_id} returns an observation of {unknown[0]}, which is not among its "
+                f"possible_agents: {', '.join(map(str, known))}"
+            )
+        return {
+            agent: self.observation(known[agent], value, method, f" of {agent}")
+            for agent, value in found.items()
+        }
+
+
+class CheckedTeam:
+    """A parallel environment of PettingZoo whose returns are checked, and whose actions count from 0."""
+
+    def __init__(self, env: Any, env_id: str) -> None:
+        self._env, self._check = env, TeamCheck(env, env_id)
+        spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
+        self._starts = {agent: start for agent, space in spaces.items() if (start := start_of(space))}
+        self._actions = {agent: from_zero(space) for agent, space in spaces.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._env, name)
+
+    def action_space(self, agent: Any) -> Any:
+        return self._actions[agent]
+
+    def reset(self, seed: Any = None, options: Any = None) -> tuple[dict[Any, Any], Mapping[Any, Any]]:
+        self._check.begin(seed)
+        return self._check.reset(self._env.reset(seed=seed, options=options))
+
+    def step(self, actions: Mapping[Any, Any]) -> tuple[Any, ...]:
+        if self._starts:
+            actions = {agent: action + self._starts.get(agent, 0) for agent, action in actions.items()}
+        return self._check.step(self._env.step(actions))
+
+
+@functools.lru_cache(None)
+def _wrapper_class() -> Any:
+    gymnasium = import_module("gymnasium")
+
+    class Checked(gymnasium.Wrapper):  # type: ignore[name-defined,misc]
+        """An environment of Gymnasium for a training; see `checked`."""
+
+        def __init__(self, env: Any, env_id: str) -> None:
+            super().__init__(env)
+            self._check = ReturnsCheck(env.observation_space, env_id)
+            self._start = start_of(env.action_space)
+            self.action_space = from_zero(env.action_space)
+
+        def reset(self, **options: Any) -> tuple[Any, Any]:
+            self._check.begin(options.get("seed"))
+            observation, info = self._check.reset(self.env.reset(**options))
+            return observation, _without_statistics(info)
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
+            found = self._check.step(self.env.step(action + self._start if self._start else action))
+            return (*found[:4], _without_statistics(found[4])) if _STATISTICS in found[4] else found
+
+    return Checked
+
+
+def _without_statistics(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    if _STATISTICS not in info:
+        return info
+    _warn_once(_STATISTICS)
+    return {key: value for key, value in info.items() if key != _STATISTICS}
+
+
+@functools.lru_cache(None)
+def _warn_once(key: str) -> None:
+    log.warning("the environment's info has a key %r, where libraries keep statistics: it is left out", key)

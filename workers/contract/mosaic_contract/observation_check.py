@@ -1,0 +1,141 @@
+"""Observations compared with their space: converted where nothing is lost, otherwise refused with the reason.
+
+A list becomes an array, a number of another type the space's own; a NaN or an infinity is never passed on.
+NumPy is imported when a check is made.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
+
+from mosaic_contract.space_compatibility import text_of
+from mosaic_contract.spaces import describe_space
+
+Convert = Callable[[Any], Any]
+
+
+class Misfit(ValueError):
+    """An observation that breaks the promise of its space. `path` is the part of it, such as "['pos']", and
+    the text what is wrong with that, such as "has the shape (3,)".
+    """
+
+    def __init__(self, text: str, path: str = "") -> None:
+        super().__init__(text)
+        self.path = path
+
+
+class NotFinite(Misfit):
+    """An observation with a NaN or an infinity, which is the text."""
+
+
+def converter(space: Any) -> Convert:
+    """Return the function that returns an observation as its space has it; it raises `Misfit`."""
+    return _converter(space) or _unchanged
+
+
+def excluded_numbers(space: Any, observation: Any, path: str = "") -> Iterator[Misfit]:
+    """Yield the parts of a converted observation with whole numbers that their space excludes. Of other
+    numbers the bounds are often only estimates, and networks take those beyond.
+    """
+    kind = type(space).__name__
+    if kind in ("Dict", "Tuple"):
+        for key, part in _parts(space):
+            yield from excluded_numbers(part, observation[key], f"{path}[{key!r}]")
+    elif kind == "Box" and space.dtype.kind in "iu":
+        outside = (observation < space.low) | (observation > space.high)
+        if outside.any():
+            value, low, high = (array[outside][0] for array in (observation, space.low, space.high))
+            yield Misfit(f"has the value {value}; its space allows {low} to {high}", path)
+    elif kind in ("Discrete", "MultiDiscrete", "MultiBinary") and not space.contains(observation):
+        yield Misfit(f"is {observation!r:.100}, which is not in its space {space}", path)
+
+
+def _unchanged(observation: Any) -> Any:
+    return observation
+
+
+def _converter(space: Any) -> Optional[Convert]:
+    kind = type(space).__name__
+    if kind == "Box":
+        return _box(space)
+    if kind == "Discrete":
+        return _number
+    if kind in ("Dict", "Tuple"):
+        return _container(space)
+    return None
+
+
+def _parts(space: Any) -> list[tuple[Any, Any]]:
+    return list(space.spaces.items() if type(space).__name__ == "Dict" else enumerate(space.spaces))
+
+
+def _number(value: Any) -> Any:
+    """Return a choice that comes as an array of size 1 as a number."""
+    return value.item() if getattr(value, "shape", ()) == (1,) else value
+
+
+def _box(space: Any) -> Convert:
+    numpy = import_module("numpy")
+    shape, dtype, array = tuple(space.shape), numpy.dtype(space.dtype), numpy.ndarray
+    floats, product, isfinite = dtype.kind == "f", numpy.vdot, math.isfinite
+    expected = text_of(describe_space(space))
+
+    def convert(value: Any) -> Any:
+        if type(value) is not array or value.dtype != dtype or value.shape != shape:
+            value = _as_array(numpy, value, shape, dtype, expected)
+        if floats and not isfinite(product(value, value)):  # far quicker than looking at every number
+            wrong = value[~numpy.isfinite(value)]
+            if wrong.size:  # not the overflow of a product
+                raise NotFinite(str(wrong.flat[0]))
+        return value
+
+    return convert
+
+
+def _as_array(numpy: Any, value: Any, shape: tuple[int, ...], dtype: Any, expected: str) -> Any:
+    try:
+        found = numpy.asarray(value)
+    except ValueError:  # lists of different lengths
+        found = numpy.asarray(value, dtype=object)
+    if found.dtype.kind not in "bifu":
+        raise Misfit(f"is {value!r:.100}; its space is {expected}")
+    if found.shape != shape and not found.size == math.prod(shape) == 1:
+        raise Misfit(f"has the shape {found.shape}; its space has {shape}")
+    converted = found.reshape(shape).astype(dtype)
+    if dtype.kind != "f" and not numpy.array_equal(converted, found.reshape(shape)):
+        raise Misfit(f"is {value!r:.100}, which {dtype} of its space cannot hold")
+    return converted
+
+
+def _container(space: Any) -> Convert:
+    """Return the function for a Dict or a Tuple; it returns the observation itself where no part of it had to
+    be converted.
+    """
+    named = type(space).__name__ == "Dict"
+    kind: Any = Mapping if named else Sequence
+    parts = [(key, _converter(part) or _unchanged) for key, part in _parts(space)]
+
+    def convert(observation: Any) -> Any:
+        if not isinstance(observation, kind) or isinstance(observation, str):
+            raise Misfit(f"is {observation!r:.100}, not a {'dict' if named else 'tuple'}")
+        changed: dict[Any, Any] = {}
+        for key, part in parts:
+            try:
+                value = observation[key]
+            except LookupError:
+                raise Misfit(f"lacks {key!r}") from None
+            try:
+                found = part(value)
+            except Misfit as misfit:
+                raise type(misfit)(str(misfit), f"[{key!r}]{misfit.path}") from None
+            if found is not value:
+                changed[key] = found
+        if not changed:
+            return observation
+        if named:
+            return {**observation, **changed}
+        return tuple(changed.get(index, value) for index, value in enumerate(observation))
+
+    return convert

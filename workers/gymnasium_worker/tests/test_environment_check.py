@@ -1,0 +1,54 @@
+"""The check of environments before anything starts: each broken promise is one sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import shim_kit
+
+from mosaic_lab.workers import WorkerEnvironment
+
+PROBE_ALL = """
+import json, promises, gymnasium
+from mosaic_contract import ConfigError, registry
+from mosaic_contract.environment_check import probe
+
+found = {}
+for env_id in [one for one, spec in gymnasium.registry.items() if "promises" in str(spec.entry_point)]:
+    try:
+        probe(env_id, lambda: registry.make(env_id))
+    except ConfigError as error:
+        found[env_id[: -len("-v0")]] = str(error)
+print(json.dumps(found))
+"""
+GYMNASIUMS = {
+    "reset": "Gymnasium's returns (observation, info)",
+    "step": "Gymnasium's returns (observation, reward, terminated, truncated, info)",
+}
+RETURNED, _PLACE = "the observation{} that reset() of {}-v0 returns", "['place']"
+REFUSED = {
+    "NoInfo": f"reset() of NoInfo-v0 returns only an observation; {GYMNASIUMS['reset']}",
+    "NoSeed": "reset() of NoSeed-v0 takes no seed; Gymnasium's is reset(*, seed=None, options=None)",
+    "FourValues": f"step() of FourValues-v0 returns 4 values; {GYMNASIUMS['step']}",
+    "InfoOfNothing": f"step() of InfoOfNothing-v0 returns a NoneType as its info; {GYMNASIUMS['step']}",
+    "NoReward": "step() of NoReward-v0 returns None as the reward; a number is needed",
+    "OtherShape": f"{RETURNED.format('', 'OtherShape')} has the shape (3,); its space has (2,)",
+    "Missing": f"{RETURNED.format('', 'Missing')} lacks 'door'",
+    "Within": f"{RETURNED.format(_PLACE, 'Within')} is [0.0, 'left']; its space is Box(2)",
+    "Beyond": f"{RETURNED.format('', 'Beyond')} has the value -5; its space allows 0 to 10",
+    "NoSpace": "observation_space of NoSpace-v0 is (2,), not a space of Gymnasium",
+}
+
+
+def test_each_broken_promise_is_one_sentence(
+    worker: WorkerEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is converted without loss, and what fails only later, is not among them."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(shim_kit.__path__[0]) / "environments"))
+    command = [str(worker.python), "-c", PROBE_ALL]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout.splitlines()[-1]) == REFUSED, done.stderr
+    assert "close() of CloseFails-v0 has failed: AttributeError: it has no screen" in done.stderr
