@@ -114,6 +114,8 @@ describe('ranges', () => {
     const [low, high] = yRange(lines, [0, 1], false) ?? [];
     assert.ok(low !== undefined && high !== undefined && low < -5 && low > -8 && high > 20 && high < 23);
     assert.deepEqual(xRange(lines, false), [0, 2]);
+    const [least = 0, most = 0] = yRange([line('a', [0, 9], [10, 20])], [4, 5], false) ?? [];
+    assert.ok(least < 10 && least > 9 && most > 20, 'also of a line that only passes through');
   });
 
   test('of a logarithmic axis have only what is positive', () => {

@@ -337,9 +337,18 @@ describe('a run store', () => {
     await pass(90);
     assert.deepEqual(served.calls, []);
     served.hidden = false;
-    await pass(30);
-    assert.deepEqual([...known], ['a', 'b']);
+    await pass(6);
+    assert.deepEqual([...known], ['a', 'b'], 'a few seconds after the page is in sight again');
     assert.equal(served.reader.state?.kind, 'answers');
+  });
+
+  test('is read again though the connection of a request was lost without a word', async () => {
+    served.until = (_, signal) => Served.prototype.until.call(served, 1e6, signal);
+    listen();
+    await pass(1);
+    const { length } = served.calls;
+    await pass(45);
+    assert.equal(served.calls.length, length + 1);
   });
 
   test('is followed by the one request of the page, and by none while the page is out of sight', async () => {

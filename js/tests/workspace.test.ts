@@ -4,7 +4,14 @@ import type { Answer, CurvesRequest, Method, Methods, RunRow, RunSource } from '
 import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
 import { ChartData, type CurveSettings } from '../src/views/workspace/chart-data.ts';
 import { parallelLayout } from '../src/views/workspace/parallel-layout.ts';
-import { differing, distinctNames, groupingNames, passes, sorted } from '../src/views/workspace/settings.ts';
+import {
+  differing,
+  distinctNames,
+  groupingNames,
+  passes,
+  sorted,
+  varying
+} from '../src/views/workspace/settings.ts';
 import * as states from '../src/views/workspace/state.ts';
 
 function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Partial<RunRow> = {}): RunRow {
@@ -89,6 +96,7 @@ describe('settings', () => {
     assert.deepEqual(differing(rows), ['seed', 'extra', 'rate']);
     assert.deepEqual(differing(rows.slice(0, 1)), []);
     assert.deepEqual(differing([]), []);
+    assert.deepEqual(varying(rows), ['seed', 'rate'], 'an axis of one value says nothing');
   });
 
   test('that may group runs are all of them, those that differ first', () => {

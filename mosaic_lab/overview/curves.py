@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from mosaic_lab.chart_marks import Place
 from mosaic_lab.overview.averages import GRID_POINTS, smooth
@@ -41,12 +44,16 @@ def curves(
     most = max(FEWEST_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
     averaged = bool(request.smoothing) or request.group_by is not None
     if request.group_by is not None:
-        # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
+        # As coarse as the grid: an interval over single episodes would be their noise, not the runs'. Of the
+        # whole axis, whatever is in view: a mean does not depend on it.
         most = min(most, GRID_POINTS)
+        whole = replace(request, start=None, end=None)
+    else:
+        whole = request
     reading = Reading()
     found: list[tuple[Run, Points, tuple[Place, ...]]] = []
     for run, columns in pool.columns(runs, reading, seconds):
-        points = read_points(columns, request, most, averaged)
+        points = read_points(columns, whole, most, averaged)
         if len(points.curve[0]):
             found.append((run, points, stage_places(run, columns, request.x)))
     result = Curves(X_LABELS[request.x], read=reading.fraction, notes=reading.problems)
@@ -58,6 +65,16 @@ def curves(
         x, y = points.curve[0], smooth(points.curve[1], request.smoothing)
         result.lines.append(CurveLine(run.id, (run.id,), label, x, y, marks=marks))
     if request.group_by is not None:
-        result.lines, notes = mean_lines(runs, result.lines, request.group_by)
+        lines, notes = mean_lines(runs, result.lines, request.group_by)
+        result.lines = [_in_view(line, request) for line in lines]
         result.notes += notes
     return result
+
+
+def _in_view(line: CurveLine, request: CurveRequest) -> CurveLine:
+    """Return the part of a line that is in view, with the next point beyond either side."""
+    first = 0 if request.start is None else max(0, int(np.searchsorted(line.x, request.start, "left")) - 1)
+    last = len(line.x) if request.end is None else int(np.searchsorted(line.x, request.end, "right")) + 1
+    part = slice(first, last)
+    low, high = (None if bound is None else bound[part] for bound in (line.low, line.high))
+    return replace(line, x=line.x[part], y=line.y[part], low=low, high=high)

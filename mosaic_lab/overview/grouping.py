@@ -12,6 +12,8 @@ from mosaic_lab.overview.averages import mean_over_runs
 from mosaic_lab.overview.curve_lines import CurveLine
 from mosaic_lab.runs import Run
 
+APART = ("worker", "algorithm", "env")
+"""Settings whose values a mean does not mix."""
 MOST_LETTERS = 40
 """Of a setting's value in a label."""
 
@@ -39,12 +41,13 @@ def mean_lines(
 ) -> tuple[list[CurveLine], list[str]]:
     """Return a line for each group of runs that agree in the settings of these names, and notes on them.
 
-    ``curves`` are the runs' own. The mean and its 95% interval are those of
-    `mosaic_lab.evaluation.learning_curve`, where all runs of a group have values; below five runs the runs'
-    own lines are there instead of the interval.
+    Runs of several workers, algorithms or environments are never in one group. ``curves`` are the runs' own.
+    The mean and its 95% interval are those of `mosaic_lab.evaluation.learning_curve`, where all runs of a
+    group have values; below five runs the runs' own lines are there instead of the interval.
     """
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
+    names = [*(name for name in APART if name not in names and _differ(runs, name)), *names]
     groups: dict[str, list[tuple[Run, CurveLine]]] = {}
     for run, line in zip(runs, curves, strict=True):
         values = [setting(run, name) for name in names]
@@ -70,6 +73,10 @@ def mean_lines(
         if few:
             lines += [replace(line, key=f"{key} {run.id}", thin=key, marks=()) for run, line in members]
     return lines, notes
+
+
+def _differ(runs: Sequence[Run], name: str) -> bool:
+    return len({repr(setting(run, name)) for run in runs}) > 1
 
 
 def _label(run: Run, names: Sequence[str]) -> str:

@@ -99,10 +99,11 @@ def scale_of(values: Sequence[Any]) -> Scale:
 
 
 def differing(runs: Sequence[PicturedRun]) -> list[str]:
-    """Return the names of the settings in which these runs differ, the common ones first."""
+    """Return the names of the settings of which these runs have several values, the common ones first."""
     common = ("worker", "algorithm", "env", "seed")
     names = dict.fromkeys((*common, *sorted({name for one in runs for name in one.run.hyperparameters})))
-    return [name for name in names if len({repr(setting(one.run, name)) for one in runs}) > 1]
+    values = {name: [setting(one.run, name) for one in runs] for name in names}
+    return [name for name in names if len({repr(one) for one in values[name] if one is not None}) > 1]
 
 
 def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], background: str = "none") -> bytes:
@@ -112,8 +113,8 @@ def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], backgrou
     scales = [scale_of([one.value(name) for one in runs]) for name in names]
     for one in runs:
         places = [scale.place(one.value(name)) for name, scale in zip(names, scales, strict=True)]
-        heights = [math.nan if place is None else place for place in places]
-        axes.plot(range(len(names)), heights, color=one.color, alpha=0.8, linewidth=1)
+        known = [(at, place) for at, place in enumerate(places) if place is not None]
+        axes.plot(*zip(*known, strict=True), color=one.color, alpha=0.8, linewidth=1)
     for place, scale in enumerate(scales):
         axes.axvline(place, color=INK, linewidth=0.8)
         for height, text in scale.ticks:

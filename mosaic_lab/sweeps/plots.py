@@ -22,6 +22,13 @@ MOST_SLICES = 4
 PARALLEL_SPACING = 2.0
 TRIAL, BEST = 0, 1
 """Numbers of colours."""
+_COLORS = {
+    TrialState.PRUNED: NEUTRAL,
+    TrialState.COMPLETED: TRIAL,
+    TrialState.RUNNING: 2,
+    TrialState.FAILED: 4,
+}
+"""Of the learning curves of trials, except of the best."""
 
 
 def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[str, float]) -> list[Plot]:
@@ -40,8 +47,9 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
         left_out = f"; drawn are {MOST_SLICES} of {len(names)}" if len(names) > MOST_SLICES else ""
         found.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.seed))
-    if len(names) > 1:
-        facets = [_parallel(plan, names, ended, best)]
+    varied = [name for name in names if _values(name, completed) > 1]
+    if len(varied) > 1:
+        facets = [_parallel(plan, varied, ended, best)]
         if importance:
             facets.append(_importance(importance))
         found.append(Plot("Combinations", _PARALLEL_NOTE, tuple(facets), plan.seed))
@@ -71,7 +79,7 @@ def _history(plan: SweepPlan, ended: Sequence[Trial]) -> Facet:
         last = float(ended[-1].number)
         steps = np.repeat(running.accumulate(values), 2)
         places = np.append(np.repeat(at, 2)[1:], last)
-        marks.append(Mark("best so far", BEST, line=(places, steps)))
+        marks.append(Mark("best", BEST, line=(places, steps)))
     return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
 
 
@@ -79,14 +87,13 @@ def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Fac
     def curves(chosen: Sequence[Trial]) -> tuple[Points, ...]:
         return tuple(_curve(plan, one) for one in chosen if one.reports)
 
-    pruned = [one for one in trials if one.state is TrialState.PRUNED]
-    others = [one for one in trials if one.state is not TrialState.PRUNED and one is not best]
+    others = [one for one in trials if one is not best]
     marks = [
-        Mark("pruned", NEUTRAL, thin=curves(pruned)),
-        Mark("completed or running", TRIAL, thin=curves(others)),
+        Mark(str(state), own, thin=curves([one for one in others if one.state is state]))
+        for state, own in _COLORS.items()
     ]
     if best is not None and best.reports:
-        marks.append(Mark(f"trial {best.number}", BEST, line=_curve(plan, best)))
+        marks.append(Mark("best", BEST, line=_curve(plan, best)))
     return Facet("Learning curves", "steps", tuple(mark for mark in marks if _drawn(mark)))
 
 
@@ -127,8 +134,9 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
     columns.append({one.number: one.value or 0.0 for one in completed})
 
     def line(trial: Trial) -> Points:
-        x = [_share(column.get(trial.number, math.nan), column.values()) for column in columns]
-        return np.array(x), np.arange(len(columns), dtype=np.float64)
+        known = [(row, column) for row, column in enumerate(columns) if trial.number in column]
+        x = [_share(column[trial.number], column.values()) for _, column in known]
+        return np.array(x), np.array([row for row, _ in known], dtype=np.float64)
 
     ranked = sorted(completed, key=lambda one: one.value or 0.0, reverse=plan.mode == "max")
     top = ranked[: max(1, len(ranked) // 4)]
@@ -137,7 +145,7 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
         Mark("best quarter", TRIAL, thin=tuple(line(one) for one in top if one is not best)),
     ]
     if best is not None:
-        marks.append(Mark(f"trial {best.number}", BEST, line=line(best)))
+        marks.append(Mark("best", BEST, line=line(best)))
     drawn = tuple(mark for mark in marks if _drawn(mark))
     rows = (*names, plan.metric)
     return Facet("Parallel coordinates", "least to greatest", drawn, rows, PARALLEL_SPACING)
@@ -171,6 +179,11 @@ def _names(plan: SweepPlan, trials: Sequence[Trial]) -> list[str]:
     return list(dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)]))
 
 
+def _values(name: str, trials: Sequence[Trial]) -> int:
+    """Return how many different values of a parameter trials have."""
+    return len({repr(one.parameters[name]) for one in trials if name in one.parameters})
+
+
 def _points(trials: Sequence[Trial], place: Callable[[Trial], float]) -> Points:
     values = np.array([one.value for one in trials], np.float64)
     return np.array([place(one) for one in trials], np.float64), values
@@ -181,10 +194,8 @@ def _one(x: float, y: float) -> Points:
 
 
 def _share(value: float, all_values: Any) -> float:
-    """Return where a value lies from the least to the greatest; NaN for none."""
-    low, high = min(all_values, default=0.0), max(all_values, default=0.0)
-    if math.isnan(value):
-        return value
+    """Return where a value lies from the least to the greatest."""
+    low, high = min(all_values), max(all_values)
     return (value - low) / (high - low) if high > low else 0.5
 
 

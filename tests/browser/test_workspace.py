@@ -129,7 +129,7 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
     page.wait_for_timeout(300)
     assert place(workspace) == pytest.approx(10_000, abs=500), "the other chart shows the same part"
     workspace.get_by_role("button", name="log", exact=True).first.click()
-    workspace.locator(".mosaic-runs tbody button").first.click()
+    workspace.locator(".mosaic-charted tbody button").first.click()
     move = workspace.get_by_role("button", name=re.compile("Move the chart losses"))
     move.focus()
     page.keyboard.press("ArrowLeft")
@@ -142,7 +142,7 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
     expect(workspace.get_by_role("button", name="Reset zoom")).to_be_enabled()
     log = chart(workspace, "episode_return").get_by_role("button", name="log", exact=True)
     expect(log).to_have_attribute("aria-pressed", "true")
-    expect(workspace.locator(".mosaic-runs tbody [aria-pressed=false]")).to_have_count(1)
+    expect(workspace.locator(".mosaic-charted tbody [aria-pressed=false]")).to_have_count(1)
     hover(page, plot(workspace, "losses/value_loss"), 0.5)
     assert len(values(workspace)) == 4
 

@@ -188,6 +188,30 @@ def test_grouped_by_any_settings_it_is_the_mean_with_the_interval_of_evaluations
     assert found.lines == [] and "no part of the x axis in common" in found.notes[0]
 
 
+def test_a_mean_is_the_same_in_every_part_of_the_axis(tmp_path: Path, pool: ColumnPool) -> None:
+    runs = [run_in(tmp_path / f"run{seed}", noisy(1500, seed)) for seed in range(6)]
+    [whole] = curves(runs, CurveRequest("loss", group_by=()), pool).lines
+    for start, end, part in (
+        (whole.x[81], whole.x[119], slice(80, 121)),
+        (whole.x[90] + 1, whole.x[91] - 1, slice(90, 92)),  # between two of its points
+    ):
+        request = CurveRequest("loss", start=start, end=end, group_by=())
+        [line] = curves(runs, request, pool).lines
+        for name in ("x", "y", "low", "high"):
+            np.testing.assert_array_equal(getattr(line, name), getattr(whole, name)[part])
+
+
+def test_a_mean_mixes_no_libraries_algorithms_or_environments(tmp_path: Path, pool: ColumnPool) -> None:
+    runs = [
+        run_in(tmp_path / f"{name}{seed}", noisy(20, seed), config={"algorithm": name})
+        for name in ("ppo", "dqn")
+        for seed in (1, 2)
+    ]
+    lines = curves(runs, CurveRequest("loss", group_by=()), pool).lines
+    labels = [line.label for line in lines if line.thin is None]
+    assert labels == ["algorithm=ppo · mean of 2", "algorithm=dqn · mean of 2"]
+
+
 def test_labels_are_the_shortest_that_distinguish(tmp_path: Path, pool: ColumnPool) -> None:
     labels = ["toy ppo E-v0 seed 1", "toy ppo E-v0 seed 2", "toy dqn E-v0 seed 1"]
     runs = [run_in(tmp_path / f"r{i}", noisy(3), label=label) for i, label in enumerate(labels)]

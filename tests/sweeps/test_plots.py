@@ -60,7 +60,7 @@ def test_the_best_so_far_is_a_running_extreme_of_what_completed(
 ) -> None:
     drawn = marks(facets(replace(PLAN, mode=mode), trials)["episode_return"])
     completed = in_state(trials, TrialState.COMPLETED)
-    line = drawn["best so far"].line
+    line = drawn["best"].line
     assert line is not None
     places, values = line
     expected = running.accumulate([one.value for one in completed])
@@ -77,10 +77,17 @@ def test_curves_of_pruned_trials_are_faint_and_the_best_stands_out(trials: list[
     pruned = drawn["pruned"]
     assert pruned.color == NEUTRAL and len(pruned.thin) == len(in_state(trials, TrialState.PRUNED))
     assert max(steps[-1] for steps, _ in pruned.thin) < stored.STEPS
-    assert len(drawn["completed or running"].thin) == len(in_state(trials, TrialState.COMPLETED)) - 1
-    line = drawn[f"trial {best.number}"].line
-    assert line is not None and drawn[f"trial {best.number}"].color == BEST
+    assert len(drawn["completed"].thin) == len(in_state(trials, TrialState.COMPLETED)) - 1
+    line = drawn["best"].line
+    assert line is not None and drawn["best"].color == BEST
     assert (line[0][-1], line[1][-1]) == (stored.STEPS, best.value)
+
+
+def test_a_plots_legend_has_each_colour_once(trials: list[Trial]) -> None:
+    running = replace(trials[-1], state=TrialState.RUNNING, value=None)
+    for plot in sweep_plots(PLAN, [*trials[:-1], running], IMPORTANCE):
+        named = {(mark.label, mark.color) for facet in plot.facets if not facet.rows for mark in facet.marks}
+        assert len({own for _, own in named}) == len(named), named
 
 
 def test_slices_are_of_the_most_important_parameters_each_on_its_own_scale(trials: list[Trial]) -> None:
@@ -121,17 +128,18 @@ def test_trials_are_drawn_without_what_they_do_not_have(trials: list[Trial]) -> 
     completed = in_state(trials, TrialState.COMPLETED)
     lacking = sum("learning_rate" not in one.parameters for one in completed)
     assert len(lines) == len(completed) and lacking > 0
-    assert sum(math.isnan(x[row]) for x, _ in lines) == lacking
+    assert sum(row not in rows for _, rows in lines) == lacking
+    assert all(np.isfinite(x).all() for x, _ in lines), "a line goes past what its trial does not have"
 
 
-def test_what_one_trial_alone_has_is_no_point_of_the_others(trials: list[Trial]) -> None:
+def test_what_all_have_alike_or_one_alone_has_is_no_row(trials: list[Trial]) -> None:
     completed = in_state(trials, TrialState.COMPLETED)
     for one in completed[1:]:
         del one.parameters["gamma"]
-    parallel = facets(PLAN, completed)["Parallel coordinates"]
-    row = parallel.rows.index("gamma")
-    lines = [line for mark in parallel.marks for line in (*mark.thin, *([mark.line] if mark.line else []))]
-    assert sum(math.isnan(x[row]) for x, _ in lines) == len(completed) - 1
+    for one in completed:
+        one.parameters["num_steps"] = 64
+    rows = facets(PLAN, completed)["Parallel coordinates"].rows
+    assert "learning_rate" in rows and not {"gamma", "num_steps"} & set(rows)
 
 
 def test_nothing_is_drawn_before_a_trial_has_a_value(trials: list[Trial]) -> None:

@@ -203,7 +203,7 @@ export class KernelChannel implements Transport {
   private readonly _trans: Translation;
   private readonly _events: ChannelEvents;
   private readonly _pending = new Map<number, Pending>();
-  private readonly _backOff = new BackOff();
+  private readonly _backOff = new BackOff(30_000);
   private _comm: Kernel.IComm | undefined;
   private _opened: Promise<Kernel.IComm> | undefined;
   private _listener: ((changes: Changes) => void) | undefined;

@@ -26,11 +26,15 @@ export const ACTIONS: ReadonlySet<string> = new Set<Method>([
   'check'
 ]);
 
-/** What to wait before the next try: longer each time, up to half a minute. */
+/** What to wait before the next try: longer each time, up to `most` milliseconds. */
 export class BackOff {
+  constructor(most: number) {
+    this._most = most;
+  }
+
   next(): number {
     const now = this._ms;
-    this._ms = Math.min(2 * now, 30_000);
+    this._ms = Math.min(2 * now, this._most);
     return now;
   }
 
@@ -38,5 +42,6 @@ export class BackOff {
     this._ms = 1000;
   }
 
+  private readonly _most: number;
   private _ms = 1000;
 }

@@ -50,7 +50,7 @@ class Line:
     """One entry of the chart: its line, and what is drawn behind it.
 
     ``thin``: the raw data that the line smooths, or the runs that it is the mean of. ``band``: the outline of
-    an interval, which never sets the scale. ``marks``: where the stages of a curriculum begin.
+    an interval. ``marks``: where the stages of a curriculum begin.
     """
 
     key: str
@@ -95,7 +95,6 @@ class Chart:
         self._is_log = False
         scales = {"x": self._x, "y": self._linear}
         self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
-        self._bands.preserve_domain = {"x": True, "y": True}
         self._thin = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.0)
         self._tops = {
             stroke: bqplot.Lines(
@@ -115,7 +114,7 @@ class Chart:
         )
         self._reach = (0.0, 1.0)  # of the values drawn
         self._linear.observe(self._number, names=["min", "max"])
-        self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
+        self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x]})  # along y the wheel would empty the picture
         self.figure = bqplot.Figure(
             marks=[*self._marks, *(self._verticals.figure_marks if self._verticals else ())],
             axes=[self._x_axis, self._linear_axis],
@@ -159,13 +158,16 @@ class Chart:
         thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
         drawn = [line for line in lines if len(line.curve[0])]
         top = [(self._shown(line.curve), line.color) for line in drawn]
+        values = [curve[1] for curve, _ in (*top, *thin, *bands)]
+        room = [(curve, "#000000") for curve in room_for([curve for curve, _ in top], values, self._is_log)]
+        values += [curve[1] for curve, _ in room]
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
-        fill(self._thin, thin, [THIN_OPACITY] * len(thin))
+        fill(self._thin, [*thin, *room], [THIN_OPACITY] * len(thin) + [0.0] * len(room))
         for stroke, mark in self._tops.items():
             own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
             fill(mark, own, [1.0] * len(own))
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
-        if reach := value_range([curve[1] for curve, _ in (*top, *thin)]):
+        if reach := value_range(values):
             self._reach = reach
             self._number()
         self._pointer.labels = [
@@ -181,7 +183,7 @@ class Chart:
         self._x_axis.tick_format = tick_format(xs)
         self._linear_axis.tick_format = tick_format(curve[1] for curve, _ in top)
         if self._is_log:
-            self._log_axis.tick_values = log_ticks([curve[1] for curve, _ in (*top, *thin)])
+            self._log_axis.tick_values = log_ticks(values)
             self._log_axis.tick_format = tick_format([self._log_axis.tick_values])
 
     def use_log(self, log: bool) -> None:
@@ -193,7 +195,6 @@ class Chart:
         for mark in self._marks:
             mark.scales = {"x": self._x, "y": scale}
         self.figure.axes = [self._x_axis, self._log_axis if log else self._linear_axis]
-        self._pan_zoom.scales = {"x": [self._x], "y": [scale]}
         self._pointer.y_scale, self._pointer.log = scale, log
 
     def use_panning(self, on: bool) -> None:
@@ -264,6 +265,16 @@ def fill(mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: lis
             mark.fill_colors, mark.fill_opacities = colors, opacities
         else:
             mark.opacities = opacities
+
+
+def room_for(curves: Sequence[Curve], values: Sequence[Floats], log: bool) -> list[Curve]:
+    """Return an invisible line that gives the y axis a scale where all values are equal; else nothing."""
+    reach = value_range(values)
+    if reach is None or reach[0] < reach[1]:
+        return []
+    value, half = reach[0], 0.05 * abs(reach[0]) or 0.5
+    ends = (value / 2, value * 2) if log else (value - half, value + half)
+    return [(np.repeat(curves[0][0][:1], 2), np.array(ends))]
 
 
 def value_range(parts: Sequence[Floats]) -> tuple[float, float] | None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from mosaic_lab.chart_marks import draw_marks, marks_of
 from mosaic_lab.chart_style import (
@@ -19,7 +16,6 @@ from mosaic_lab.chart_style import (
     png_of,
 )
 from mosaic_lab.fastlane.montage import INK
-from mosaic_lab.overview.averages import Curve
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
 
 WIDTH_SCALE = 0.86
@@ -47,7 +43,7 @@ def picture(
     axes = figure.add_subplot(facecolor="none")
     for line in lines:
         if line.band is not None:
-            fill_band(axes, line.band, line.color)
+            axes.fill(*line.band, color=line.color, alpha=BAND_OPACITY, linewidth=0)
         for thin in line.thin:
             axes.plot(*thin, color=line.color, alpha=THIN_OPACITY, linewidth=0.8)
         width, style = line.stroke
@@ -62,7 +58,8 @@ def picture(
     draw_marks(axes, marks_of((line.color, line.marks) for line in lines))
     if log:
         axes.set_yscale("log", nonpositive="mask")
-        values = [curve[1] for line in lines for curve in (line.curve, *line.thin)]
+        curves = [curve for line in lines for curve in (line.curve, *line.thin, line.band) if curve]
+        values = [curve[1] for curve in curves]
         axes.set_yticks(log_ticks(values))
         axes.yaxis.set_minor_locator(NullLocator())
     else:
@@ -76,14 +73,6 @@ def picture(
     if len(lines) > 1 or any(line.band is not None or len(line.thin) > 1 for line in lines):
         legend(figure)
     return png_of(figure, background)
-
-
-def fill_band(axes: Any, outline: Curve, color: str) -> None:
-    """Draw a band that leaves the limits of the axes alone."""
-    from matplotlib.patches import Polygon
-
-    corners = np.column_stack(outline)
-    axes.add_artist(Polygon(corners, color=color, alpha=BAND_OPACITY, linewidth=0, clip_on=True))
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:

@@ -88,7 +88,7 @@ def test_no_data_gives_no_mean() -> None:
     assert mean_over_runs([(np.array([1.0]), np.array([np.nan]))]) is None
 
 
-def test_few_runs_are_drawn_beside_their_mean_and_a_band_never_sets_the_scale(tmp_path: Path) -> None:
+def test_few_runs_are_drawn_beside_their_mean_and_a_band_is_shown_whole(tmp_path: Path) -> None:
     with store(tmp_path, max_running=6) as supervisor:
         runs = [start_learner(supervisor, seed, seconds=0.1, rows=60) for seed in range(6)]
         RunGroup(runs).wait(60)
@@ -107,11 +107,24 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_never_sets_the_scale(tm
     assert observed.min() <= many.band[1].min() and many.band[1].max() <= observed.max()
     chart = Chart()
     chart.draw([many], "steps")
-    bands, *others = chart.figure.marks
-    assert bands.preserve_domain == {"x": True, "y": True} and bands.y.size
-    assert not any(mark.preserve_domain for mark in others)
-    scaled = np.concatenate([np.ravel(mark.y) for mark in others])
-    np.testing.assert_allclose([scaled.min(), scaled.max()], [many.curve[1].min(), many.curve[1].max()])
+    bands = chart.figure.marks[0]
+    assert bands.y.size and not any(mark.preserve_domain for mark in chart.figure.marks)
+    ticks = chart.figure.axes[1].tick_values
+    assert ticks[-1] > many.curve[1].max(), "the axis is numbered to the top of the band"
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_equal_values_have_a_scale_with_their_own_tick_in_the_middle(log: bool) -> None:
+    chart = Chart()
+    chart.use_log(log)
+    chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.full(3, 20.0)))], "steps")
+    ticks = chart.figure.axes[1].tick_values
+    assert 20 in ticks.round(6) and len(ticks) > 1
+    reach = np.concatenate([np.ravel(mark.y) for mark in chart.figure.marks])
+    assert reach.min() < 20 < reach.max(), "the scale that the page makes of the marks has a width"
+    chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.array([1.0, 2.0, 3.0])))], "steps")
+    reach = np.concatenate([np.ravel(mark.y) for mark in chart.figure.marks])
+    assert (reach.min(), reach.max()) == (1, 3)
 
 
 def test_a_bands_outline_closes_around_it() -> None:

@@ -75,7 +75,8 @@ export class RunSources implements IRunSources {
   }
 
   searchNowAndThen(): void {
-    if (this._server.state?.kind === 'answers' && Date.now() >= this._again) {
+    const kind = this._server.state?.kind;
+    if ((kind === 'answers' || kind === 'gone') && Date.now() >= this._again) {
       void this.search();
     }
   }

@@ -10,6 +10,10 @@ import type { Translation } from '../../views/translation.ts';
 const WAIT_SECONDS = 25;
 /** Between two requests of a page out of sight: it keeps no connection, and is behind by this. */
 const HIDDEN_MS = 5000;
+/** Between two tries to reach a server, at most. */
+const MOST_PAUSE_MS = 5000;
+/** A request without an answer so long after it was due is sent again: its connection may be gone. */
+const LATE_MS = 15_000;
 /** Before the next look at stores none of which can be read. */
 const REFUSED_MS = 10_000;
 export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
@@ -103,14 +107,16 @@ export class ServerReader {
       return;
     }
     this._watching = true;
-    const backOff = new BackOff();
+    const backOff = new BackOff(MOST_PAUSE_MS);
     while (this._followers.size) {
       this._renew = new AbortController();
       const { signal } = this._renew;
       const stores = Object.fromEntries([...this._followers].map(([store, { version }]) => [store, version]));
       const wait = this._hidden() ? 0 : WAIT_SECONDS;
+      const late = setTimeout(() => this._renew.abort(), 1000 * wait + LATE_MS);
       try {
         const { result } = await this._post<Followed>({ method: 'follow', params: { stores }, wait }, signal);
+        clearTimeout(late);
         backOff.reset();
         for (const [store, changes] of Object.entries(result.stores)) {
           this._take(store, stores[store], changes);
@@ -121,6 +127,7 @@ export class ServerReader {
           await pause(REFUSED_MS, signal);
         }
       } catch (reason) {
+        clearTimeout(late);
         if (!signal.aborted) {
           console.debug('MOSAIC: run stores cannot be followed:', reason);
           do {

@@ -1,6 +1,7 @@
 /** What part of its numbers a chart shows. */
 
 import { UNITS } from '../../shared/numbers.ts';
+import type { Translation } from '../translation.ts';
 import type { ChartLine, LineData, Numbers } from './lines.ts';
 
 export type Range = readonly [number, number];
@@ -35,7 +36,9 @@ export function yRange(lines: readonly ChartLine[], [start, end]: Range, log: bo
     if (!y) return;
     for (let i = 0; i < x.length; i++) {
       const place = x[i] as number;
-      if (place < start || place > end) continue;
+      // Of a segment that crosses the whole range, both ends count.
+      const crosses = place < start ? (x[i + 1] ?? end) > end : place > end && (x[i - 1] ?? start) < start;
+      if ((place < start || place > end) && !crosses) continue;
       const value = y[i] as number;
       if (!Number.isFinite(value) || (log && value <= 0)) continue;
       if (value < low) low = value;
@@ -90,6 +93,17 @@ export function typedNumber(text: string): number | null | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
+export type LimitsProblem = 'number' | 'positive' | 'order';
+
+/** What is wrong with limits in fields of these names. */
+export function problemText(problem: LimitsProblem, from: string, to: string, trans: Translation): string {
+  return {
+    number: trans.__('give a number, such as 2000, 2k or 1M'),
+    positive: trans.__('a log axis needs numbers above 0'),
+    order: trans.__('%1 must be below %2', from, to)
+  }[problem];
+}
+
 /**
  * Why typed limits, undefined for what is not a number, are none of an axis of this scale; null where they are. Without
  * a scale they are of values, which may be one value.
@@ -98,7 +112,7 @@ export function limitsProblem(
   low: number | null | undefined,
   high: number | null | undefined,
   scale: 'linear' | 'log' | null
-): 'number' | 'positive' | 'order' | null {
+): LimitsProblem | null {
   if (low === undefined || high === undefined) return 'number';
   if (scale === 'log' && [low, high].some(limit => limit !== null && limit <= 0)) return 'positive';
   if (low === null || high === null) return null;

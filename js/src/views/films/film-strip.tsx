@@ -105,20 +105,56 @@ function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps
       {problem ? (
         <div role="alert">{problem}</div>
       ) : source ? (
-        <video
-          src={source}
-          poster={film.frame}
-          controls
-          autoPlay
-          loop
-          muted
-          playsInline
-          aria-label={sentence}
-        />
+        <Film source={source} poster={film.frame} sentence={sentence} trans={trans} />
       ) : (
         <img src={film.frame} alt={trans.__('The film is being loaded')} />
       )}
       <figcaption>{sentence}</figcaption>
     </figure>
+  );
+}
+
+/** A film with its controls below the picture: those of the browser cover it. */
+function Film(props: { source: string; poster: string; sentence: string; trans: Translation }) {
+  const { source, poster, sentence, trans } = props;
+  const video = useRef<HTMLVideoElement>(null);
+  const [playing, setPlaying] = useState(true);
+  const [at, setAt] = useState(0);
+  const [seconds, setSeconds] = useState(0);
+  const toggle = () => void (playing ? video.current?.pause() : video.current?.play());
+  return (
+    <>
+      <video
+        ref={video}
+        src={source}
+        poster={poster}
+        autoPlay
+        loop
+        muted
+        playsInline
+        aria-label={sentence}
+        onClick={toggle}
+        onPlay={() => setPlaying(true)}
+        onPause={() => setPlaying(false)}
+        onDurationChange={event => setSeconds(event.currentTarget.duration)}
+        onTimeUpdate={event => setAt(event.currentTarget.currentTime)}
+      />
+      <div className="mosaic-film-controls">
+        <button type="button" onClick={toggle}>
+          {playing ? trans.__('Pause') : trans.__('Play')}
+        </button>
+        <input
+          type="range"
+          aria-label={trans.__('Moment of the film')}
+          min={0}
+          max={Number.isFinite(seconds) ? seconds : 0}
+          step={0.01}
+          value={at}
+          onChange={event => {
+            if (video.current) video.current.currentTime = Number(event.target.value);
+          }}
+        />
+      </div>
+    </>
   );
 }

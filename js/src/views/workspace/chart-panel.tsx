@@ -128,7 +128,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       : error && lines.length === 0
         ? error
         : answered && lines.length === 0
-          ? trans.__('No visible run has values of this metric here.')
+          ? notes.join('\n') || trans.__('No visible run has values of this metric here.')
           : loading && lines.length === 0
             ? trans.__('Reading …')
             : '';

@@ -1,6 +1,10 @@
 /** A menu below a button, closed by Escape and by whatever gets the focus or a click elsewhere. */
 
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
+
+/** Between a popup and the edges of the workspace, and its least height. */
+const MARGIN_PX = 6;
+const LEAST_PX = 80;
 
 export interface MenuProps {
   readonly label: ReactNode;
@@ -13,6 +17,7 @@ export interface MenuProps {
 export function Menu({ label, name, className = '', children }: MenuProps): ReactNode {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
+  const popup = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const close = () => {
     setOpen(false);
@@ -29,6 +34,10 @@ export function Menu({ label, name, className = '', children }: MenuProps): Reac
       document.removeEventListener('pointerdown', outside);
       document.removeEventListener('focusin', outside);
     };
+  }, [open]);
+  useLayoutEffect(() => {
+    const bounds = root.current?.closest('.mosaic-workspace')?.getBoundingClientRect();
+    if (popup.current && bounds) keepInside(popup.current, bounds);
   }, [open]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes from anywhere in the menu
@@ -53,9 +62,24 @@ export function Menu({ label, name, className = '', children }: MenuProps): Reac
       >
         {label}
       </button>
-      {open && <div className="mosaic-popup">{children(close)}</div>}
+      {open && (
+        <div ref={popup} className="mosaic-popup">
+          {children(close)}
+        </div>
+      )}
     </span>
   );
+}
+
+/** Move a popup to the side, and make it scroll, where it would reach beyond what contains it. */
+function keepInside(popup: HTMLElement, bounds: DOMRect): void {
+  const { left, right, top, bottom } = popup.getBoundingClientRect();
+  const beyond = Math.max(0, right + MARGIN_PX - bounds.right);
+  popup.style.translate = `${Math.max(-beyond, bounds.left + MARGIN_PX - left)}px`;
+  if (bottom + MARGIN_PX > bounds.bottom) {
+    popup.style.maxHeight = `${Math.max(LEAST_PX, bounds.bottom - top - MARGIN_PX)}px`;
+    popup.style.overflow = 'auto';
+  }
 }
 
 /** Names to choose from, found by typing. */

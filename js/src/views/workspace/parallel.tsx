@@ -55,14 +55,11 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
   const hidden = new Set(props.hidden);
   const path = (row: RunRow) => {
-    let text = '';
-    let open = false;
-    axes.forEach((axis, i) => {
+    const places = axes.flatMap((axis, i) => {
       const part = placeOn(axis, valueNamed(row, axis.name, results));
-      if (part !== null) text += `${open ? 'L' : 'M'}${left(i).toFixed(1)},${top(part).toFixed(1)}`;
-      open = part !== null;
+      return part === null ? [] : [`${left(i).toFixed(1)},${top(part).toFixed(1)}`];
     });
-    return text;
+    return places.length ? `M${places.join('L')}` : '';
   };
   const setFilter = (name: string, filter: Filter | null) => {
     const { [name]: _, ...others } = state.filters;

@@ -63,15 +63,15 @@ export function RunTable(props: RunTableProps): ReactNode {
   return (
     <section
       ref={scroll}
-      className="mosaic-runs-scroll"
+      className="mosaic-charted-scroll"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
       tabIndex={0}
       aria-label={trans.__('Runs')}
     >
-      <table className="mosaic-runs" aria-rowcount={rows.length + 1}>
+      <table className="mosaic-charted" aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
-            <th scope="col" className="mosaic-runs-eye">
+            <th scope="col" className="mosaic-charted-eye">
               <button
                 type="button"
                 onClick={props.onAll}
@@ -81,7 +81,7 @@ export function RunTable(props: RunTableProps): ReactNode {
                 <Eye open={shown > 0} />
               </button>
             </th>
-            {heading('name', trans.__('Name'), 'mosaic-runs-name')}
+            {heading('name', trans.__('Name'), 'mosaic-charted-name')}
             {props.settings.map(name => heading(name, name, ''))}
             {props.results.map(name => heading(name, title(name), 'mosaic-numeric'))}
           </tr>
@@ -97,11 +97,11 @@ export function RunTable(props: RunTableProps): ReactNode {
               <tr
                 key={row.id}
                 aria-rowindex={item.index + 2}
-                className={off || out ? 'mosaic-runs-off' : ''}
+                className={off || out ? 'mosaic-charted-off' : ''}
                 onMouseEnter={() => props.onHover(off || out ? null : row.id)}
                 onMouseLeave={() => props.onHover(null)}
               >
-                <td className="mosaic-runs-eye">
+                <td className="mosaic-charted-eye">
                   <button
                     type="button"
                     aria-pressed={!off}
@@ -117,7 +117,11 @@ export function RunTable(props: RunTableProps): ReactNode {
                     <Eye open={!off && !out} color={props.colorOf(row.id)} />
                   </button>
                 </td>
-                <th scope="row" className="mosaic-runs-name" title={`${name}\n${row.state}: ${row.reason}`}>
+                <th
+                  scope="row"
+                  className="mosaic-charted-name"
+                  title={`${name}\n${row.state}: ${row.reason}`}
+                >
                   <div>
                     {row.alive && <i className="mosaic-alive" role="img" aria-label={trans.__('alive')} />}
                     {row.state === 'failed' && (

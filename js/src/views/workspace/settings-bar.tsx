@@ -166,7 +166,11 @@ function Grouping(props: {
   };
   return (
     <fieldset className="mosaic-grouping">
-      <legend>{trans.__('A mean, from five runs on with its 95% interval')}</legend>
+      <legend>
+        {trans.__(
+          'A mean, from five runs on with its 95% interval; never over several libraries, algorithms or environments'
+        )}
+      </legend>
       <label>
         <input
           type="checkbox"

@@ -47,6 +47,14 @@ export function differing(rows: readonly RunRow[]): string[] {
   });
 }
 
+/** The settings of which these runs have two values at least; runs that have none of one do not count. */
+export function varying(rows: readonly RunRow[]): string[] {
+  return settingNames(rows).filter(name => {
+    const values = rows.map(row => setting(row, name)).filter(value => value !== null && value !== undefined);
+    return new Set(values.map(value => JSON.stringify(value))).size > 1;
+  });
+}
+
 /** All settings by which runs may be grouped, those that differ first. */
 export function groupingNames(rows: readonly RunRow[]): string[] {
   return [...new Set([...differing(rows), ...settingNames(rows)])];

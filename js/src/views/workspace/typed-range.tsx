@@ -1,7 +1,7 @@
 /** Two fields for the limits of an axis; empty ones are found by the data. */
 
 import { type ReactNode, useEffect, useId, useState } from 'react';
-import { type Limits, limitsProblem, typedNumber } from '../charts/ranges.ts';
+import { type Limits, limitsProblem, problemText, typedNumber } from '../charts/ranges.ts';
 import type { Translation } from '../translation.ts';
 
 interface TypedRangeProps {
@@ -28,12 +28,7 @@ export function TypedRange(props: TypedRangeProps): ReactNode {
   const finish = () => {
     const typed = texts.map(typedNumber);
     const wrong = limitsProblem(typed[0], typed[1], scale);
-    const words = {
-      number: trans.__('give a number, such as 2000, 2k or 1M'),
-      positive: trans.__('a log axis needs numbers above 0'),
-      order: trans.__('%1 must be below %2', from, to)
-    };
-    setProblem(wrong ? words[wrong] : '');
+    setProblem(wrong ? problemText(wrong, from, to, trans) : '');
     const [low = null, high = null] = typed.map((value, i) =>
       value === rounded(limits[i] ?? null) ? limits[i] : value
     );

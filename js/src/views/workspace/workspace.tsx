@@ -24,7 +24,8 @@ import {
   passes,
   ROW_RESULTS,
   settingNames,
-  sorted
+  sorted,
+  varying
 } from './settings.ts';
 import { SettingsBar } from './settings-bar.tsx';
 import { Splitter } from './splitter.tsx';
@@ -210,7 +211,7 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
               filtered={filtered}
               hidden={state.hidden}
               names={names}
-              axes={state.axes ?? settings.filter(name => name !== 'group')}
+              axes={state.axes ?? varying(rows).filter(name => name !== 'group')}
               settings={settings}
               resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
               results={results}

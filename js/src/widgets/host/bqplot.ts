@@ -10,6 +10,15 @@ interface ScaleModel {
   readonly domain?: readonly [number, number];
 }
 
+/** A mark or a scale; its events are those of Backbone. */
+export interface Changing {
+  on(events: string, listener: () => void): void;
+  off(events: string, listener: () => void): void;
+}
+
+/** A mark has other data, or a scale another domain. */
+export const CHANGES = 'change domain_changed';
+
 /** The x value below the pointer; null where that is outside the axes. */
 export function valueAt(figure: Element, scale: unknown, event: MouseEvent): number | null {
   const box = figure.querySelector(PLOT)?.getBoundingClientRect();

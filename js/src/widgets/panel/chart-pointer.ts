@@ -9,7 +9,16 @@ import type { ChartLine } from '../../views/charts/lines.ts';
 import { readout } from '../../views/charts/nearest.ts';
 import { element, swatch } from '../common/elements.ts';
 import type { Model, RenderContext } from '../host/anywidget.ts';
-import { heightAt, linesOfMark, type MarkModel, placeOf, plotArea, valueAt } from '../host/bqplot.ts';
+import {
+  CHANGES,
+  type Changing,
+  heightAt,
+  linesOfMark,
+  type MarkModel,
+  placeOf,
+  plotArea,
+  valueAt
+} from '../host/bqplot.ts';
 import type { ChartPointerTraits, ModelReference } from '../messages.ts';
 import { rowText, valuesInRow } from './row-values.ts';
 
@@ -30,6 +39,14 @@ class Pointer {
   private readonly guide = element('div', 'mosaic-pointer-guide');
   private readonly box = element('div', 'mosaic-pointer');
   private readonly ended = new AbortController();
+  private readonly followed = new Set<Changing>();
+  private readonly changed = () => {
+    cancelAnimationFrame(this.waiting);
+    this.waiting = requestAnimationFrame(() => this.last && void this.move(this.last));
+  };
+  /** Where the pointer is; null outside of the chart. */
+  private last: MouseEvent | null = null;
+  private waiting = 0;
   private moves = 0;
 
   constructor(model: Model<ChartPointerTraits>, figure: HTMLElement) {
@@ -37,12 +54,19 @@ class Pointer {
     this.figure = figure;
     const { signal } = this.ended;
     figure.addEventListener('mousemove', event => void this.move(event), { signal });
-    figure.addEventListener('mouseleave', () => this.hide(), { signal });
-    window.addEventListener('scroll', () => this.hide(), { signal, capture: true, passive: true });
+    figure.addEventListener('mouseleave', () => this.leave(), { signal });
+    window.addEventListener('scroll', () => this.leave(), { signal, capture: true, passive: true });
   }
 
   close(): void {
     this.ended.abort();
+    for (const model of this.followed) model.off(CHANGES, this.changed);
+    this.leave();
+  }
+
+  private leave(): void {
+    this.last = null;
+    cancelAnimationFrame(this.waiting);
     this.hide();
   }
 
@@ -54,12 +78,14 @@ class Pointer {
 
   private async move(event: MouseEvent): Promise<void> {
     const move = ++this.moves;
+    this.last = event;
     const [xScale, yScale, ...marks] = await Promise.all([
       this.get(this.model.get('x_scale')),
       this.get(this.model.get('y_scale')),
       ...this.model.get('marks').map(mark => this.get(mark))
     ]);
     if (move !== this.moves) return; // the pointer is elsewhere by now
+    this.follow([xScale, yScale, ...marks] as Changing[]);
     const area = plotArea(this.figure);
     const x = valueAt(this.figure, xScale, event);
     if (!area || x === null) {
@@ -72,6 +98,14 @@ class Pointer {
       : this.nearest(lines, x, area, xScale, yScale, event);
     if (shown?.values.length) this.show(event, area, shown);
     else this.hide();
+  }
+
+  /** Have the values follow what is drawn while the pointer rests. */
+  private follow(models: readonly Changing[]): void {
+    for (const model of models.filter(one => !this.followed.has(one))) {
+      this.followed.add(model);
+      model.on(CHANGES, this.changed);
+    }
   }
 
   private inRow(lines: readonly ChartLine[], x: number, row: number): Shown {

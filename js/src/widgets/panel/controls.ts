@@ -40,9 +40,15 @@ function render({ model, el }: RenderContext<ControlsTraits>): () => void {
   );
   const toggle = (name: 'log_axis' | 'panning') => () => send(model, name, !model.get(name));
   const log = button(bar, 'log', 'Logarithmic y axis', toggle('log_axis'), TOGGLE);
-  const showLimits = yLimits(model, bar);
+  yLimits(model, bar);
   const tools = element('span', 'mosaic-tools', bar);
-  const pan = button(tools, '', 'Pan and zoom: drag, wheel', toggle('panning'), `${TOGGLE} mosaic-icon`);
+  const pan = button(
+    tools,
+    '',
+    'Pan and zoom along x: drag, wheel',
+    toggle('panning'),
+    `${TOGGLE} mosaic-icon`
+  );
   addIcon(pan, 'pan');
   const reset = button(
     tools,
@@ -62,9 +68,8 @@ function render({ model, el }: RenderContext<ControlsTraits>): () => void {
     smoothing.output.textContent = share(model.get('smoothing'));
     setPressed(log, model.get('log_axis'));
     setPressed(pan, model.get('panning'));
-    showLimits();
   };
-  onChange(model, ['x', 'interval', 'smoothing', 'log_axis', 'low', 'high', 'panning'], draw);
+  onChange(model, ['x', 'interval', 'smoothing', 'log_axis', 'panning'], draw);
   draw();
   return endMenu;
 }
