@@ -40,8 +40,8 @@ class ModelOptions(TypedDict, total=False):
     max_tokens: bound of one answer, reasoning included; by default 2,048, of a .gguf file 256, of "local"
         48.
     timeout: seconds for one request.
-    retries: further attempts at a request that failed for a reason that may pass (rate limits, dropped
-        connections).
+    retries: further attempts at a request that failed for a reason that may pass, such as a dropped
+        connection. Rate limits are waited for up to three minutes beside them; 0 is no further attempt.
     concurrency: requests that may be in flight at once, over all operators of an evaluation or a comparison
         that call the same provider.
     prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is not known

@@ -13,8 +13,6 @@ import pytest
 from peers.language_server import KEY
 from support import PEERS
 
-SERVER = PEERS / "language_server.py"
-
 
 class FakeServer:
     """`peers/language_server.py` while it runs; what it can do stands there.
@@ -26,7 +24,11 @@ class FakeServer:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "peers.language_server"],
+            cwd=PEERS.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()

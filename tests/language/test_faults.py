@@ -20,6 +20,7 @@ from mosaic_contract.language.openai_api import OpenAIEndpoint
 @pytest.fixture(autouse=True)
 def quick_retries(server_key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "_FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(retries, "PATIENCE", 1.0)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -1,5 +1,5 @@
 """A server on loopback that speaks OpenAI's `/v1/chat/completions` and Anthropic's `/v1/messages`, streaming
-and not, and fails in every way that a real one does: `python language_server.py` prints its address.
+and not, and fails in every way that a real one does: `python -m peers.language_server` prints its address.
 
 The model's name says what it does: `fake:` and a comma-separated sequence, one item per request, the last one
 for all further requests. An item is one behaviour, after any number of options, joined by `+`:
@@ -10,45 +10,49 @@ Behaviours: ok (says "ok"), say=TEXT, legal (the first action after "actions:" o
 that has one), chess (in a dialog of the chess worker: queries the legal moves, and makes the first), echo
 (the latest user turn), a number (that HTTP status), cut (the connection breaks off in the middle), malformed
 (damaged JSON), filter (content filter), tool (a tool call in place of text), empty, length (stopped by
-max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drop (the connection
-closes without an answer), wrong-model (404).
+max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drip-head (the same with
+headers), drop (the connection closes without an answer), wrong-model (404), html=STATUS (a web page), bomb
+(gzip that grows without end), error (200 with an error in place of an answer).
 Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter
 reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
-where a request has this parameter).
+where a request has this parameter; "system" for the role, "consecutive" for turns that do not alternate),
+plain (does not stream), gzip (a plain answer, compressed), parts (content as a list of parts), halves (an
+event for each UTF-16 unit), no-finish (ends without its reason), null-choices, tokens=VALUE (in its usage),
+says=TEXT (at the end of an error), echoes=CHARACTERS (of the key, in an error, after 490 others),
+resets=DURATION (of a rate limit, as headers of the error).
 
 `POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count",
-"requests": the last 2,000, each {"model", "path", "stream", "body", "images": [format, width, height] of
-each, "key", "status", "began", "ended"}}. An image that cannot be read as a PNG is answered with 400. A
-request without the key that `--key` names is answered with 401.
+"requests": the last 2,000, each {"model", "path", "stream", "body", "headers", "images": [format, width,
+height] of each, "key", "status", "began", "ended"}}. An image that cannot be read as a PNG is answered with
+400, a request without the key that `--key` names with 401.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
-import io
+import gzip
 import json
-import re
 import socket
 import sys
 import threading
 import time
+import zlib
 from collections import deque
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from typing import Any
 
-from PIL import Image
+from peers.language_speakers import Anthropic, OpenAI, Speaker, image_facts, images_in
 
 KEY = "sk-fake-0123456789abcdef"
 """The key that the server accepts unless it is started with another one."""
 
 _KEPT = 2_000  # requests
-_PIECE = 8  # characters in an event of a stream
-_LONG = 2_000_000  # characters
-_LEGAL = re.compile(r"(?i)\b(?:actions|moves)\b[^:\n]*:\s*(?:\n\s*)?(?:[-*]\s*)?[\"'`]?([^,;\n\"'`]+)")
-_OPTIONS = ("latency", "retry-after", "cost", "cached", "no-usage", "slow", "refuses", "think")
+_OPTIONS = (
+    "latency", "retry-after", "cost", "cached", "no-usage", "slow", "refuses", "think", "plain", "gzip",
+    "parts", "halves", "no-finish", "null-choices", "tokens", "says", "echoes", "resets",
+)  # fmt: skip
+_PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Welcome</body></html>"
 
 
 class Server(ThreadingHTTPServer):
@@ -108,6 +112,7 @@ class Handler(BaseHTTPRequestHandler):
             "path": self.path,
             "stream": bool(body.get("stream")),
             "body": body,
+            "headers": {name.lower(): value for name, value in self.headers.items()},
             "images": [],
             "key": self.given_key() == self.server.key,
             "status": None,
@@ -146,7 +151,14 @@ class Handler(BaseHTTPRequestHandler):
             behaviour, options = "wrong-model", {}
         time.sleep(float(options.get("latency", 0)))
         refused = options.get("refuses")
-        if refused and refused in body:
+        roles = [message["role"] for message in body["messages"]]
+        if refused == "system" and ("system" in roles or "system" in body):
+            return self.refuse(400, "System role not supported", "BadRequestError")
+        if refused == "consecutive" and any(map(str.__eq__, roles, roles[1:])):
+            return self.refuse(
+                400, "Conversation roles must alternate user/assistant/user/…", "BadRequestError"
+            )
+        if refused and refused in body and refused != "system":
             text = f"Unsupported parameter: '{refused}' is not supported with this model."
             if refused == "max_tokens":
                 text += " Use 'max_completion_tokens' instead."
@@ -155,16 +167,28 @@ class Handler(BaseHTTPRequestHandler):
             return self.refuse(404, f"The model `{model}` does not exist", "model_not_found")
         if behaviour.isdigit():
             text = f"status {behaviour} for the key {self.given_key()}"  # as proxies do that echo a request
-            return self.refuse(int(behaviour), text, "error", options.get("retry-after"))
+            if "echoes" in options:
+                text = f"{'x' * 490} {self.given_key()[: int(options['echoes'])]}"
+            return self.refuse(int(behaviour), text + options.get("says", ""), "error", headers={
+                "Retry-After": options.get("retry-after"),
+                "x-ratelimit-reset-requests": options.get("resets"),
+                "x-ratelimit-remaining-requests": "0" if "resets" in options else None,
+            })  # fmt: skip
+        if behaviour.startswith("html"):
+            return self.send_bytes(int(behaviour.partition("=")[2]), _PAGE, "text/html")
+        if behaviour == "error":
+            return self.send_json(200, {"error": {"message": "the provider is away"}})
+        if behaviour == "bomb":
+            return self.explode()
         if behaviour == "drop":
             self.connection.shutdown(socket.SHUT_RDWR)
             raise ConnectionAbortedError
-        if behaviour == "drip":
-            return self.drip()
+        if behaviour.startswith("drip"):
+            return self.drip(behaviour == "drip-head")
         return self.speak(speaker(body, behaviour, options))
 
     def speak(self, speaker: Speaker) -> None:
-        if not speaker.stream:
+        if not speaker.stream or {"plain", "gzip"} & speaker.options.keys():
             if speaker.behaviour == "malformed":
                 return self.send_bytes(200, b'{"choices": [{"mess', "application/json")
             data = json.dumps(speaker.whole()).encode()
@@ -172,6 +196,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_head(200, "application/json", {"Content-Length": str(len(data))})
                 self.wfile.write(data[: len(data) // 2])
                 raise ConnectionAbortedError
+            if "gzip" in speaker.options:
+                return self.send_bytes(
+                    200, gzip.compress(data), "application/json", {"Content-Encoding": "gzip"}
+                )
             return self.send_bytes(200, data, "application/json")
         self.send_head(200, "text/event-stream", {"Transfer-Encoding": "chunked"})
         events = speaker.events()
@@ -191,18 +219,36 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
         return None
 
-    def drip(self) -> None:
-        self.send_head(200, "text/event-stream", {"Transfer-Encoding": "chunked"})
+    def drip(self, head: bool) -> None:
+        if head:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        else:
+            self.send_head(200, "text/event-stream", {"Transfer-Encoding": "chunked"})
         while True:
-            self.send_chunk(b": still here\n\n")
+            if head:
+                self.wfile.write(b"X-Still: here\r\n")
+            else:
+                self.send_chunk(b": still here\n\n")
             time.sleep(0.05)
 
+    def explode(self) -> None:
+        headers = {"Transfer-Encoding": "chunked", "Content-Encoding": "gzip"}
+        self.send_head(200, "application/json", headers)
+        compressor = zlib.compressobj(9, wbits=31)
+        while True:
+            self.send_chunk(compressor.compress(bytes(1 << 24)) or b"")
+
     def refuse(
-        self, status: int, message: str, code: str, retry_after: str | None = None, param: str | None = None
+        self,
+        status: int,
+        message: str,
+        code: str,
+        param: str | None = None,
+        headers: dict[str, str | None] | None = None,
     ) -> None:
         error = {"message": message, "type": code, "code": code, "param": param}
-        headers = {"Retry-After": retry_after} if retry_after else {}
-        self.send_json(status, {"type": "error", "error": error}, headers)
+        given = {name: value for name, value in (headers or {}).items() if value is not None}
+        self.send_json(status, {"type": "error", "error": error}, given)
 
     def send_json(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         self.send_bytes(status, json.dumps(value).encode(), "application/json", headers)
@@ -223,190 +269,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-
-
-class Speaker:
-    """An answer to one request: what is said, and why it ended."""
-
-    def __init__(self, body: dict[str, Any], behaviour: str, options: dict[str, str]) -> None:
-        self.model = body["model"]
-        self.stream = bool(body.get("stream"))
-        self.behaviour, self.options = behaviour.split("=", 1)[0], options
-        self.turns = [text_of(message["content"]) for message in body["messages"]]
-        self.text = self.said(behaviour, body)
-        self.thoughts = options.get("think", "")
-        self.input_tokens = sum(map(len, self.turns)) // 4 + 1
-        self.output_tokens = (len(self.text) + len(self.thoughts)) // 4 + 1
-
-    def said(self, behaviour: str, body: dict[str, Any]) -> str:
-        kind, _, text = behaviour.partition("=")
-        if kind == "say":
-            said = text
-        elif kind == "legal":
-            said = next(
-                (found[1].strip() for turn in reversed(self.turns) if (found := _LEGAL.search(turn))), ""
-            )
-        elif kind == "chess":
-            moves = re.fullmatch(r"([a-h][1-8][a-h][1-8][qrbn]?)(,.*)?", self.turns[-1])
-            said = f"make_move {moves[1]}" if moves else "get_legal_moves"
-        elif kind == "echo":
-            said = self.turns[-1]
-        elif kind == "long":
-            said = "go forward " * (_LONG // 11)
-        elif kind in ("empty", "tool"):
-            said = ""
-        elif kind in ("cut", "malformed"):
-            said = "I would like to think about this for a long while"
-        elif kind == "length":
-            said = "Let me think"
-        else:
-            said = "ok"
-        return self.in_schema(said, body)
-
-    def in_schema(self, said: str, body: dict[str, Any]) -> str:
-        """What is said in the form of the JSON schema that a request has, if any."""
-        described = body.get("response_format", {}).get("json_schema", {}).get("schema")
-        described = described or body.get("output_config", {}).get("format", {}).get("schema")
-        if not described:
-            return said
-        name, values = next((name, value["enum"]) for name, value in described["properties"].items())
-        return json.dumps({name: said if said in values else values[0]})
-
-    def pieces(self) -> list[str]:
-        size = max(_PIECE, len(self.text) // 200)
-        return [self.text[at : at + size] for at in range(0, len(self.text), size)]
-
-    def whole(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def events(self) -> list[str]:
-        raise NotImplementedError
-
-
-def images_in(body: dict[str, Any]) -> Iterator[bytes]:
-    """The files of the images in a request, of either API. Raises ValueError for one that is not a PNG."""
-    for message in body["messages"]:
-        for part in message["content"] if isinstance(message["content"], list) else ():
-            if part["type"] == "image_url":
-                head, _, data = part["image_url"]["url"].partition(",")
-                kind = head.removeprefix("data:").removesuffix(";base64")
-            elif part["type"] == "image":
-                kind, data = part["source"]["media_type"], part["source"]["data"]
-            else:
-                continue
-            if kind != "image/png":
-                raise ValueError(f"{kind!r} is not a PNG's type")
-            yield base64.b64decode(data, validate=True)
-
-
-def image_facts(data: bytes) -> tuple[str, int, int]:
-    """An image's format, width and height. Raises ValueError where it cannot be read whole."""
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            image.load()
-            return str(image.format), image.width, image.height
-    except OSError as error:
-        raise ValueError(str(error)) from None
-
-
-class OpenAI(Speaker):
-    def reason(self) -> str:
-        named = {"filter": "content_filter", "tool": "tool_calls", "length": "length"}
-        return named.get(self.behaviour, "stop")
-
-    def usage(self) -> dict[str, Any] | None:
-        if "no-usage" in self.options:
-            return None
-        usage: dict[str, Any] = {
-            "prompt_tokens": self.input_tokens,
-            "completion_tokens": self.output_tokens,
-            "total_tokens": self.input_tokens + self.output_tokens,
-        }
-        if "cached" in self.options:
-            usage["prompt_tokens_details"] = {"cached_tokens": int(self.options["cached"])}
-        if "cost" in self.options:
-            usage["cost"] = float(self.options["cost"])
-        return usage
-
-    def message(self) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": self.text or None}
-        if self.thoughts:
-            message["reasoning_content"] = self.thoughts
-        if self.behaviour == "tool":
-            call = {"name": "move", "arguments": "{}"}
-            message["tool_calls"] = [{"id": "call_1", "index": 0, "type": "function", "function": call}]
-        return message
-
-    def head(self, kind: str) -> dict[str, Any]:
-        return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": self.model}
-
-    def whole(self) -> dict[str, Any]:
-        choice = {"index": 0, "message": self.message(), "finish_reason": self.reason()}
-        return {**self.head("chat.completion"), "choices": [choice], "usage": self.usage()}
-
-    def events(self) -> list[str]:
-        deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-        deltas += [{"reasoning_content": self.thoughts}] if self.thoughts else []
-        deltas += [{"content": piece} for piece in self.pieces()]
-        if self.behaviour == "tool":
-            deltas.append({"tool_calls": self.message()["tool_calls"]})
-        choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
-        choices.append([{"index": 0, "delta": {}, "finish_reason": self.reason()}])
-        chunks = [{**self.head("chat.completion.chunk"), "choices": choice} for choice in choices]
-        chunks.append({**self.head("chat.completion.chunk"), "choices": [], "usage": self.usage()})
-        return [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
-
-
-class Anthropic(Speaker):
-    def reason(self) -> str:
-        named = {"filter": "refusal", "tool": "tool_use", "length": "max_tokens"}
-        return named.get(self.behaviour, "end_turn")
-
-    def blocks(self) -> list[dict[str, Any]]:
-        blocks: list[dict[str, Any]] = []
-        if self.thoughts:
-            blocks.append({"type": "thinking", "thinking": self.thoughts, "signature": "0"})
-        if self.text:
-            blocks.append({"type": "text", "text": self.text})
-        if self.behaviour == "tool":
-            blocks.append({"type": "tool_use", "id": "toolu_1", "name": "move", "input": {}})
-        return blocks
-
-    def head(self, blocks: list[dict[str, Any]], reason: str | None, output: int) -> dict[str, Any]:
-        usage: dict[str, Any] = {"input_tokens": self.input_tokens, "output_tokens": output}
-        if "cached" in self.options:
-            usage["cache_read_input_tokens"] = int(self.options["cached"])
-        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": self.model, "content": blocks}
-        return {**head, "stop_reason": reason, "stop_sequence": None, "usage": usage}
-
-    def whole(self) -> dict[str, Any]:
-        return self.head(self.blocks(), self.reason(), self.output_tokens)
-
-    def events(self) -> list[str]:
-        found: list[dict[str, Any]] = [{"type": "message_start", "message": self.head([], None, 1)}]
-        for index, block in enumerate(self.blocks()):
-            kind, deltas = block["type"], []
-            if kind == "text":
-                block = {"type": "text", "text": ""}
-                deltas = [{"type": "text_delta", "text": piece} for piece in self.pieces()]
-            elif kind == "thinking":
-                deltas = [{"type": "thinking_delta", "thinking": block["thinking"]}]
-                block = {"type": "thinking", "thinking": "", "signature": "0"}
-            found.append({"type": "content_block_start", "index": index, "content_block": block})
-            found += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-            found.append({"type": "content_block_stop", "index": index})
-        stop = {"stop_reason": self.reason(), "stop_sequence": None}
-        usage = {"output_tokens": self.output_tokens}
-        found.append({"type": "message_delta", "delta": stop, "usage": usage})
-        found.append({"type": "message_stop"})
-        return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in found]
-
-
-def text_of(content: Any) -> str:
-    """The text of a message, without its images."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content or () if part.get("type") == "text")
 
 
 def main() -> None:

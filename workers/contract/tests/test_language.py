@@ -11,11 +11,13 @@ from mosaic_contract import AgentSetup
 from mosaic_contract.errors import BudgetSpent, EndpointFailed, RecordingMismatch
 from mosaic_contract.language import Exchange, LanguageModel, Parsed, Turn
 from mosaic_contract.language.budget import Budget, dollars, spent
-from mosaic_contract.language.endpoint import chosen, split_thoughts
+from mosaic_contract.language.endpoint import chosen
 from mosaic_contract.language.exchange import Reply, prompt_of
 from mosaic_contract.language.local import grammar_of
+from mosaic_contract.language.parsing import Actions
 from mosaic_contract.language.recording import Moment, RecordingWriter, read
-from mosaic_contract.language.retries import AttemptFailed, repeat, retry_after
+from mosaic_contract.language.retries import AttemptFailed, repeat, required_wait
+from mosaic_contract.language.writing import split_thoughts
 
 PROMPT = [Turn("user", "Where to?")]
 
@@ -120,18 +122,42 @@ class Retries(unittest.TestCase):
         with self.assertRaisesRegex(EndpointFailed, "m failed once; the last time: the line is dead"):
             repeat(attempt, 0, "m")
 
-    def test_retry_after(self):
-        self.assertEqual(retry_after({"retry-after": "3"}), 3.0)
-        self.assertEqual(retry_after({"retry-after-ms": "250", "retry-after": "3"}), 0.25)
-        self.assertAlmostEqual(retry_after({"retry-after": formatdate(2e9)}) or 0, 2e9 - time.time(), delta=5)
+    def test_the_wait_that_a_response_requires(self):
+        for headers, text, seconds in (
+            ({"retry-after": "3"}, "try again in 9s", 3.0),
+            ({"retry-after-ms": "250", "retry-after": "3"}, "", 0.25),
+            ({"x-ratelimit-reset-requests": "9s"}, "Please try again in 20s.", 20.0),
+            ({}, "Please retry in 6m0.5s.", 360.5),
+            ({}, "Please retry after 90 seconds.", 90.0),
+            ({}, "try again in 300ms", 0.3),
+            ({"x-ratelimit-reset-requests": "9s", "x-ratelimit-reset-tokens": "2m"}, "", 9.0),
+            (
+                {"x-ratelimit-reset": "5", "x-ratelimit-reset-day": "7", "x-ratelimit-remaining-day": "0"},
+                "",
+                7.0,
+            ),
+            ({"x-ratelimit-reset": "soon"}, "try again in a while", None),
+        ):
+            self.assertEqual(required_wait(headers, text), seconds)
+        for headers in (
+            {"retry-after": formatdate(time.time() + 1e6)},
+            {"x-ratelimit-reset": f"{time.time() + 1e6:.0f}"},
+            {"x-ratelimit-reset": f"{1e3 * (time.time() + 1e6):.0f}"},
+        ):
+            self.assertAlmostEqual(required_wait(headers, "") or 0, 1e6, delta=5)
         for odd in ("soon", "-1", "nan", "inf"):
-            self.assertIsNone(retry_after({"retry-after": odd}))
+            self.assertIsNone(required_wait({"retry-after": odd, "x-ratelimit-reset": odd}, ""))
 
 
 class Answers(unittest.TestCase):
+    def test_a_full_width_colon_is_a_colon(self):
+        actions = Actions({"type": "Discrete", "n": 2, "start": 0}, ["left", "right"])
+        for answer in ("思考。\nACTION：right", "**Action**： right"):
+            self.assertEqual(actions.parse(answer, [0, 1]).action, 1)
+
     def test_thoughts_and_choices(self):
         self.assertEqual(split_thoughts("<think>a</think>\n go"), ("go", "a"))
-        self.assertEqual(split_thoughts("go <think>"), ("go <think>", ""))
+        self.assertEqual(split_thoughts("go <think> or"), ("go", "or"))
         self.assertEqual(
             [chosen(text) for text in ('{"answer": "go"}', "go", "3", '{"answer": 3}')],
             ["go", "go", "3", '{"answer": 3}'],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generator, Sequence
+from typing import Any, Callable, Sequence
 
 from mosaic_contract.errors import EndpointRefused
-from mosaic_contract.language.endpoint import Endpoint, Writing, schema_of
+from mosaic_contract.language.endpoint import Endpoint, schema_of
 from mosaic_contract.language.exchange import Turn
+from mosaic_contract.language.writing import Writing, tokens
 
 _ENDINGS = {
     "max_tokens": "truncated",
@@ -19,13 +20,13 @@ _ENDINGS = {
 class AnthropicEndpoint(Endpoint):
     package = "anthropic"
     client_class = "Anthropic"
+    whole_class = "anthropic.types", "Message"
     address_hint = (
         '; base_url of a server with Anthropic\'s API has no /v1; provider="openai" is the other API'
     )
 
-    def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
-        with client.messages.create(**request) as stream:
-            yield from stream
+    def _create(self, client: Any) -> Callable[..., Any]:
+        return client.messages.create  # type: ignore[no-any-return]
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
@@ -33,53 +34,73 @@ class AnthropicEndpoint(Endpoint):
             "model": self.settings.model,
             "messages": [self._message(turn) for turn in turns if turn.role != "system"],
             "max_tokens": self.settings.max_tokens,
-            "stream": True,
+            "extra_body": dict(self._body),
         }
+        if "stream" not in self._left_out:
+            request["stream"] = True
         if system:
             request["system"] = system
         if choices is not None:
             request["output_config"] = {"format": {"type": "json_schema", "schema": schema_of(choices)}}
         if self.settings.temperature is not None and "temperature" not in self._left_out:
-            request["extra_body"] = {"temperature": self.settings.temperature}  # no argument in this SDK
+            request["extra_body"]["temperature"] = self.settings.temperature  # no argument in this SDK
         return request
 
     def _image(self, data: str) -> dict[str, Any]:
         return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
     def _take(self, event: Any, writing: Writing) -> None:
-        kind = event.type
+        """Read an event of a stream, or a whole answer: the SDK does not check the types of what came."""
+        kind = getattr(event, "type", None)
         if kind == "message_start":
-            writing.model = event.message.model or writing.model
-            _count(event.message.usage, writing)
+            self._begin(getattr(event, "message", None), writing)
             writing.usage.pop("output_tokens", None)  # of an answer that has only begun
-        elif kind == "content_block_start" and event.content_block.type == "tool_use":
-            writing.fault("tool_call")
+        elif kind == "message":
+            self._begin(event, writing)
+            for block in event.content if isinstance(event.content, list) else ():
+                self._add(block, getattr(block, "type", None), writing)
+            self._end(event, writing)
+        elif kind == "content_block_start":
+            self._add(None, getattr(getattr(event, "content_block", None), "type", None), writing)
         elif kind == "content_block_delta":
-            writing.add(getattr(event.delta, "text", None), getattr(event.delta, "thinking", None))
+            self._add(getattr(event, "delta", None), None, writing)
         elif kind == "message_delta":
-            _count(event.usage, writing)
-            reason = event.delta.stop_reason
-            writing.finished = reason is not None
-            if reason in _ENDINGS:
-                writing.fault(_ENDINGS[reason])
+            _count(getattr(event, "usage", None), writing)
+            self._end(getattr(event, "delta", None), writing)
+        elif kind == "message_stop":
+            writing.finished = True
+
+    def _begin(self, message: Any, writing: Writing) -> None:
+        model = getattr(message, "model", None)
+        writing.model = model if isinstance(model, str) and model else writing.model
+        _count(getattr(message, "usage", None), writing)
+
+    def _add(self, part: Any, kind: Any, writing: Writing) -> None:
+        if kind == "tool_use":
+            writing.fault("tool_call")
+        said = (getattr(part, name, None) for name in ("text", "thinking"))
+        writing.add(*(text if isinstance(text, str) else None for text in said))
+
+    def _end(self, message: Any, writing: Writing) -> None:
+        reason = getattr(message, "stop_reason", None)
+        writing.finished = writing.finished or reason is not None
+        if reason in _ENDINGS:
+            writing.fault(_ENDINGS[reason])
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
         if "output_config" in request and ("output_config" in text or "json_schema" in text):
             raise EndpointRefused(self._cannot_restrict(text))
-        if self.settings.temperature_fixed or "extra_body" not in request or "temperature" not in text:
-            return False
+        fixed = self.settings.temperature_fixed or "temperature" not in request["extra_body"]
+        if fixed or "temperature" not in text:
+            return super()._leave_out(text, request)
         self._left_out.add("temperature")
         return True
 
 
 def _count(usage: Any, writing: Writing) -> None:
     """Take the numbers of a `Reply` that the endpoint reports; cached tokens count as input."""
-    if usage is None:
-        return
-    if usage.input_tokens is not None:
-        cached = usage.cache_read_input_tokens
-        written = usage.cache_creation_input_tokens or 0
-        writing.usage["input_tokens"] = usage.input_tokens + (cached or 0) + written
-        writing.usage["cached_tokens"] = cached
-    if usage.output_tokens is not None:
-        writing.usage["output_tokens"] = usage.output_tokens
+    read = tokens(getattr(usage, "input_tokens", None))
+    cached = tokens(getattr(usage, "cache_read_input_tokens", None))
+    if read is not None:
+        read += (cached or 0) + (tokens(getattr(usage, "cache_creation_input_tokens", None)) or 0)
+    writing.count(read, getattr(usage, "output_tokens", None), cached)

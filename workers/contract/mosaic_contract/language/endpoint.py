@@ -11,40 +11,55 @@ import contextlib
 import json
 import logging
 import os
+import re
 import threading
-import time
+from dataclasses import replace
 from importlib import import_module
-from typing import Any, Callable, Generator, Iterator, Sequence
+from typing import Any, Callable, Generator, Sequence
 
 from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
-from mosaic_contract.language.exchange import Reply, Turn
-from mosaic_contract.language.retries import AttemptFailed, retry_after
-from mosaic_contract.language.settings import ModelSettings
+from mosaic_contract.language.exchange import Reply, Turn, joined
+from mosaic_contract.language.http_bounds import bounded_client
+from mosaic_contract.language.retries import AttemptFailed, required_wait
+from mosaic_contract.language.settings import ModelSettings, filled
+from mosaic_contract.language.writing import Writing, paired
 
-ANSWER_LIMIT = 64_000
-"""The most characters of an answer, and of its thoughts, that are read."""
-
-_MOST_BYTES = 16 << 20  # of one response, whatever is in it
+_LONGEST_ERROR = 500  # characters of an endpoint's text in an error
+_MOST_SEARCHED = 10_000  # characters of it that are looked at
+_SHORTEST_PART = 8  # characters of a key's beginning or end that are hidden
 _NO_KEY = "none"  # for servers that want no key; the SDKs insist on one
 _FILTERED = ("content_filter", "content_policy", "responsibleai")
+_ADAPTABLE = (400, 405, 415, 422, 500, 501)  # what servers answer to a request whose form they do not know
+_NO_SYSTEM = re.compile(
+    r"\bsystem\b.{0,40}\b(role|message|prompt|instruction)|\brole\b.{0,40}\bsystem\b|developer instruction",
+    re.I | re.S,
+)
+_NO_STREAM = re.compile(
+    r"\bstream(ing)?\b.{0,60}(\bnot\b|n't|unsupported)|unsupported.{0,60}\bstream", re.I | re.S
+)
 _LIBRARIES = ("openai", "anthropic", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
 class Endpoint:
     """A model behind one of the SDKs; the agents of a process share it. Thread-safe.
 
-    Subclasses name the SDK's package and its class, and make one attempt in `_attempt`.
+    Subclasses name the SDK's package and its class, make a request and read the events of its answer.
     """
 
     package = ""
     client_class = ""
+    whole_class = "", ""
+    """The module and the name of the SDK's type of an answer that is not streamed."""
     address_hint = ""
     """What to look at where the path is not found, rather than the model."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
         self._key = _key_of(settings)
-        self._left_out: set[str] = set()  # parameters that this model refuses
+        self._base_url = None if settings.base_url is None else filled(settings.base_url)
+        self._headers = {name: filled(value) for name, value in settings.headers}
+        self._body = json.loads(settings.body)
+        self._left_out: set[str] = set()  # what this model refuses of a request
         self._lock = threading.Lock()
         self._client: Any = None
 
@@ -66,9 +81,9 @@ class Endpoint:
         client = self._connected()
         writing = Writing(self.settings.model, show)
         while True:
-            request = self._request(turns, choices)
+            request = self._request(self._accepted(turns), choices)
             try:
-                with contextlib.closing(self._events(client, request)) as events:
+                with contextlib.closing(self._events(client, request, writing)) as events:
                     for event in events:
                         self._take(event, writing)
                         if writing.too_long:
@@ -83,30 +98,76 @@ class Endpoint:
             if filtered:
                 return Reply("", self.settings.model, faults=("refused",))
 
+    def _events(self, client: Any, request: dict[str, Any], writing: Writing) -> Generator[Any, None, None]:
+        """Yield the events of a streamed answer, or the one answer of an endpoint that does not stream."""
+        answer = self._create(client)(**request)
+        if not request.get("stream"):
+            yield self._whole(answer) if isinstance(answer, str) else answer
+            writing.finished = True
+            return
+        with answer as stream:
+            kind = stream.response.headers.get("Content-Type", "")
+            if "json" in kind or "html" in kind:
+                yield self._whole(stream.response.read().decode(errors="replace"))
+                writing.finished = True
+                self._left_out.add("stream")
+                return
+            yield from stream
+            if stream.response.stream.tail.rstrip().endswith(b"[DONE]"):
+                writing.finished = True
+
+    def _create(self, client: Any) -> Callable[..., Any]:
+        """The SDK's method that makes a request."""
+        raise NotImplementedError
+
+    def _whole(self, text: str) -> Any:
+        """An answer that was not streamed, as the SDK's type."""
+        if is_web_page(text):
+            raise EndpointRefused(f"{self.settings.where}: {_of_web_page(text)}{self.address_hint}")
+        answer = json.loads(text)
+        if not isinstance(answer, dict):
+            raise ValueError(f"an answer that is not a JSON object: {text:.100}")
+        if answer.get("error"):
+            raise AttemptFailed(self._shown(_said(answer) or "an error without a message"))
+        module, name = self.whole_class
+        return getattr(import_module(module), name).construct(**answer)
+
+    def _accepted(self, turns: Sequence[Turn]) -> Sequence[Turn]:
+        """The turns in the roles that this model accepts."""
+        if "system" in self._left_out:
+            turns = [replace(turn, role="user") if turn.role == "system" else turn for turn in turns]
+        return joined(turns) if self._left_out & {"system", "consecutive turns"} else turns
+
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         """The keywords of the SDK's call, without `_left_out`."""
         raise NotImplementedError
 
     def _message(self, turn: Turn) -> dict[str, Any]:
         """A turn with its images as PNG files in base64, in the API's form."""
+        text = paired(turn.text)
         if not turn.images:
-            return {"role": turn.role, "content": turn.text}
+            return {"role": turn.role, "content": text}
         images = [self._image(base64.b64encode(image).decode()) for image in turn.images]
-        return {"role": turn.role, "content": [*images, {"type": "text", "text": turn.text}]}
+        return {"role": turn.role, "content": [*images, {"type": "text", "text": text}]}
 
     def _image(self, data: str) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
         raise NotImplementedError
 
     def _take(self, event: Any, writing: Writing) -> None:
         raise NotImplementedError
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
-        """Take note of what the model refuses of a request, as this text of its error says; False where that
-        is nothing that the call can do without."""
-        raise NotImplementedError
+        """Note what the model refuses of a request, as this text of its error says; False where that is
+        nothing that the call can do without."""
+        has_system = "system" in request or any(one["role"] == "system" for one in request["messages"])
+        refused = {
+            "system": has_system and _NO_SYSTEM.search(text),
+            "consecutive turns": re.search(r"\balternat", text, re.I),
+            "stream": "stream" in request and _NO_STREAM.search(text),
+        }
+        found = {name for name, said in refused.items() if said} - self._left_out
+        self._left_out |= found
+        return bool(found)
 
     def _connected(self) -> Any:
         with self._lock:
@@ -123,112 +184,71 @@ class Endpoint:
             logging.getLogger(name).setLevel(logging.WARNING)
         given = {} if self._key is None else {"api_key": self._key}
         timeout = self.settings.timeout
-        http = _bounded_client(sdk, timeout)
         try:
             return getattr(sdk, self.client_class)(
-                base_url=self.settings.base_url, max_retries=0, timeout=timeout, http_client=http, **given
+                base_url=self._base_url,
+                max_retries=0,
+                timeout=timeout,
+                http_client=bounded_client(sdk, timeout),
+                default_headers=self._headers,
+                **given,
             )
         except Exception as error:
-            raise EndpointRefused(self._scrubbed(f"no client for {self.settings.where}: {error}")) from None
+            raise EndpointRefused(self._shown(f"no client for {self.settings.where}: {error}")) from None
 
     def _judge(self, error: Exception, writing: Writing, request: dict[str, Any]) -> bool:
         """Raise what an SDK's error means. Returns, where the call can go on: True for a request that a
         content filter has refused, False for one that is to be made again in other words."""
         status = getattr(error, "status_code", None)
-        where, text = self.settings.where, self._scrubbed(_message_of(error))
+        where, text = self.settings.where, self._shown(_message_of(error))
+        filtered = status is not None and any(word in text.lower() for word in _FILTERED)
+        if status in _ADAPTABLE and not filtered and self._leave_out(text, request):
+            return False
         if status is None and "authentication" in text:  # raised by the SDK before anything is sent
             step = "name the variable that has the key, api_key_env="
             raise EndpointRefused(f"{where}: no credentials were found for a call ({text}): {step}") from None
         if status is None and not _may_pass(error):
             kind = type(error).__name__
             raise EndpointFailed(f"{where}: the SDK failed on the answer ({kind}: {text})") from error
+        headers = getattr(getattr(error, "response", None), "headers", {})
         if status is None or status < 400 or status in (408, 409) or status >= 500:
             said = f"status {status}: {text}" if status and status >= 400 else text
-            raise AttemptFailed(said, partial=writing.partial()) from None
+            raise AttemptFailed(said, required_wait(headers, ""), writing.partial()) from None
         if status == 402 or (status == 429 and "insufficient_quota" in text):
             raise EndpointFailed(
                 f"{where}: the account has no credit left ({text}): add credit, and start again"
             ) from None
         if status == 429:
-            headers = getattr(getattr(error, "response", None), "headers", {})
-            raise AttemptFailed(f"rate limited ({text})", retry_after(headers)) from None
+            raise AttemptFailed(
+                f"rate limited ({text})", required_wait(headers, text), limited=True
+            ) from None
         if status in (401, 403):
             variable = self.settings.api_key_env
             key, step = "a call without a key", "name the variable that has the key, api_key_env="
             if variable:
                 key, step = f"the key in {variable}", f"set {variable} to a valid key, and start again"
-            raise EndpointRefused(f"{where} refuses {key} (status {status}): {step}") from None
+            raise EndpointRefused(f"{where} refuses {key} (status {status}: {text}): {step}") from None
         if status == 404:
             address = self.settings.base_url and "model" not in text.lower()
             hint = self.address_hint if address else ": check model="
             raise EndpointRefused(f"{where} does not exist there (status 404: {text}){hint}") from None
-        if any(word in text.lower() for word in _FILTERED):
+        if filtered:
             return True
-        if status in (400, 422) and self._leave_out(text, request):
-            return False
         raise EndpointRefused(f"{where} refuses the request (status {status}: {text})") from None
 
     def _cannot_restrict(self, text: str) -> str:
         return f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
 
-    def _scrubbed(self, text: str) -> str:
-        """The text without the key, whether it was given to the SDK or the SDK has found it."""
-        found = (getattr(self._client, name, None) for name in ("api_key", "auth_token"))
-        for key in {self._key, *found} - {None, "", _NO_KEY}:
-            text = text.replace(str(key), "[key]")
-        return text
-
-
-class Writing:
-    """An answer while it comes."""
-
-    def __init__(self, model: str, show: Callable[[str], None]) -> None:
-        self.model = model
-        self.text = ""
-        self.reasoning = ""
-        self.faults: list[str] = []
-        self.finished = False
-        self.too_long = False
-        self.usage: dict[str, Any] = {}  # fields of a `Reply`
-        self._show = show
-
-    def add(self, text: str | None, reasoning: str | None = None) -> None:
-        if not text and not reasoning:
-            return
-        self.text += text or ""
-        self.reasoning += reasoning or ""
-        if len(self.text) > ANSWER_LIMIT or len(self.reasoning) > ANSWER_LIMIT:
-            self.text, self.reasoning = self.text[:ANSWER_LIMIT], self.reasoning[:ANSWER_LIMIT]
-            self.too_long = True
-            self.fault("too_long")
-        self._show(
-            f"{self.reasoning}\n\n{self.text}"
-            if self.reasoning and self.text
-            else self.reasoning or self.text
-        )
-
-    def fault(self, name: str) -> None:
-        if name not in self.faults:
-            self.faults.append(name)
-
-    def reply(self) -> Reply:
-        """Return what has come."""
-        text, thoughts = split_thoughts(self.text)
-        reasoning = "\n".join(filter(None, (self.reasoning, thoughts)))
-        return Reply(text, self.model, reasoning, tuple(self.faults), **self.usage)
-
-    def partial(self) -> Reply | None:
-        """Return what has come, None where nothing has."""
-        return self.reply() if self.text or self.reasoning else None
-
-
-def split_thoughts(text: str) -> tuple[str, str]:
-    """Split an answer that begins with <think>…</think> into the answer and the thoughts."""
-    stripped = text.lstrip()
-    if not stripped.startswith("<think>"):
-        return text, ""
-    thoughts, _, answer = stripped[len("<think>") :].partition("</think>")
-    return answer.lstrip(), thoughts.strip()
+    def _shown(self, text: str) -> str:
+        """The text as it may be shown: cut, without the key and the values of variables, whether they were
+        given to the SDK or the SDK has found them, nor what an endpoint repeats of their ends."""
+        found = {self._key, *(getattr(self._client, name, None) for name in ("api_key", "auth_token"))}
+        found |= {os.environ.get(name) for name in self.settings.variables}
+        for secret in sorted((str(one) for one in found - {None, "", _NO_KEY}), key=len, reverse=True):
+            for length in range(len(secret), min(len(secret), _SHORTEST_PART) - 1, -1):
+                for part in (secret[:length], secret[-length:]):
+                    text = text.replace(part, "[key]")
+        return text[:_LONGEST_ERROR]
 
 
 def schema_of(choices: Sequence[str]) -> dict[str, Any]:
@@ -270,47 +290,29 @@ def _key_of(settings: ModelSettings) -> str | None:
 
 
 def _message_of(error: Exception) -> str:
-    """An SDK's error in a line of at most 500 characters: what the endpoint says, where it says something."""
-    body = getattr(error, "body", None)
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    text = str(getattr(error, "message", "") or error)
-    if isinstance(inner, dict) and inner.get("message"):
-        text = str(inner["message"])
-        code = inner.get("code") or inner.get("type")
-        text = f"{text} [{code}]" if code and str(code) not in text else text
-    elif error.__cause__ is not None:
+    """An SDK's error in a line: what the endpoint says, where it says something."""
+    said = _said(getattr(error, "body", None))
+    text = said or str(getattr(error, "message", "") or error)
+    if is_web_page(text):
+        return _of_web_page(text)
+    if not said and error.__cause__ is not None:
         text = f"{text} {error.__cause__}"
-    line = " ".join(text.split())[:500]
-    return line or type(error).__name__
+    return " ".join(text[:_MOST_SEARCHED].split()) or type(error).__name__
 
 
-def _bounded_client(sdk: Any, timeout: float) -> Any:
-    """The SDK's HTTP client, with an end to how long and how large a response may be: a server that sends a
-    comment now and then would never run into the SDK's own timeout, which counts from byte to byte."""
-    http = import_module("httpx2")
+def _said(body: Any) -> str:
+    """The message in the body of an error, with its code; empty where there is none."""
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(inner, dict):
+        return inner if isinstance(inner, str) else ""
+    text, code = str(inner.get("message") or ""), inner.get("code") or inner.get("type")
+    return f"{text} [{code}]" if text and code and str(code) not in text else text
 
-    class Bounded(http.SyncByteStream):  # type: ignore[misc, name-defined]
-        def __init__(self, stream: Any, deadline: float) -> None:
-            self._stream, self._deadline = stream, deadline
 
-        def __iter__(self) -> Iterator[bytes]:
-            size = 0
-            for piece in self._stream:
-                size += len(piece)
-                if time.monotonic() > self._deadline:
-                    raise http.ReadTimeout(f"no whole answer within {timeout:g} s")
-                if size > _MOST_BYTES:
-                    raise http.ReadError(f"a response of more than {_MOST_BYTES >> 20} MiB")
-                yield piece
+def is_web_page(text: str) -> bool:
+    return re.match(r"\s*<(!doctype|html|head|\?xml|!--)", text, re.I) is not None
 
-        def close(self) -> None:
-            self._stream.close()
 
-    def stamp(request: Any) -> None:
-        request.extensions["mosaic_deadline"] = time.monotonic() + timeout
-
-    def bound(response: Any) -> None:
-        response.stream = Bounded(response.stream, response.request.extensions["mosaic_deadline"])
-
-    make = getattr(sdk, "DefaultHttpx2Client", None) or sdk.DefaultHttpxClient
-    return make(timeout=timeout, event_hooks={"request": [stamp], "response": [bound]})
+def _of_web_page(text: str) -> str:
+    title = re.search(r"<title[^>]*>\s*(.{1,200}?)\s*</title>", text[:_MOST_SEARCHED], re.I | re.S)
+    return "the address answers with a web page" + (f' ("{" ".join(title[1].split())}")' if title else "")

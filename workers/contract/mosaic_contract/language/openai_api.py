@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generator, Sequence
+from typing import Any, Callable, Sequence
 
 from mosaic_contract.errors import EndpointRefused
-from mosaic_contract.language.endpoint import Endpoint, Writing, schema_of
+from mosaic_contract.language.endpoint import Endpoint, schema_of
 from mosaic_contract.language.exchange import Turn
+from mosaic_contract.language.writing import Writing
 
 _ENDINGS = {
     "length": "truncated",
@@ -19,11 +20,11 @@ _ENDINGS = {
 class OpenAIEndpoint(Endpoint):
     package = "openai"
     client_class = "OpenAI"
+    whole_class = "openai.types.chat", "ChatCompletion"
     address_hint = "; base_url of a server with OpenAI's API ends in /v1 as a rule"
 
-    def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
-        with client.chat.completions.create(**request) as stream:
-            yield from stream
+    def _create(self, client: Any) -> Callable[..., Any]:
+        return client.chat.completions.create  # type: ignore[no-any-return]
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         settings = self.settings
@@ -37,13 +38,13 @@ class OpenAIEndpoint(Endpoint):
             "stream_options": {"include_usage": True},
             "temperature": settings.temperature,
             "seed": settings.seed,
+            "extra_body": self._body,
         }
         if choices is not None:
             schema = {"name": "answer", "strict": True, "schema": schema_of(choices)}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return {
-            name: value for name, value in request.items() if value is not None and name not in self._left_out
-        }
+        left_out = self._left_out | ({"stream_options"} if "stream" in self._left_out else set())
+        return {name: value for name, value in request.items() if value is not None and name not in left_out}
 
     @property
     def _limits(self) -> tuple[str, str]:
@@ -57,23 +58,26 @@ class OpenAIEndpoint(Endpoint):
         return {"type": "image_url", "image_url": {"url": url, "detail": self.settings.detail}}
 
     def _take(self, event: Any, writing: Writing) -> None:
-        writing.model = event.model or writing.model
-        if event.usage is not None:
-            writing.usage = _usage(event.usage)
-        for choice in event.choices[:1]:
-            delta = choice.delta
-            extra = (delta.model_extra or {}) if delta is not None else {}
-            thoughts = extra.get("reasoning_content") or extra.get("reasoning")
-            if delta is not None:
-                writing.add(delta.content or delta.refusal, thoughts if isinstance(thoughts, str) else None)
-                if delta.refusal:
-                    writing.fault("refused")
-                if delta.tool_calls:
-                    writing.fault("tool_call")
-            if choice.finish_reason:
-                writing.finished = True
-                if choice.finish_reason in _ENDINGS:
-                    writing.fault(_ENDINGS[choice.finish_reason])
+        """Read a piece of a stream, or a whole answer: the SDK does not check the types of what came."""
+        model, usage, choices = (getattr(event, name, None) for name in ("model", "usage", "choices"))
+        writing.model = model if isinstance(model, str) and model else writing.model
+        if usage is not None:
+            _count(usage, writing)
+        for choice in choices[:1] if isinstance(choices, list) else ():
+            said = getattr(choice, "delta", None) or getattr(choice, "message", None)
+            text, thoughts = parts_of(getattr(said, "content", None))
+            refusal = getattr(said, "refusal", None)
+            extra = getattr(said, "model_extra", None) or {}
+            apart = extra.get("reasoning_content") or extra.get("reasoning")
+            writing.add(text or parts_of(refusal)[0], thoughts + "".join(parts_of(apart)))
+            if refusal:
+                writing.fault("refused")
+            if getattr(said, "tool_calls", None):
+                writing.fault("tool_call")
+            reason = getattr(choice, "finish_reason", None)
+            writing.finished = writing.finished or bool(reason)
+            if reason in _ENDINGS:
+                writing.fault(_ENDINGS[reason])
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
         if "response_format" in request and ("response_format" in text or "json_schema" in text):
@@ -85,16 +89,30 @@ class OpenAIEndpoint(Endpoint):
             if name in request and name in text:
                 self._left_out.add(name)
                 return True
-        return False
+        return super()._leave_out(text, request)
 
 
-def _usage(usage: Any) -> dict[str, Any]:
-    """The numbers of a `Reply` in what the endpoint reports."""
-    details = usage.prompt_tokens_details
-    cost = (usage.model_extra or {}).get("cost")  # OpenRouter's, in USD
-    return {
-        "input_tokens": usage.prompt_tokens,
-        "output_tokens": usage.completion_tokens,
-        "cached_tokens": details.cached_tokens if details is not None else None,
-        "cost_usd": float(cost) if isinstance(cost, (int, float)) and cost >= 0 else None,
-    }
+def parts_of(content: Any) -> tuple[str, str]:
+    """Return the text and the thoughts of a message's content: a text, or a list of parts."""
+    if isinstance(content, str):
+        return content, ""
+    text = thoughts = ""
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict):
+            said = "".join(parts_of(part.get("text") or part.get("thinking")))
+            if part.get("type") in ("thinking", "reasoning"):
+                thoughts += said
+            else:
+                text += said
+    return text, thoughts
+
+
+def _count(usage: Any, writing: Writing) -> None:
+    details = getattr(usage, "prompt_tokens_details", None)
+    extra = getattr(usage, "model_extra", None) or {}
+    writing.count(
+        getattr(usage, "prompt_tokens", None),
+        getattr(usage, "completion_tokens", None),
+        getattr(details, "cached_tokens", None),
+        extra.get("cost"),  # OpenRouter's, in USD
+    )

@@ -17,9 +17,9 @@ from mosaic_contract.legal import action_reader
 MESSAGE_LIMIT = 500  # characters, as arenas deliver them
 MOST_MESSAGES = 8  # of one answer
 
-_ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*:[*_`]*[ \t]*(.*?)[ \t]*$", re.I | re.M)
+_ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*[:：][*_`]*[ \t]*(.*?)[ \t]*$", re.I | re.M)
 _MESSAGE = re.compile(
-    r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*:[*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M
+    r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*[:：][*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M
 )
 _AROUND = " \t\r\n\"'`*_.<>"
 _LONGEST = 200  # characters of an action that is quoted
@@ -106,9 +106,10 @@ class Actions:
             return action
         if self._kind != "Text":
             return self._read(json.loads(text))
-        known = self._space.get("characters")
-        if len(text) > self._space.get("max_length", len(text)) or (known and not set(text) <= set(known)):
-            raise ValueError("the text is too long, or has characters that the environment does not know")
+        known, length = self._space.get("characters"), len(text)
+        fits = self._space.get("min_length", 0) <= length <= self._space.get("max_length", length)
+        if not fits or (known and not set(text) <= set(known)):
+            raise ValueError("the text has a length or characters that the environment does not know")
         return text
 
 

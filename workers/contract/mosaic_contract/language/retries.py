@@ -1,10 +1,11 @@
-"""Retries of calls: back-off with jitter, Retry-After honoured, a bounded number of times."""
+"""Retries of calls: a bounded number of times, with back-off and jitter; rate limits for a bounded time."""
 
 from __future__ import annotations
 
 import email.utils
 import logging
 import random
+import re
 import time
 from dataclasses import replace
 from typing import Callable, Mapping
@@ -13,54 +14,87 @@ from mosaic_contract.errors import EndpointFailed
 from mosaic_contract.language.exchange import Reply
 
 _FIRST_SECONDS, _MOST_SECONDS = 0.5, 30.0  # back-off
-_LONGEST_WAIT = 120.0  # seconds of Retry-After that are waited for
+
+PATIENCE = 180.0
+"""Seconds that the attempts of a call wait for rate limits in total: most are of requests per minute."""
+
+_DURATION = r"(?:[\d.]+ ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)[ ,]*)+"
+_SAID = re.compile(rf"(?:try again|retry) (?:in|after) ({_DURATION})(?![a-z])", re.I)
+_PART = re.compile(r"([\d.]+) ?([a-z]+)", re.I)
+_UNITS = {"ms": 1e-3, "mil": 1e-3, "m": 60.0, "s": 1.0, "h": 3600.0}  # by how they begin
+_EPOCH = 1e8  # numbers beyond are Unix times, in seconds or milliseconds
 
 log = logging.getLogger("mosaic_contract")
 
 
 class AttemptFailed(Exception):
     """Raised when an attempt failed that may succeed when repeated. `retry_after`: seconds that the endpoint
-    requires first; `partial`: the answer up to the point where the stream broke off."""
+    requires first; `limited`: it was a rate limit; `partial`: the answer up to the point where the stream
+    broke off."""
 
-    def __init__(self, text: str, retry_after: float | None = None, partial: Reply | None = None) -> None:
+    def __init__(
+        self, text: str, retry_after: float | None = None, partial: Reply | None = None, limited: bool = False
+    ) -> None:
         super().__init__(text)
         self.retry_after = retry_after
         self.partial = partial
+        self.limited = limited
 
 
 def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Reply, int]:
     """Return the reply of the first attempt that succeeds, and how many failed before it.
 
-    Where the last one breaks off in the middle of its answer, that is the reply, with the fault "cut". Raises
-    `EndpointFailed`.
+    Rate limits are waited for up to `PATIENCE` seconds and do not count among the `retries`, unless there are
+    to be none. Where the last attempt breaks off in the middle of its answer, that is the reply, with the
+    fault "cut". Raises `EndpointFailed`.
     """
-    for failed in range(retries + 1):
+    failed = limited = 0
+    waited = 0.0
+    while True:
         try:
-            return attempt(), failed
+            return attempt(), failed + limited
         except AttemptFailed as failure:
             last = failure
-        if failed == retries:
+        if last.limited and retries:
+            limited += 1
+        else:
+            failed += 1
+        if failed > retries:
             break
-        wait = _wait(failed, last.retry_after)
-        if wait > _LONGEST_WAIT:
-            raise EndpointFailed(f"{where}: {last}; it requires a wait of {wait:.0f} s before the next call")
+        wait = _wait(limited if last.limited else failed, last.retry_after)
+        if last.limited or last.retry_after:
+            waited += wait
+        if waited > PATIENCE:
+            required = f"it requires a wait of {wait:.0f} s before the next call"
+            text = (
+                required if last.retry_after else f"{limited} attempts in {waited - wait:.0f} s were refused"
+            )
+            raise EndpointFailed(f"{where}: {last}; {text}: start again later, or with a lower concurrency=")
         log.warning("%s: %s; again in %.1f s", where, last, wait)
         time.sleep(wait)
     if last.partial is not None and last.partial.text:
-        return replace(last.partial, faults=(*last.partial.faults, "cut")), retries
-    times = "once" if retries == 0 else f"{retries + 1} times"
+        return replace(last.partial, faults=(*last.partial.faults, "cut")), failed + limited - 1
+    times = "once" if failed == 1 else f"{failed} times"
     raise EndpointFailed(f"{where} failed {times}; the last time: {last}")
 
 
-def _wait(failed: int, retry_after: float | None) -> float:
+def _wait(failed: int, required: float | None) -> float:
     """Seconds until the next attempt. Jitter: many lanes that fail together do not come back together."""
     jitter = random.Random().uniform(0.5, 1.0)  # not from the shared generator, which users seed
-    backoff = min(_MOST_SECONDS, _FIRST_SECONDS * 2**failed) * jitter
-    return backoff if retry_after is None else retry_after + jitter * 0.1
+    backoff = jitter * min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (failed - 1))
+    return max(backoff, (required or 0.0) + jitter * 0.1)
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in a response's Retry-After (or retry-after-ms); None without a valid one."""
+def required_wait(headers: Mapping[str, str], text: str) -> float | None:
+    """Return the seconds that a response requires before the next request: of Retry-After, else in the text
+    of its error ("try again in 20s"), else of a limit that resets; None where it names none."""
+    found = _retry_after(headers)
+    if found is None and (said := _SAID.search(text)):
+        found = _seconds(said[1])
+    return _reset(headers) if found is None else found
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     for name, factor in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         text = headers.get(name)
         if text is None:
@@ -73,3 +107,33 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         if 0 <= seconds < 1e9:
             return seconds
     return None
+
+
+def _reset(headers: Mapping[str, str]) -> float | None:
+    """Seconds until the first of the limits in `x-ratelimit-reset*` resets, of those that are used up where
+    the headers say so."""
+    resets = {}
+    for name, text in headers.items():
+        kind, found, rest = name.lower().partition("ratelimit-reset")
+        if found and (seconds := _seconds(text)) is not None:
+            resets[f"{kind}ratelimit-remaining{rest}"] = seconds
+    used_up = [seconds for name, seconds in resets.items() if headers.get(name, "").strip() == "0"]
+    return min(used_up or resets.values(), default=None)
+
+
+def _seconds(text: str) -> float | None:
+    """Seconds in a duration ("20s", "1m2.5s", "300 ms", "12") or until a Unix time; None for other texts."""
+    try:
+        number = float(text)
+    except ValueError:
+        parts = _PART.findall(text)
+        units = [next((u for u in _UNITS if unit.lower().startswith(u)), "") for _, unit in parts]
+        try:
+            return sum(float(one) * _UNITS[unit] for (one, _), unit in zip(parts, units)) if parts else None
+        except (KeyError, ValueError):
+            return None
+    if not 0 <= number < 1e15:
+        return None
+    if number > _EPOCH:
+        number = max(0.0, (number / 1e3 if number > _EPOCH * 1e3 else number) - time.time())
+    return number

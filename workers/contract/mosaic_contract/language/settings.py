@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Mapping
@@ -24,6 +27,20 @@ _MOST_TOKENS = 1_000_000
 _MOST_RETRIES = 20
 _MOST_CALLS = 1_000  # at once
 _DAY = 86_400.0
+_MOST_HEADERS = 50
+_MOST_TEXT = 20_000  # characters of headers and body
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OWN_SETTINGS = {  # keys of a request that have a setting of their own
+    "model": "model",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "temperature": "temperature",
+    "response_format": "structured",
+    "output_config": "structured",
+}
+_IN_PROCESS = 'provider="local" runs the model in its own process'
+_PROMPT = ("messages", "system", "stream", "stream_options")
 
 
 @dataclass(frozen=True)
@@ -44,6 +61,9 @@ class ModelSettings:
     seed: sent with requests where the endpoint takes one; None: not sent (the local model has its episode's).
     detail: of images, "auto", "low" or "high" (OpenAI only).
     prices: USD per million tokens, {"input", "output", "cached"}; over the table.
+    headers: more headers of each request. `${NAME}` in a value, as in `base_url`, is a variable of the
+        process's environment.
+    body: more keys of each request, as the text of a JSON object.
     """
 
     model: str
@@ -59,6 +79,8 @@ class ModelSettings:
     seed: int | None = None
     detail: str = "auto"
     prices: tuple[tuple[str, float], ...] | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = "{}"
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> ModelSettings:
@@ -81,9 +103,18 @@ class ModelSettings:
         _check_texts(given, problems)
         _check_numbers(given, problems)
         given["prices"] = _prices(given.get("prices"), problems)
+        given["headers"] = _headers(given.get("headers", {}), problems)
+        given["body"] = _body(given.get("body", {}), problems)
+        if provider == LOCAL and (given["headers"] or given["body"] != "{}"):
+            problems.append(f"headers= and body= are for a server; {_IN_PROCESS}")
         if problems:
             raise ConfigError(problems)
         return cls(**given)
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables in `base_url` and `headers`."""
+        return _VARIABLE.findall(" ".join((self.base_url or "", *(value for _, value in self.headers))))
 
     @property
     def where(self) -> str:
@@ -91,6 +122,18 @@ class ModelSettings:
         if self.provider == LOCAL:
             return f"the local model {Path(self.model).name}"
         return f"{self.model} at {self.base_url}" if self.base_url else f"{self.provider}'s {self.model}"
+
+
+def filled(text: str) -> str:
+    """Return a text with the values of its variables, `${NAME}`. Raises `ConfigError` for one that is not
+    set."""
+
+    def value(found: re.Match[str]) -> str:
+        if not os.environ.get(found[1]):
+            raise ConfigError(f"{found[0]} in base_url= or headers=: set the environment variable {found[1]}")
+        return os.environ[found[1]]
+
+    return _VARIABLE.sub(value, text)
 
 
 def default_max_tokens(provider: str, model: Any) -> int:
@@ -105,7 +148,7 @@ def _check_texts(given: Mapping[str, Any], problems: list[str]) -> None:
     if url is not None and not (isinstance(url, str) and url.startswith(("http://", "https://"))):
         problems.append(f"base_url={url!r:.200}: give an address that begins with http:// or https://")
     if url is not None and given["provider"] == LOCAL:
-        problems.append('base_url= is for a server; provider="local" runs the model in its own process')
+        problems.append(f"base_url= is for a server; {_IN_PROCESS}")
     variable = given.get("api_key_env")
     if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
         problems.append("api_key_env is the name of an environment variable, never the key itself")
@@ -149,3 +192,35 @@ def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] |
             problems.append(f"prices[{name!r}]={value!r:.100}: give USD per million tokens, a number from 0")
             return None
     return tuple(sorted((name, float(value)) for name, value in prices.items()))
+
+
+def _headers(headers: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
+    if not isinstance(headers, Mapping) or len(headers) > _MOST_HEADERS:
+        problems.append(f'headers={headers!r:.100}: give at most {_MOST_HEADERS}, {{"name": "value"}}')
+        return ()
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _HEADER.fullmatch(name):
+            problems.append(f"headers: {name!r:.100} is not the name of a header")
+        elif not isinstance(value, str) or not value.isprintable() or not value.isascii():
+            problems.append(f"headers[{name!r}]: give a text of printable ASCII characters")
+        elif len(value) > _MOST_TEXT:
+            problems.append(f"headers[{name!r}]: give at most {_MOST_TEXT:,} characters")
+    return tuple(headers.items())
+
+
+def _body(body: Any, problems: list[str]) -> str:
+    try:
+        text = json.dumps(body, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        problems.append(f"body: it cannot be written as JSON ({error})")
+        return "{}"
+    if not isinstance(body, Mapping) or len(text) > _MOST_TEXT:
+        problems.append(
+            f'body={text:.100}: give {{"name": value}}, of at most {_MOST_TEXT:,} characters as JSON'
+        )
+        return "{}"
+    for name in sorted(body.keys() & _OWN_SETTINGS.keys()):
+        problems.append(f"body[{name!r}]: give {_OWN_SETTINGS[name]}= itself")
+    for name in sorted(body.keys() & set(_PROMPT)):
+        problems.append(f"body[{name!r}] is what the operator sends itself: leave it out")
+    return text

@@ -1,0 +1,160 @@
+"""Endpoints as they are: what servers and proxies answer beside the SDKs' own form, through the real SDKs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from language.language_calls import KEY_VARIABLE, PROMPT, PROVIDERS, model, parse
+from language.language_fixtures import FakeServer
+from mosaic_contract.errors import EndpointFailed, EndpointRefused
+from mosaic_contract.language import Turn, retries
+
+pytestmark = pytest.mark.usefixtures("server_key")
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The waits between attempts in seconds, which take no time."""
+    found: list[float] = []
+    monkeypatch.setattr(time, "sleep", found.append)
+    return found
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["parts+think=hm+", "plain+think=hm+", "plain+parts+think=hm+", "gzip+think=hm+", "no-finish+think=hm+",
+     "null-choices+think=hm+", "refuses=stream+think=hm+", "refuses=system+think=hm+", "halves+think=hm+"],
+)  # fmt: skip
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_an_answer_in_another_form_is_an_answer(server: FakeServer, provider: str, kind: str) -> None:
+    one = model(server, f"{kind}say=go forward", provider)
+    for _ in range(2):
+        exchange = one.ask(PROMPT, parse)
+        assert (exchange.action, exchange.reasoning, exchange.faults, exchange.retries) == (1, "hm", (), 0)
+    requests = server.requests(one.settings.model)
+    assert len(requests) == 2 + kind.startswith("refuses"), "what an endpoint refuses is noted"
+    streams = not any(word in kind for word in ("plain", "gzip", "stream"))
+    assert requests[-1]["stream"] is streams, "and so is that it does not stream"
+    if "system" in kind:
+        assert requests[-1]["body"]["messages"] == [
+            {"role": "user", "content": "You play.\n\nActions: go forward, turn left"}
+        ]
+
+
+def test_turns_of_one_role_are_joined_where_roles_must_alternate(server: FakeServer) -> None:
+    one = model(server, "refuses=consecutive+say=go forward")
+    assert one.ask([*PROMPT, Turn("user", "Now.")], parse).action == 1
+    roles = [turn["role"] for turn in server.requests(one.settings.model)[-1]["body"]["messages"]]
+    assert roles == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    ("said", "thoughts"),
+    [
+        ("turn left? no\n</think>\ngo forward", "turn left? no"),
+        ("<thinking>turn left</thinking>go forward", "turn left"),
+        ("Well. <think>turn left</think> go forward", "Well. turn left"),
+        ("[THINK]turn left[/THINK]go forward", "turn left"),
+        ("◁think▷turn left◁/think▷go forward", "turn left"),
+        ("go forward<think>turn left", "turn left"),
+    ],
+)
+def test_thoughts_in_tags_are_no_part_of_the_answer(server: FakeServer, said: str, thoughts: str) -> None:
+    exchange = model(server, f"say={said}").ask(PROMPT, parse)
+    assert (exchange.action, exchange.answer, exchange.reasoning) == (1, "go forward", thoughts)
+
+
+def test_halves_of_a_surrogate_pair_in_two_events_are_one_character(server: FakeServer) -> None:
+    assert model(server, "halves+say=fun 😀").ask(PROMPT, parse).answer == "fun 😀"
+    alone = model(server, "say=fun \ud83d")
+    assert alone.ask(PROMPT, parse).answer == "fun \ufffd"
+    assert alone.ask([*PROMPT, Turn("user", "half \ude00")], parse).answer == "fun \ufffd"
+
+
+@pytest.mark.parametrize("tokens", ["lots", "-5", "1e300"])
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_usage_that_cannot_be_is_unknown(server: FakeServer, provider: str, tokens: str) -> None:
+    prices = {"input": 1.0, "output": 1.0}
+    exchange = model(server, f"tokens={tokens}+say=go forward", provider, prices=prices).ask(PROMPT, parse)
+    assert exchange.action == 1
+    assert (exchange.input_tokens, exchange.output_tokens, exchange.cost_usd) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "least"),
+    [
+        ("says=Please try again in 20s.+429", 20),
+        ("says=Please retry in 1m2.5s.+429", 62.5),
+        ("resets=20s+429", 20),
+        ("retry-after=90+429", 90),
+        ("retry-after=7+503", 7),
+    ],
+)
+def test_a_rate_limit_is_waited_for_as_long_as_it_says(
+    server: FakeServer, waits: list[float], limit: str, least: float
+) -> None:
+    assert model(server, f"{limit},legal", retries=1).ask(PROMPT, parse).retries == 1
+    assert [least <= wait <= least + 1 for wait in waits] == [True]
+
+
+def test_a_rate_limit_that_names_no_time_is_waited_for_two_minutes_and_more(
+    server: FakeServer, waits: list[float]
+) -> None:
+    assert model(server, ",".join(["429"] * 9 + ["legal"]), retries=2).ask(PROMPT, parse).retries == 9
+    waits.clear()
+    with pytest.raises(
+        EndpointFailed, match=r"rate limited .* attempts in 1\d\d s were refused: start again"
+    ):
+        model(server, "429", retries=2).ask(PROMPT, parse)
+    assert 120 <= sum(waits) <= retries.PATIENCE
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_web_page_is_called_one(server: FakeServer, provider: str, waits: list[float]) -> None:
+    page = r'the address answers with a web page \("Sign in"\)'
+    with pytest.raises(EndpointRefused, match=f"{page}; .*/v1"):
+        model(server, "html=200", provider).ask(PROMPT, parse)
+    with pytest.raises(EndpointFailed, match=rf"failed 2 times; the last time: status 502: {page}$"):
+        model(server, "html=502", provider, retries=1).ask(PROMPT, parse)
+    with pytest.raises(EndpointFailed, match="failed once; the last time: the provider is away"):
+        model(server, "error", provider, retries=0).ask(PROMPT, parse)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_response_is_bounded_in_time_from_its_first_byte_and_in_size_after_decompression(
+    server: FakeServer, provider: str
+) -> None:
+    with pytest.raises(EndpointFailed, match=r"no whole answer within 0\.3 s"):
+        model(server, "drip-head", provider, timeout=0.3, retries=0).ask(PROMPT, parse)
+    with pytest.raises(EndpointFailed, match="a response of more than 16 MiB"):
+        model(server, "bomb", provider, retries=0).ask(PROMPT, parse)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_part_of_the_key_in_an_error_is_not_repeated(server: FakeServer, provider: str) -> None:
+    for part in (len(server.key), len(server.key) - 1, 12):
+        with pytest.raises(EndpointRefused) as caught:
+            model(server, f"echoes={part}+400", provider).ask(PROMPT, parse)
+        assert "[key" in str(caught.value) and server.key[:8] not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_headers_and_body_of_ones_own(
+    server: FakeServer, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", "gw-0123456789")
+    own: dict[str, Any] = {
+        "headers": {"X-Title": "Lake", "X-Gateway-Key": "${GATEWAY_KEY}"},
+        "body": {"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}},
+    }
+    one = model(server, "say=go forward", provider, **own)
+    assert one.ask(PROMPT, parse).action == 1
+    (request,) = server.requests(one.settings.model)
+    assert (request["headers"]["x-title"], request["headers"]["x-gateway-key"]) == ("Lake", "gw-0123456789")
+    assert {name: request["body"][name] for name in own["body"]} == own["body"]
+    assert "gw-0123456789" not in repr(one.settings)
+    monkeypatch.setenv(KEY_VARIABLE, "wrong")
+    with pytest.raises(EndpointRefused, match=r"status 401: .*\[key\]"):
+        model(server, "ok", provider, **own).ask(PROMPT, parse)

@@ -1,0 +1,84 @@
+"""The HTTP client of an SDK, with bounds: a whole answer comes within the timeout, and has a largest size.
+
+The client's own timeout counts from byte to byte: a server that sends one now and then never runs into it, in
+the headers or in the body. Here every read of a connection ends at the deadline of the request.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import zlib
+from importlib import import_module
+from typing import Any, Callable, Iterator
+
+MOST_BYTES = 16 << 20
+"""The largest response in bytes, after its decompression."""
+
+_TAIL = 64  # bytes
+_CONNECTED = (".connect_tcp.complete", ".start_tls.complete")  # trace events with a new network stream
+_ANY_ZLIB = 47  # window bits for which zlib detects gzip and deflate by their headers
+
+
+def bounded_client(sdk: Any, seconds: float) -> Any:
+    """Return the SDK's HTTP client with a bound of `seconds` for each request.
+
+    Its responses have a `stream` whose `tail` is the end of what was read.
+    """
+    http = import_module("httpx2")
+    core = import_module("httpcore2")
+    request_of_thread = threading.local()
+
+    def begin(request: Any) -> None:
+        request_of_thread.deadline = time.monotonic() + seconds
+        request.headers["Accept-Encoding"] = "identity"
+        request.extensions["trace"] = connected
+
+    def connected(event: str, info: dict[str, Any]) -> None:
+        if event.endswith(_CONNECTED):
+            info["return_value"].read = until_the_deadline(info["return_value"].read)
+
+    def until_the_deadline(read: Callable[..., bytes]) -> Callable[..., bytes]:
+        def bounded_read(max_bytes: int, timeout: float | None = None) -> bytes:
+            remaining = request_of_thread.deadline - time.monotonic()
+            try:
+                return read(max_bytes, timeout=max(remaining, 1e-3))
+            except core.ReadTimeout:
+                raise http.ReadTimeout(f"no whole answer within {seconds:g} s") from None
+
+        return bounded_read
+
+    class Bounded(http.SyncByteStream):  # type: ignore[misc, name-defined]
+        def __init__(self, stream: Any, decoder: Any) -> None:
+            self._stream, self._decoder = stream, decoder
+            self.tail = b""
+
+        def __iter__(self) -> Iterator[bytes]:
+            size = 0
+            for piece in self._stream:
+                if self._decoder is not None:
+                    piece = self._decompressed(piece, MOST_BYTES + 1 - size)
+                size += len(piece)
+                if size > MOST_BYTES:
+                    raise http.ReadError(f"a response of more than {MOST_BYTES >> 20} MiB")
+                self.tail = (self.tail + piece[-_TAIL:])[-_TAIL:]
+                yield piece
+
+        def _decompressed(self, piece: bytes, most: int) -> bytes:
+            try:
+                return bytes(self._decoder.decompress(piece, most))
+            except zlib.error as error:
+                raise http.DecodingError(f"a response that cannot be decompressed: {error}") from None
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def bound(response: Any) -> None:
+        encoding = response.headers.pop("Content-Encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
+            raise http.DecodingError(f"a response that is compressed as {encoding[:50]}, unrequested")
+        decoder = None if encoding == "identity" else zlib.decompressobj(_ANY_ZLIB)
+        response.stream = Bounded(response.stream, decoder)
+
+    make = getattr(sdk, "DefaultHttpx2Client", None) or sdk.DefaultHttpxClient
+    return make(timeout=seconds, event_hooks={"request": [begin], "response": [bound]})

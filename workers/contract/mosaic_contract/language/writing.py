@@ -1,0 +1,98 @@
+"""An answer while it is written: its text, its thoughts, and the numbers that the endpoint reports."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable
+
+from mosaic_contract.codec import whole_number
+from mosaic_contract.language.exchange import Reply
+
+ANSWER_LIMIT = 64_000
+"""The most characters of an answer, and of its thoughts, that are read."""
+
+_MOST_TOKENS = 10**9  # of one exchange; more is not a count
+_MOST_USD = 1e6
+_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|analysis|seed:think"
+_OPENS = re.compile(rf"<(?:{_NAMES})>|\[THINK\]|◁think▷", re.I)
+_CLOSES = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷", re.I)
+
+
+class Writing:
+    """An answer while it is written; `show` is given all that has been written so far."""
+
+    def __init__(self, model: str, show: Callable[[str], None]) -> None:
+        self.model = model
+        self.text = ""
+        self.reasoning = ""
+        self.faults: list[str] = []
+        self.finished = False
+        self.too_long = False
+        self.usage: dict[str, Any] = {}  # fields of a `Reply`
+        self._show = show
+
+    def add(self, text: str | None, reasoning: str | None = None) -> None:
+        if not text and not reasoning:
+            return
+        self.text += text or ""
+        self.reasoning += reasoning or ""
+        if len(self.text) > ANSWER_LIMIT or len(self.reasoning) > ANSWER_LIMIT:
+            self.text, self.reasoning = self.text[:ANSWER_LIMIT], self.reasoning[:ANSWER_LIMIT]
+            self.too_long = True
+            self.fault("too_long")
+        self._show(paired("\n\n".join(filter(None, (self.reasoning, self.text)))))
+
+    def fault(self, name: str) -> None:
+        if name not in self.faults:
+            self.faults.append(name)
+
+    def count(
+        self, input_tokens: Any = None, output_tokens: Any = None, cached: Any = None, cost: Any = None
+    ) -> None:
+        """Note the numbers that an endpoint reports, as far as they can be right; others are unknown."""
+        read, written, cached = tokens(input_tokens), tokens(output_tokens), tokens(cached)
+        found = {
+            "input_tokens": read,
+            "output_tokens": written,
+            "cached_tokens": min(cached, read) if cached is not None and read is not None else None,
+            "cost_usd": float(cost) if type(cost) in (int, float) and 0 <= cost <= _MOST_USD else None,
+        }
+        self.usage.update({name: value for name, value in found.items() if value is not None})
+
+    def reply(self) -> Reply:
+        """Return the answer so far."""
+        text, thoughts = split_thoughts(paired(self.text))
+        reasoning = "\n".join(filter(None, (paired(self.reasoning), thoughts)))
+        return Reply(text, paired(self.model), reasoning, tuple(self.faults), **self.usage)
+
+    def partial(self) -> Reply | None:
+        """Return the answer so far; None where nothing has come."""
+        return self.reply() if self.text or self.reasoning else None
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """Split an answer with thoughts in tags into the answer and the thoughts.
+
+    Thoughts end at the last closing tag, whether they were opened or not (some servers cut the opening tag
+    off); those that are opened and not closed go to the end.
+    """
+    closings = list(_CLOSES.finditer(text))
+    thoughts, answer = (text[: closings[-1].start()], text[closings[-1].end() :]) if closings else ("", text)
+    opening = _OPENS.search(answer)
+    if opening:
+        thoughts, answer = f"{thoughts}\n{answer[opening.end() :]}", answer[: opening.start()]
+    if not closings and not opening:
+        return text, ""
+    return answer.strip(), _CLOSES.sub("", _OPENS.sub("", thoughts)).strip()
+
+
+def paired(text: str) -> str:
+    """Return a text with the halves of surrogate pairs put together, as those that came in two pieces of a
+    stream; a half without the other becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def tokens(value: Any) -> int | None:
+    """Return a reported number of tokens; None for what is not one."""
+    number = whole_number(value)
+    return number if number is not None and 0 <= number <= _MOST_TOKENS else None
