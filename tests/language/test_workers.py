@@ -79,6 +79,39 @@ def test_models_play_a_game_in_turn(
     )
 
 
+def test_actions_that_are_texts_are_legal_whatever_is_answered(
+    start_evaluation: Evaluate,
+    language_server: FakeServer,
+    key: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Operators that answer nothing usable in a space of short texts of few characters."""
+    (tmp_path / "speaking.py").write_text(
+        "import gymnasium\n"
+        "class Speaking(gymnasium.Env):\n"
+        "    observation_space = gymnasium.spaces.Discrete(2)\n"
+        "    action_space = gymnasium.spaces.Text(9, min_length=5, charset='ab')\n"
+        "    def reset(self, seed=None, options=None):\n"
+        "        return 0, {}\n"
+        "    def step(self, action):\n"
+        "        return 1, float(self.action_space.contains(action)), False, False, {}\n"
+        "gymnasium.register('Speaking-v0', entry_point=Speaking)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    model = language_server.script("speaks", "say=ACTION: abab", "say=ACTION: yes", "say=ACTION: abbaab")
+    lanes = {
+        "LLM": operators.llm(model, base_url=language_server.openai_url, api_key_env=key),
+        "random": operators.random(),
+        "passive": operators.passive(),
+    }
+    evaluation = start_evaluation(
+        "speaking:Speaking-v0", lanes, seeds=[1], max_steps=2, pass_env=["PYTHONPATH"]
+    ).wait(300)
+    assert set(evaluation.results()["return"]) == {2.0}, "each action was legal"
+    assert evaluation.steps("LLM", 1)["action"].tolist() == ["aaaaa", "abbaab"]
+
+
 def test_text_of_the_environment_does_not_choose(
     start_evaluation: Evaluate,
     language_server: FakeServer,

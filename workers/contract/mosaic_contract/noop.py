@@ -86,8 +86,8 @@ def _zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
         return numpy.zeros(numpy.shape(space["nvec"]), numpy.int64) + space.get("start", 0), False
     if kind == "MultiBinary":
         return import_module("numpy").zeros(space["n"], "int8"), False
-    if kind == "Text":
-        return "", False
+    if kind == "Text":  # the shortest
+        return str(space.get("characters") or " ")[0] * int(space.get("min_length", 0)), False
     parts = space.get("spaces")
     if kind == "Dict" and isinstance(parts, Mapping):
         found = {name: _zero(part) for name, part in parts.items()}

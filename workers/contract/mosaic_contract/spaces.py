@@ -23,8 +23,8 @@ def describe_space(space: Any) -> dict[str, Any]:
     """Return a space as JSON. Its type is the name of its class, or of a base class that is known.
 
     Discrete {n, start}, Box {low, high}, MultiDiscrete {nvec, start}, MultiBinary {n}, Tuple {spaces: list},
-    Dict {spaces: by key}, Text {max_length, characters}, MissionSpace; the first four also have shape
-    and dtype. Any other is only its type.
+    Dict {spaces: by key}, Text {min_length, max_length, characters}, MissionSpace; the first four also have
+    shape and dtype. Any other is only its type.
     """
     names = [cls.__name__ for cls in type(space).__mro__]
     kind = next((name for name in names if name in _DETAILS), None)
@@ -93,6 +93,7 @@ def _dict(space: Any) -> dict[str, Any]:
 
 def _text(space: Any) -> dict[str, Any]:
     return {
+        "min_length": int(getattr(space, "min_length", 0)),
         "max_length": int(getattr(space, "max_length", _MOST_TEXT)),
         "characters": "".join(sorted(getattr(space, "characters", string.printable))),
     }
@@ -138,8 +139,11 @@ def _make_multi_discrete(description: Mapping[str, Any], spaces: Any, numpy: Any
 
 
 def _make_text(description: Mapping[str, Any], spaces: Any, numpy: Any) -> Any:
-    length = description.get("max_length", _MOST_TEXT)
-    return spaces.Text(length, min_length=0, charset=description.get("characters", string.printable))
+    return spaces.Text(
+        description.get("max_length", _MOST_TEXT),
+        min_length=description.get("min_length", 0),
+        charset=description.get("characters", string.printable),
+    )
 
 
 _MAKERS: dict[str, Callable[[Mapping[str, Any], Any, Any], Any]] = {

@@ -3,7 +3,8 @@
 import unittest
 
 from mosaic_contract.arena.actions import ActionRules
-from mosaic_contract.noop import noop_indices
+from mosaic_contract.noop import noop_action, noop_indices
+from mosaic_contract.spaces import describe_space
 
 
 class Discrete:
@@ -11,6 +12,11 @@ class Discrete:
 
     def __init__(self, n, start=0):
         self.n, self.start = n, start
+
+
+class Text:
+    def __init__(self, min_length, max_length, characters):
+        self.min_length, self.max_length, self.characters = min_length, max_length, characters
 
 
 class Stillness(unittest.TestCase):
@@ -30,3 +36,8 @@ class Stillness(unittest.TestCase):
             0,
             "no action is known to do nothing: plays 0",
         )
+
+    def test_of_texts_it_is_the_shortest_that_is_legal(self):
+        for least, still in ((5, "     "), (1, " "), (0, "")):
+            assert noop_action(describe_space(Text(least, 9, "ab ")), None, "").action == still
+            assert ActionRules(Text(least, 9, "ab "), None, True).default(None) == (still, "still")

@@ -56,8 +56,8 @@ class Descriptions(unittest.TestCase):
         }
 
     def test_of_texts(self):
-        text = describe_space(Text(max_length=9, characters="ba"))
-        assert text == {"type": "Text", "max_length": 9, "characters": "ab"}
+        text = describe_space(Text(min_length=5, max_length=9, characters="ba"))
+        assert text == {"type": "Text", "min_length": 5, "max_length": 9, "characters": "ab"}
 
     def test_of_what_is_not_known(self):
         assert describe_space(Graph()) == {"type": "Graph"}

@@ -108,7 +108,7 @@ def test_structured_answers_are_restricted_to_what_is_legal(
             [2, 3],
         ),
         (
-            {"type": "Text", "max_length": 20, "characters": "abcdefghijklmnopqrstuvwxyz "},
+            {"type": "Text", "min_length": 5, "max_length": 20, "characters": "abcdefghijklmnopqrstuvwxyz "},
             "open the door",
             None,
         ),
@@ -122,8 +122,11 @@ def test_other_spaces_are_read_too(
     answer = talk.act(0)
     assert np.all(answer["action"] == (said if action is None else action))
     assert "ACTION: and a" in prompt(answer)[0] and "word for word" not in prompt(answer)[0]
-    if space["type"] != "Text":
-        assert talk.act(0)["exchanges"][-1]["faults"] == ["illegal", "repair", "default"]
+    default = talk.act(0)
+    assert default["exchanges"][-1]["faults"] == ["illegal", "repair", "default"]
+    if space["type"] == "Text":
+        assert "of one line, 5 to 20 characters, of these only: space, a-z" in prompt(answer)[-1]
+        assert default["action"] == "     ", "the shortest legal text"
 
 
 def test_teams_roles_and_messages(talk: Conversation, fake: Settings) -> None:

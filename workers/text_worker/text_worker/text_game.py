@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import re
+import string
 from typing import Any, ClassVar, Mapping
 
 import textarena
@@ -42,8 +43,8 @@ class TextGame:
         self._numbers = {agent: number for number, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []
         self.agent_selection = self.possible_agents[0]
-        self._observation_space = AnyText(_MOST_TEXT, min_length=0)
-        self._action_space = AnyText(_LONGEST, min_length=0)
+        self._observation_space = AnyText(_MOST_TEXT, min_length=0, charset=string.printable)
+        self._action_space = AnyText(_LONGEST, min_length=0, charset=string.printable)
 
     @property
     def unwrapped(self) -> Any:

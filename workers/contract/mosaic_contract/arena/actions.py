@@ -9,8 +9,9 @@ import importlib
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena.errors import Unusable
+from mosaic_contract.errors import ConfigError
 from mosaic_contract.legal import action_reader
-from mosaic_contract.noop import noop_indices
+from mosaic_contract.noop import noop_action, noop_indices
 from mosaic_contract.spaces import describe_space
 
 
@@ -107,20 +108,8 @@ def _own(action: Any, space: Any, described: Mapping[str, Any]) -> Any:
 
 
 def _noop(space: Any, described: Mapping[str, Any]) -> Any:
-    """Return zeros, as near as the space allows; a sample where it has none."""
-    kind = described["type"]
-    if kind == "Discrete":
-        return described["start"]
-    if kind == "Box":
-        numpy = importlib.import_module("numpy")
-        zeros = numpy.zeros(space.shape, space.dtype)
-        return numpy.asarray(numpy.clip(zeros, space.low, space.high), space.dtype)
-    if kind in ("MultiDiscrete", "MultiBinary"):
-        numpy = importlib.import_module("numpy")
-        start = getattr(space, "start", None)
-        return numpy.zeros(space.shape, space.dtype) + (0 if start is None else start)
-    if kind == "Tuple":
-        return tuple(_noop(part, about) for part, about in zip(space.spaces, described["spaces"]))
-    if kind == "Dict":
-        return {key: _noop(part, described["spaces"][str(key)]) for key, part in space.spaces.items()}
-    return space.sample()
+    """Return the action that does least; a sample where the space has no such action."""
+    try:
+        return _own(noop_action(described, None, "").action, space, described)
+    except ConfigError:
+        return space.sample()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.language.exchange import Exchange, Turn
@@ -15,6 +15,8 @@ from mosaic_contract.operators import AgentSetup, Decision
 _LONGEST_ANSWER = 2_000  # characters of an answer that come back in later prompts
 _LONGEST_REASONING = 20_000  # characters
 _MOST_LISTED = 100  # legal actions that are written out
+_TYPED = {chr(code) for code in range(32, 127)}
+_NAMES = {" ": "space", "\n": "new line", "\t": "tab", ",": "comma", "-": "hyphen"}
 _WRONG = {
     "empty": "It was empty.",
     "truncated": "It was cut off at the limit of its length: be brief.",
@@ -216,10 +218,32 @@ def _form(space: Mapping[str, Any]) -> str:
         start = int(space.get("start", 0))
         return f"a whole number from {start} to {start + int(space['n']) - 1}"
     if kind == "Text":
-        return f"a text of one line, at most {space.get('max_length', 'a few')} characters"
+        return _text_form(space)
     parts = space.get("spaces")
     if kind == "Tuple" and isinstance(parts, Sequence):
         return "a JSON list of " + "; ".join(_form(part) for part in parts)
     if kind == "Dict" and isinstance(parts, Mapping):
         return "a JSON object with " + "; ".join(f"{name!r}: {_form(part)}" for name, part in parts.items())
     return f"an action of a space of the type {kind}"
+
+
+def _text_form(space: Mapping[str, Any]) -> str:
+    """What a text of a described space looks like; characters are named where some that one types are not
+    among them."""
+    least, most = space.get("min_length", 0), space.get("max_length", "a few")
+    length = f"at most {most}" if not least else f"exactly {most}" if least == most else f"{least} to {most}"
+    known = sorted(set(space.get("characters") or _TYPED))
+    form = f"a text of one line, {length} characters"
+    return form if set(known) >= _TYPED else f"{form}, of these only: {', '.join(_runs(known))}"
+
+
+def _runs(characters: Sequence[str]) -> Iterator[str]:
+    """Yield sorted characters, three and more in a row as "a-z"."""
+    first = 0
+    for at in range(1, len(characters) + 1):
+        if at < len(characters) and ord(characters[at]) == ord(characters[at - 1]) + 1:
+            continue
+        run = characters[first:at]
+        names = [_NAMES.get(one, one) for one in run]
+        yield from [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
+        first = at

@@ -17,7 +17,7 @@ SPACES = [
     MultiBinary([2, 3]),
     Tuple([Discrete(2), Box(0.0, 1.0, (1,))]),
     Dict({"b": Discrete(2), "a": Dict({"c": MultiBinary(1)})}),
-    Text(8, min_length=0, charset="abc"),
+    Text(8, min_length=5, charset="abc"),
 ]
 
 for space in SPACES:
