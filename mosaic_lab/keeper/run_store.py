@@ -130,6 +130,18 @@ class RunFolder:
             return disk.f_bavail * disk.f_frsize < 1 << 16
         return False
 
+    def config(self) -> dict[str, Any]:
+        """Return the run's configuration. Of a store that was moved or renamed, paths of files that are there
+        now begin with its new place."""
+        config = self.document(self.config_path)
+        recorded = Path(str(config.get("run_dir", self.path)))
+        if recorded == self.path or not recorded.is_absolute():
+            return config
+        before, now = recorded, self.path
+        while before.name and before.name == now.name:
+            before, now = before.parent, now.parent
+        return {**_moved(config, before, now), "run_dir": str(self.path)}
+
     def document(self, path: Path) -> dict[str, Any]:
         """Return the content of one of the folder's JSON files; empty when it cannot be read."""
         try:
@@ -238,6 +250,18 @@ def _keeper_lives(status: RunStatus) -> bool:
     if status.state.finished or status.keeper_pid is None or status.place != place():
         return False
     return lives(status.keeper_pid, status.keeper_started)
+
+
+def _moved(value: Any, before: Path, now: Path) -> Any:
+    """Return JSON in which each path below ``before`` that is below ``now`` too is that one."""
+    if isinstance(value, dict):
+        return {_moved(name, before, now): _moved(one, before, now) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_moved(one, before, now) for one in value]
+    if not isinstance(value, str) or not Path(value).is_relative_to(before):
+        return value
+    moved = now / Path(value).relative_to(before)
+    return str(moved) if is_there(moved) else value
 
 
 def _changed(path: Path) -> float:

@@ -44,7 +44,7 @@ class RunRecord:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The whole configuration, as passed to the worker."""
-        return self.folder.document(self.folder.config_path)
+        return self.folder.config()
 
     @cached_property
     def _launch(self) -> dict[str, Any]:

@@ -163,7 +163,6 @@ class Supervisor:
                 "group": group,
                 "hyperparameters": hyperparameters,
                 "command": [*command, "--config", str(folder.config_path)],
-                "cwd": str(folder.path),
                 "environment_names": sorted([*variables, WORKER_MARK]),
                 "gpus": gpus if isinstance(gpus, int) else list(gpus),
                 "threads": threads,
@@ -223,6 +222,8 @@ class Supervisor:
             folder.stop_path.unlink(missing_ok=True)
             shutil.rmtree(folder.scratch_path, ignore_errors=True)
             orphans.forget(folder.path)
+            if config := folder.config():
+                write_json(folder.config_path, config)
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
             start_keeper(folder, launch, lock)
         except (OSError, KeyError) as error:
@@ -265,7 +266,7 @@ class Supervisor:
         starts_runs = bool(recorded.get("starts_runs"))
         takes_place = recorded.get("parent") is None and not starts_runs
         return Launch(
-            command=recorded["command"],
+            command=[*recorded["command"][:-1], str(folder.config_path)],  # the store may have been moved
             environment={**variables, WORKER_MARK: str(folder.path)},
             grace_seconds=recorded["grace_seconds"],
             max_running=self.max_running if takes_place else None,
