@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,15 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT
-from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, lines_text, repair, settled
+from mosaic_lab.evaluation.episode_log import (
+    EpisodeLog,
+    NotRecorded,
+    Record,
+    check_complete,
+    lines_text,
+    repair,
+    settled,
+)
 from mosaic_lab.evaluation.evaluation import WORKER
 from mosaic_lab.evaluation.fan_out import FanOut
 from mosaic_lab.evaluation.fingerprints import changed
@@ -65,7 +74,10 @@ def main() -> int:
     if isinstance(failure, GaveUp):
         telemetry.run_failed(str(failure), error_type="ConfigError" if failure.refused else "EpisodeFailed")
         return BAD_CONFIGURATION if failure.refused else FAILED
-    telemetry.run_failed(failure)
+    if isinstance(failure, NotRecorded):
+        telemetry.run_failed(str(failure), error_type="NotRecorded")
+    else:
+        telemetry.run_failed(failure)
     return FAILED
 
 
@@ -88,9 +100,11 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
     with Heartbeats(telemetry):
         work = _work(plan, folder.path, telemetry, recorded)
         try:
-            work.run()
+            with suppress(NotRecorded):  # the check below says how many
+                work.run()
         finally:
             work.close()
+    check_complete(plan, folder.telemetry_path)
 
 
 def _work(

@@ -48,6 +48,10 @@ class PlayedEvaluation(Protocol):
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame: ...
 
 
+class NotRecorded(Exception):
+    """Raised when episodes that were played could not be written."""
+
+
 class EpisodeLog:
     """The episodes in a telemetry file, by key; the last line about an episode counts.
 
@@ -100,34 +104,52 @@ def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
 def write_episode(
     telemetry: Telemetry, job: Job, played: Mapping[str, Any], category: str, arena: str
 ) -> None:
-    """``played`` is the arena's account of the episode, ``arena`` the name of its folder."""
+    """``played`` is the arena's account of the episode, ``arena`` its folder's name. Raises NotRecorded."""
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
     kept = ("forfeit", "success", "progression", "operators")
     about = {name: played.get(name) for name in kept} | {"returns": returns}
-    telemetry.episode(
+    _write(
+        telemetry,
+        job,
         total_reward=sum(returns.values()),
         steps=played["steps"],
         terminated=played["terminated"],
         truncated=played["truncated"],
-        episode_seed=job.episode_seed,
         duration_seconds=played["duration_seconds"],
-        agent_id=job.label,
         metadata=_about(job, category, arena) | about | {"status": "ok", "error": ""},
         step=telemetry.last_step + int(played["steps"]),
     )
 
 
 def write_failure(telemetry: Telemetry, job: Job, error: str, category: str, arena: str) -> None:
-    """An episode that could not be played to its end; it has no return."""
+    """An episode that could not be played to its end; it has no return. Raises NotRecorded."""
     total = telemetry.total_reward
-    telemetry.episode(
+    _write(
+        telemetry,
+        job,
         total_reward=math.nan,
         steps=0,
-        episode_seed=job.episode_seed,
-        agent_id=job.label,
         metadata=_about(job, category, arena) | {"status": "failed", "error": error[:_ERROR_LIMIT]},
     )
     telemetry.total_reward = total
+
+
+def _write(telemetry: Telemetry, job: Job, **episode: Any) -> None:
+    dropped = telemetry.dropped_lines
+    telemetry.episode(episode_seed=job.episode_seed, agent_id=job.label, **episode)
+    if telemetry.dropped_lines > dropped:
+        raise NotRecorded
+
+
+def check_complete(plan: EvaluationPlan, path: Path) -> None:
+    """Raise NotRecorded where the telemetry file lacks episodes of the plan."""
+    recorded, jobs = EpisodeLog(path).read(), plan.jobs()
+    done = sum(job.key in recorded for job in jobs)
+    if done < len(jobs):
+        raise NotRecorded(
+            f"{done:,} of {len(jobs):,} episodes are recorded, no further ones could be written to "
+            f"{path.parent}. Free space on its disk; resume() plays the remaining ones"
+        )
 
 
 def lines_text(numbers: Sequence[int]) -> str:

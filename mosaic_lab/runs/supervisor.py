@@ -263,6 +263,8 @@ class Supervisor:
         candidates: list[int],
         count: int | None,
     ) -> Launch:
+        if folder.disk_full():  # its keeper could not record that it has started
+            raise MosaicError(f"run {folder.run_id} cannot be started: the disk of {self.store.root} is full")
         starts_runs = bool(recorded.get("starts_runs"))
         takes_place = recorded.get("parent") is None and not starts_runs
         return Launch(

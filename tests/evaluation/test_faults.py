@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from evaluation.evaluation_fixtures import Evaluate, odd, outcomes
 from mosaic_contract.codec import seal
-from support import wait_until
+from support import in_own_mounts, wait_until
 
 from mosaic_lab import operators, policies
 from mosaic_lab.cli import main
@@ -134,6 +134,17 @@ def test_a_stop_a_torn_line_and_a_flipped_digit_leave_no_trace(
     assert damaged.fingerprint() == evaluation.fingerprint() == expected
     log = (evaluation.path / "worker.log").read_text()
     assert f"lines {first + 1} and {second + 1} of telemetry.jsonl dropped" in log
+
+
+def test_a_full_disk_ends_an_evaluation_that_has_fewer_episodes_than_planned(tmp_path: Path) -> None:
+    found = in_own_mounts("full_disk.py", "fills_under_an_evaluation", tmp_path)
+    assert found["state"] == found["state_then"] == "failed" and 3 <= found["done"] < 200
+    assert "the run store's disk is full" in found["reason"]
+    assert found["refused"].endswith("/disk/runs is full")
+    note = f"{found['done']} of 200 episodes are recorded: these numbers are of those alone."
+    assert found["summary"].endswith(note)
+    state, done, summary = found["at_last"]
+    assert (state, done) == ("completed", 200) and "are recorded" not in summary
 
 
 def test_an_operator_dies_in_episode_37_and_is_skipped(start_evaluation: Evaluate) -> None:

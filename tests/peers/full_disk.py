@@ -9,12 +9,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import PEERS, at_work, start_peer, wait_until
 
+from mosaic_lab import operators
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.runs import Run, Supervisor
 
 
@@ -76,12 +79,11 @@ def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:
     wait_until(lambda: steady.finished)
     fill(disk)
     stopped.stop()
-    fill(disk)
-    try:
-        start_peer(supervisor, "train")
-        refused = ""
-    except MosaicError as error:
-        refused = str(error)
+    filler = fill(disk)
+    refused = [refusal(lambda: start_peer(supervisor, "train"))]
+    with filler.open("ab") as file:
+        file.truncate(filler.stat().st_size - (40 << 10))  # enough for the run's small files alone
+    refused.append(refusal(lambda: start_peer(supervisor, "train")))
     return {
         "steady": outcome(steady),
         "stopped": outcome(stopped),
@@ -91,14 +93,52 @@ def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:
     }
 
 
+def fills_under_an_evaluation(disk: Path, elsewhere: Path) -> dict[str, object]:
+    """The disk fills while episodes are played, and is freed again before the evaluation is resumed."""
+    player = {"one": operators.worker("odd")}
+    evaluation = evaluate(
+        Supervisor(disk / "runs"),
+        env="Odd-v0",
+        family="odd",
+        operators=player,
+        seeds=range(200),
+        step_delay=0.001,
+    )
+    wait_until(lambda: evaluation.done >= 3)
+    filler = fill(disk)
+    wait_until(lambda: evaluation.finished)
+    fill(disk)
+    end = {"state": evaluation.state, "reason": evaluation.reason, "done": evaluation.done}
+    refused, summary = refusal(evaluation.resume), repr(evaluation.summary())
+    state = evaluation.state
+    filler.unlink()
+    evaluation.resume().wait(120)
+    return {
+        **end,
+        "refused": refused,
+        "state_then": state,
+        "summary": summary,
+        "at_last": [evaluation.state, evaluation.done, repr(evaluation.summary())],
+    }
+
+
+def refusal(start: Callable[[], object]) -> str:
+    try:
+        start()
+    except MosaicError as error:
+        return str(error)
+    return ""
+
+
 def main() -> None:
     scenario, folder = sys.argv[1], Path(sys.argv[2])
     disk, elsewhere = folder / "disk", folder / "elsewhere"
     disk.mkdir()
     elsewhere.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
-    result = {"fills_and_empties": fills_and_empties, "stays_full": stays_full}[scenario](disk, elsewhere)
-    print(json.dumps(result))
+    scenarios = (fills_and_empties, stays_full, fills_under_an_evaluation)
+    run = {one.__name__: one for one in scenarios}[scenario]
+    print(json.dumps(run(disk, elsewhere)))
     sys.stdout.flush()
     os._exit(0)
 

@@ -39,7 +39,8 @@ def test_a_disk_that_stays_full(tmp_path: Path) -> None:
     assert found["steady"]["steps"] == list(range(len(found["steady"]["steps"]))) != []
     assert found["stopped"]["state"] == "cancelled"
     assert "after the request and was killed" in found["stopped"]["reason"]
-    assert "No space left on device" in found["refused"]
+    assert "No space left on device" in found["refused"][0]
+    assert found["refused"][1].endswith("/disk/runs is full")
     assert found["runs"] == 2  # a run that could not start leaves no folder
     assert found["other"]["state"] == "completed"
     assert found["other"]["steps"] == list(range(100))

@@ -6,7 +6,7 @@ Episodes that failed have no return: they are counted beside every number that l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,8 @@ def summary_table(
     """Return a row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``;
     the mean length; and where there is any of it, the share of successes with its Wilson interval, tokens,
     and of language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
-    A note says where to look in place of a return that is 0 in each episode of a zero-sum game.
+    A note says how many episodes there are while some are missing, and where to look in place of a return
+    that is 0 in each episode of a zero-sum game.
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -89,8 +90,15 @@ def summary_table(
         if models:
             cost = _episode_cost(plan, played[label], rng)
             rows[-1] |= cost_columns(played[label]) | {"episode_usd": cost}
-    note = {"note": _ZERO_SUM} if _are_zero_sum(one for some in played.values() for one in some) else {}
-    return estimates_table(rows, "operator", rng=rng, **note)
+    zero_sum = _are_zero_sum(one for some in played.values() for one in some)
+    notes = [*_incomplete(plan, records), *([_ZERO_SUM] if zero_sum else [])]
+    return estimates_table(rows, "operator", rng=rng, **({"note": " ".join(notes)} if notes else {}))
+
+
+def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str]:
+    """Yield a sentence about the episodes that are not recorded, if there are any."""
+    if len(records) < (total := len(plan.jobs())):
+        yield f"{len(records):,} of {total:,} episodes are recorded: these numbers are of those alone."
 
 
 def _are_zero_sum(played: Iterable[Record]) -> bool:
