@@ -20,9 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from mosaic_lab.keeper import logs
 from mosaic_lab.keeper.folder_lock import LockedFolder
 from mosaic_lab.keeper.launch import Launch
+from mosaic_lab.keeper.logs import BoundedLog
 from mosaic_lab.keeper.outcome import Evidence, classify
 from mosaic_lab.keeper.queueing import RunQueue, take_gpus, take_slot
 from mosaic_lab.keeper.run_store import RunFolder
@@ -63,6 +63,7 @@ class Keeper:
         os.set_blocking(self._wake_write, False)
         self._listen()  # before the record publishes the pid that signals are sent to
         self.record = StateWriter(folder, os.getpid())
+        self.log = BoundedLog()
 
     def live(self) -> None:
         """Run the worker from queue to end; always reaches a final state."""
@@ -157,7 +158,7 @@ class Keeper:
         elif self.record.status.state is State.STARTING and _size(self.folder.telemetry_path):
             self.record.move(State.RUNNING, f"the worker reports (process {worker.pid})")
         self.record.flush()
-        logs.cut(self.folder.log_path)
+        self.log.bound(self.folder.log_path)
 
     def _climb(self, worker: Worker) -> None:
         """The stop ladder: SIGTERM to the worker's group, the grace period, SIGKILL to everything."""
@@ -197,7 +198,7 @@ class Keeper:
     def _evidence(self, worker: Worker) -> Evidence:
         self._check_requests()
         worker.end_all(self._sleep, patient=self.stopped_by != "SIGKILL")
-        logs.cut(self.folder.log_path)
+        self.log.bound(self.folder.log_path)
         log = last_lines(self.folder.log_path, 1)
         return Evidence(
             exit_code=worker.exit_code,

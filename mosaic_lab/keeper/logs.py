@@ -1,7 +1,11 @@
-"""Bounded logs: the beginning of a file that grows too large is dropped, while others append to it."""
+"""Bounded logs, while others append to them: lines that come again and again are counted instead of kept, and
+the beginning of a file that grows too large is dropped.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +15,61 @@ LIMIT = 32 << 20
 """Bytes that a log may have; where it has more, it is cut within some seconds."""
 KEPT = 8 << 20
 """Bytes at its end that stay then."""
+FOLDED_FROM = 1 << 20
+"""Bytes from which on repetitions are looked for, each time that a log has doubled."""
+_EACH = 10  # repetitions of a line that are kept, at its first and at its last places
+_VARYING = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|\bpid=\d+")
+_MARK = re.compile(rb"\[the line above came ([\d,]+) more times\]")
+
+
+class BoundedLog:
+    """The log of one run; `bound` is called again and again while others write it."""
+
+    def __init__(self) -> None:
+        self._folded_at = FOLDED_FROM
+
+    def bound(self, path: Path) -> None:
+        """Fold repetitions where the log has grown, and drop its beginning where it is still too large."""
+        with suppress(OSError):
+            if path.stat().st_size >= self._folded_at:
+                fold(path)
+                self._folded_at = max(FOLDED_FROM, 2 * path.stat().st_size)
+        cut(path)
+
+
+def fold(path: Path) -> None:
+    """Leave out most repetitions, near a log's end, of lines that differ only in the time and the process,
+    and count them after the first that stay. Where less than half would go all stays. Raises `OSError`.
+    """
+    with open_file(path) as file:
+        whole = file.read(2 * LIMIT)
+        folded = _folded(whole[-KEPT:])
+        if len(folded) > len(whole[-KEPT:]) // 2:
+            return
+        since = file.read(2 * LIMIT)
+    with open_for_appending(path) as log:
+        log.truncate(0)
+        log.write(whole[:-KEPT] + folded + since)
+
+
+def _folded(whole: bytes) -> bytes:
+    lines = whole.split(b"\n")
+    keys = [_VARYING.sub(b"", line) for line in lines]
+    total, seen, before = Counter(keys), Counter[bytes](), Counter[bytes]()
+    for key, line in zip(keys, lines[1:], strict=False):
+        if mark := _MARK.fullmatch(line):
+            before[key] += int(mark[1].replace(b",", b""))
+    kept: list[bytes] = []
+    for key, line in zip(keys, lines, strict=True):
+        if _MARK.fullmatch(line):
+            continue
+        seen[key] += 1
+        left_out = total[key] - 2 * _EACH
+        if left_out <= 0 or seen[key] <= _EACH or seen[key] > total[key] - _EACH or not key:
+            kept.append(line)
+        if seen[key] == min(_EACH, total[key]) and key and (count := max(0, left_out) + before[key]):
+            kept.append(b"[the line above came %s more times]" % f"{count:,}".encode())
+    return b"\n".join(kept)
 
 
 def cut(path: Path) -> None:

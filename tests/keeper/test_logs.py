@@ -51,6 +51,30 @@ def test_the_beginning_goes_and_the_end_stays(tmp_path: Path) -> None:
     assert size_of(log) <= logs.KEPT + 1000
 
 
+def test_a_line_that_comes_again_and_again_is_counted(tmp_path: Path) -> None:
+    log, bounded = tmp_path / "worker.log", logs.BoundedLog()
+    around = [f"episode {number}: return {number}" for number in range(200)]
+    for times in (20_000, 50_000):
+        with log.open("a") as file:
+            file.write("the first line\n" if file.tell() == 0 else "later\n")
+            for number in range(times):
+                seconds = f"{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}"
+                file.write(
+                    f"2026-01-02 {seconds},123 WARNING pid={number} no samples; increase the timeout\n"
+                )
+                file.write("  in step\n")
+            file.write("\n".join(around) + "\n")
+        bounded.bound(log)
+    text = log.read_text()
+    assert len(text) < logs.FOLDED_FROM / 10
+    lines = text.splitlines()
+    assert lines[0] == "the first line" and "later" in lines
+    assert lines[-200:] == around and text.count(around[7]) == 2, "lines that differ all stay"
+    marks = [line for line in lines if "more times" in line]
+    assert marks == [f"[the line above came {70_000 - 20:,} more times]"] * 2
+    assert text.count("no samples") == 20
+
+
 def test_a_run_that_prints_without_end(tmp_path: Path) -> None:
     with store(tmp_path) as supervisor:
         run = start_peer(supervisor, "shout")

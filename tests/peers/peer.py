@@ -260,8 +260,8 @@ def shout() -> None:
     """40 MB into its log, then at work for ever."""
     leave_on_sigterm()
     event("run_started")
-    for _ in range(400):
-        print(100_000 * "x", file=sys.stderr)
+    for number in range(400):
+        print(number, 100_000 * "x", file=sys.stderr)
     print("shouted enough", file=sys.stderr, flush=True)
     sleep_for_ever()
 

@@ -51,8 +51,24 @@ def test_an_environment_that_ends_the_process_fails_the_run(
 ) -> None:
     run = ended(train(lab, library, environment))
     assert run.state == "failed", run.reason
-    assert f"the environment ended the process (exit code 0) at step 10 of {STEPS}: line " in run.reason
+    step = 0 if library == "rllib" else 10  # it counts steps at the end of each iteration
+    assert f"the environment ended the process (exit code 0) at step {step} of {STEPS}: line " in run.reason
     assert "of unruly.py, in step" in run.reason
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("environment", "reason"),
+    [
+        ("Breaks", "RuntimeError: the simulator is gone"),
+        ("Exits", f"the environment ended the process (exit code 0) at step 0 of {STEPS}: line "),
+        ("Leaves", f"the environment ended the process (exit code 0) at step 0 of {STEPS}: line "),
+    ],
+)
+def test_rllib_ends_once_none_of_its_runners_samples(lab: mosaic.Lab, environment: str, reason: str) -> None:
+    settings = {"num_env_runners": 2, "delay_between_env_runner_restarts_s": 0}
+    run = ended(train(lab, "rllib", environment, **settings))
+    assert run.state == "failed" and reason in run.reason, run.reason
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -63,6 +79,14 @@ def test_a_thread_that_an_environment_leaves_behind_holds_up_nothing(lab: mosaic
         "the process ends without its threads that still run: the simulator's"
         in (run.path / "worker.log").read_text()
     )
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_an_environment_whose_close_raises_is_trained(lab: mosaic.Lab, library: str) -> None:
+    run = ended(train(lab, library, "CannotClose"))
+    assert run.state == "completed", run.reason
+    text = (run.path / "worker.log").read_text()
+    assert "close() of unruly:CannotClose-v0 has failed: AttributeError: there is no screen" in text
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

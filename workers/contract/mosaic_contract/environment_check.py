@@ -314,6 +314,9 @@ class CheckedTeam:
             actions = {agent: action + self._starts.get(agent, 0) for agent, action in actions.items()}
         return self._check.step(self._env.step(actions))
 
+    def close(self) -> None:
+        close(self._env, self._check.env_id)
+
 
 @functools.lru_cache(None)
 def _wrapper_class() -> Any:
@@ -336,6 +339,9 @@ def _wrapper_class() -> Any:
         def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
             found = self._check.step(self.env.step(action + self._start if self._start else action))
             return (*found[:4], _without_statistics(found[4])) if _STATISTICS in found[4] else found
+
+        def close(self) -> None:
+            close(self.env, self._check.env_id)
 
     return Checked
 

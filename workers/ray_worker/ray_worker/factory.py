@@ -46,6 +46,7 @@ def training_config(plan: RllibPlan) -> AlgorithmConfig:
         )
     config, name = plan.config, f"mosaic-{plan.config.run_id}"
     recipe = EnvironmentRecipe(
+        config.run_id,
         pettingzoo_module(config.env_id),
         config.env_id,
         plan.hyperparameters["env_config"],

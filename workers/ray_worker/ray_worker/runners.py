@@ -9,14 +9,18 @@ terminated, truncated, seconds, the runner's index, the environment's within it,
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import socket
+import traceback
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 import gymnasium
+from ray.experimental import internal_kv
 from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
@@ -36,6 +40,7 @@ class EnvironmentRecipe:
     else the first.
     """
 
+    run_id: str
     module: str | None
     env_id: str
     keywords: Mapping[str, Any]
@@ -152,13 +157,55 @@ class EnvironmentCreator:
         if recipe.wrappers:
             make = partial(make_game, recipe.env_id, recipe.keywords, recipe.wrappers)
         if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:
-            return MultiAgentEnvironment(make()) if recipe.several else make()
-        shared = self._context = self._context or FrameContext(recipe)
-        env = shared.frames.make(make)
-        return MultiAgentEnvironment(env, shared) if recipe.several else SingleAgentEnvironment(env, shared)
+            env = MultiAgentEnvironment(make()) if recipe.several else make()
+        else:
+            shared = self._context = self._context or FrameContext(recipe)
+            kind = MultiAgentEnvironment if recipe.several else SingleAgentEnvironment
+            env = kind(shared.frames.make(make), shared)
+        if context.worker_index:
+            _report_errors(env, error_key(recipe.run_id, context.worker_index))
+        return env
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_context": None}
+
+
+def error_key(run_id: str, runner: int) -> str:
+    """Return the key under which a runner reports its environment's latest error to the training."""
+    return f"mosaic-{run_id}-error-{runner}"
+
+
+def _report_errors(env: Any, key: str) -> None:
+    """Leave the error that an environment raises, or an end of the process, for the training: upstream only
+    logs it. The first since the last sample counts.
+    """
+    leave = os._exit
+
+    def report(error: BaseException, frames: list[traceback.FrameSummary], trace: str) -> None:
+        text, place = str(error)[:8_000], ""
+        if isinstance(error, SystemExit):
+            text = f"the environment ended the process (exit code {error.code or 0})"
+            place = f": line {frames[-1].lineno} of {Path(frames[-1].filename).name}, in {frames[-1].name}"
+        content = json.dumps([type(error).__name__, text, place, trace[-60_000:]])
+        internal_kv._internal_kv_put(key, content, overwrite=False)
+
+    def reporting(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return method(*args, **kwargs)
+            except (Exception, SystemExit) as error:
+                report(error, traceback.extract_tb(error.__traceback__), traceback.format_exc())
+                raise
+
+        return call
+
+    def leaving(status: int) -> None:
+        frames = traceback.extract_stack()[:-1]
+        report(SystemExit(status), frames, "".join(traceback.format_list(frames)))
+        leave(status)
+
+    env.reset, env.step, os._exit = reporting(env.reset), reporting(env.step), leaving
 
 
 class Episodes(RLlibCallback):  # type: ignore[misc]

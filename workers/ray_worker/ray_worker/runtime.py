@@ -8,7 +8,7 @@ import socket
 from contextlib import ExitStack
 from typing import Any, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
 from mosaic_contract.fastlane import TrainingFrames
 
 from .cluster import hearing_signals, ray_running, scratch, within
@@ -36,6 +36,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
     from .checkpoints import checkpoints_of, restore
+    from .runner_errors import RunnerErrors
     from .telemetry import UpstreamLogger
 
     config = plan.config
@@ -50,15 +51,23 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
     if plan.address:
         _say_if_out_of_sight(plan, algorithm, stack)
     checkpoints = checkpoints_of(plan, algorithm, logger)
+    errors = RunnerErrors(plan, algorithm, telemetry)
+    stack.callback(errors.close)
     log.info("the first iteration has begun: steps, episodes and metrics are sent at the end of each")
     try:
         while logger.steps < config.end_step:
+            before = logger.steps
             logger.result(algorithm.train())
+            errors.iteration_over(logger.steps - before)
             if checkpoints.due(logger.steps):
                 checkpoints.save(logger.steps)
+    except UpstreamFailed:
+        raise
     except BaseException as error:
-        if not _came_of_a_signal(error):
+        if isinstance(error, SystemExit):
             raise
+        if not _came_of_a_signal(error):
+            raise errors.own_error(error) from error
     checkpoints.save(logger.steps)
     return logger.final_metrics
 
