@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -12,6 +13,7 @@ from mosaic_lab.number_format import duration, number
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.exporting import export
+from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.search import search
 from mosaic_lab.text_table import text_table
 
@@ -113,7 +115,7 @@ class RunList(Sequence[Run]):
 
     def _cells(self) -> list[list[str]]:
         """The header and the rows, without columns that would be empty."""
-        rows = [_row(run) for run in self[-_SHOWN:]]
+        rows = [isolated(partial(_row, run), partial(_unreadable, run)) for run in self[-_SHOWN:]]
         used = [column for column in _COLUMNS if any(row[column] for row in rows)]
         return [used, *([row[column] for column in used] for row in rows)]
 
@@ -137,6 +139,10 @@ def _row(run: Run) -> dict[str, str]:
         run.reason,
     )
     return dict(zip(_COLUMNS, cells, strict=True))
+
+
+def _unreadable(run: Run, reason: str) -> dict[str, str]:
+    return {**dict.fromkeys(_COLUMNS, ""), "run": run.id, "state": str(State.LOST), "reason": reason}
 
 
 def _first_line(text: str) -> str:

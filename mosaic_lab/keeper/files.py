@@ -1,7 +1,9 @@
-"""Opening the files of a run folder: a named pipe, device or folder in their place is an error."""
+"""Opening the files of a run folder: a named pipe, device or folder in their place is an error, and so is a
+link to outside of the folder that this process is confined to."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -18,6 +20,42 @@ _KINDS = (
 )
 
 
+_root: Path | None = None
+"""The folder that this process is confined to."""
+
+
+def confine(root: Path) -> None:
+    """Have this process read no file and list no folder outside of ``root``, through a link or otherwise."""
+    global _root
+    _root = root.resolve()
+
+
+def check_inside(path: Path) -> None:
+    """Raise NotAFile where the process is confined and a path, links followed, leads out of the root."""
+    if _root is not None and not Path(os.path.realpath(path)).is_relative_to(_root):
+        raise NotAFile(f"{path} is a link to outside of {_root}, so it is read only through a kernel")
+
+
+def folder_in(parent: Path, name: str) -> Path | None:
+    """Return the folder ``name`` of a folder; None for a link, for ``..`` and for what is not a folder."""
+    try:
+        found = Path(os.path.realpath(parent / name))
+        return found if found == parent / found.name and found.name == name and found.is_dir() else None
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+
+
+def folders_in(path: Path) -> list[Path]:
+    """Return the folders in a folder, links left out, by name; none where it cannot be listed."""
+    try:
+        check_inside(path)
+        with os.scandir(path) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return [path / name for name in sorted(names)]
+
+
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
     """Open a regular file for reading. Raises NotAFile for anything else, and OSError as `open` does."""
     return _open(path, os.O_RDONLY, "rb", buffering)
@@ -31,12 +69,19 @@ def open_for_appending(path: Path) -> BinaryIO:
 def kind_of(path: Path) -> str | None:
     """What is in a file's place, such as "a folder"; None for a regular file and for nothing at all."""
     try:
-        return _kind(path.stat().st_mode)
-    except OSError:
-        return None
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            check_inside(path)
+            found = path.stat()
+        return _kind(found.st_mode)
+    except NotAFile:
+        return f"a link to outside of {_root}"
+    except OSError as error:
+        return "a link that leads to itself" if error.errno == errno.ELOOP else None
 
 
 def _open(path: Path, flags: int, mode: str, buffering: int = -1) -> BinaryIO:
+    check_inside(path)
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     try:
         if (kind := _kind(os.fstat(descriptor).st_mode)) is not None:

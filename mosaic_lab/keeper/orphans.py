@@ -7,9 +7,10 @@ run folder. psutil guards its signals against a pid that was given out again.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,9 @@ _FRESH = 0.5  # seconds for which survivors that were found are not searched for
 _KILL_DEADLINE = 5.0
 
 _lock = threading.Lock()
-_found: dict[tuple[Path, str], tuple[float, list[psutil.Process]]] = {}
+_searched = float("-inf")  # when all processes were last looked at
+_marked: dict[tuple[str, str], list[psutil.Process]] = {}  # by mark and run folder, as they were then
+_none: dict[tuple[str, str], float] = {}  # when it was first requested; infinity where none can come any more
 
 
 def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
@@ -30,24 +33,25 @@ def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
     None can join from outside: once there are none there never will be (unless the run is resumed, see
     `forget`), and no search is made again.
     """
+    global _searched, _marked
+    key = mark, str(path)
     with _lock:
-        if (path, mark) in _found:
-            searched, processes = _found[path, mark]
-            if not processes:
-                return []
-            processes = [process for process in processes if _running(process)]
-            if processes and time.monotonic() - searched < _FRESH:
-                return processes
-        processes = _search(path, mark)
-        _found[path, mark] = (time.monotonic(), processes)
+        since = _none.setdefault(key, time.monotonic())
+        if since == math.inf:
+            return []
+        if time.monotonic() - _searched > _FRESH:  # one search for all runs of a list
+            _searched, _marked = time.monotonic(), _all_marked()
+        processes = [process for process in _below(_marked, path, mark) if _running(process)]
+        if not processes and _searched >= since:
+            _none[key] = math.inf
         return processes
 
 
 def forget(path: Path) -> None:
     """The run is about to have processes again: what was found, or not found, counts no more."""
     with _lock:
-        for key in [key for key in _found if key[0] == path]:
-            del _found[key]
+        for mark in (WORKER_MARK, KEEPER_MARK):
+            _none.pop((mark, str(path)), None)
 
 
 def end(path: Path, grace_seconds: float) -> None:
@@ -83,14 +87,28 @@ def resident_mb(processes: Sequence[psutil.Process]) -> float:
 
 
 def _search(path: Path, mark: str) -> list[psutil.Process]:
-    found = []
+    return [process for process in _below(_all_marked(), path, mark) if _running(process)]
+
+
+def _all_marked() -> dict[tuple[str, str], list[psutil.Process]]:
+    found: dict[tuple[str, str], list[psutil.Process]] = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             variables = process.environ()
-            if variables.get(mark) == str(path) and _running(process):
-                found.append(process)
-            if mark == WORKER_MARK and variables.get(KEEPER_MARK) == str(path):
-                found += filter(_running, process.children(recursive=True))
+            for mark in (WORKER_MARK, KEEPER_MARK):
+                if mark in variables:
+                    found.setdefault((mark, variables[mark]), []).append(process)
+    return found
+
+
+def _below(
+    marked: Mapping[tuple[str, str], list[psutil.Process]], path: Path, mark: str
+) -> list[psutil.Process]:
+    """Return the processes with the mark of a run; of its worker also what is below the keeper's guardian."""
+    found = list(marked.get((mark, str(path)), ()))
+    for keeper in marked.get((KEEPER_MARK, str(path)), ()) if mark == WORKER_MARK else ():
+        with suppress(psutil.Error):
+            found += keeper.children(recursive=True)
     return list(dict.fromkeys(found))
 
 

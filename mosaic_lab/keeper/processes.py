@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ class Usage(NamedTuple):
     memory_mb: float
 
 
+@cache
 def place() -> str:
     """Return a name of this boot and process namespace: a recorded pid means something only in its own."""
     try:

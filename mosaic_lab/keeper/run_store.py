@@ -19,10 +19,11 @@ from typing import Any
 
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.keeper import locks
-from mosaic_lab.keeper.files import kind_of, open_file
+from mosaic_lab.keeper.files import folders_in, kind_of, open_file
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
 from mosaic_lab.keeper.tail import final_message, is_there
+from mosaic_lab.sanitize import sanitize, well_formed
 
 COMPARISONS = "comparisons"
 """The folder of comparisons, below a store's root; each holds a run folder a lane."""
@@ -31,6 +32,7 @@ _removed: set[Path] = set()
 """Run folders that this process has deleted on request: their runs are removed, not lost."""
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
+_MOST_DIGITS = 300  # of an integer
 _LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
 
 
@@ -41,7 +43,7 @@ def is_run_id(name: str) -> bool:
 
 def comparison_lives(folder: Path) -> bool:
     """Whether a lane of the comparison in this folder has processes that live."""
-    return any(RunFolder(lane).alive() for lane in folder.glob("*/"))
+    return any(RunFolder(lane).alive() for lane in folders_in(folder))
 
 
 class RunFolder:
@@ -49,7 +51,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.run_id = path.name
+        self.run_id = sanitize(path.name)
         self.config_path = path / "config.json"
         self.launch_path = path / "launch.json"
         self.provenance_path = path / "provenance.json"
@@ -88,7 +90,7 @@ class RunFolder:
         status = self._recorded()
         if status.state.finished and status.state is not State.LOST:
             return status
-        if self.alive():  # though its state could not be read
+        if locks.held(self.lock_path) or _keeper_lives(status):  # though its state could not be read
             return replace(status, state=State.RUNNING) if status.state is State.LOST else status
         status = self._recorded()  # the keeper may have recorded the end in the meantime
         return status if status.state.finished else _lost(status, self.telemetry_path)
@@ -182,17 +184,13 @@ class RunStore:
 
     def folders(self) -> list[RunFolder]:
         """Return all run folders, oldest first, including those that are still empty."""
-        try:
-            names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
-        except FileNotFoundError:
-            return []
-        folders = (RunFolder(self.root / name) for name in names if not name.startswith("."))
+        folders = (RunFolder(path) for path in folders_in(self.root) if not path.name.startswith("."))
         runs = (one for one in folders if is_run_id(one.run_id) or is_there(one.state_path))
         return sorted(runs, key=_age)
 
     def comparisons(self) -> int:
         """Return the number of comparisons that have a lane with live processes."""
-        return sum(map(comparison_lives, (self.root / COMPARISONS).glob("*")))
+        return sum(map(comparison_lives, folders_in(self.root / COMPARISONS)))
 
     def folder(self, run_id: str) -> RunFolder:
         """Return the folder of the run with this id, or beginning or end of one. Raises UnknownRun."""
@@ -279,9 +277,15 @@ def read_json(path: Path) -> Any:
     if len(data) > _LARGEST_JSON:
         raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
     try:
-        return json.loads(data)
+        content = json.loads(data.decode(), parse_int=_number)
+        return well_formed(content) if b"\\ud" in data.lower() else content
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _number(digits: str) -> float:
+    """Return an integer of JSON; one that no float can hold is an infinity."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def write_json(path: Path, content: Any) -> None:

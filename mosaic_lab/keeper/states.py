@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
@@ -128,6 +129,12 @@ def _whole(value: Any) -> int:
     return value
 
 
+def _finite(value: Any) -> float:
+    if not math.isfinite(number := float(value)):
+        raise ValueError(f"{number} is not a time or an amount")
+    return number
+
+
 def _text(value: object) -> str:
     return sanitize(str(value))
 
@@ -138,8 +145,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {  # by annotation: the fields are t
     "str | None": _optional(_text),
     "int": _whole,
     "int | None": _optional(_whole),
-    "float": float,
-    "float | None": _optional(float),
+    "float": _finite,
+    "float | None": _optional(_finite),
     "tuple[int, ...]": lambda numbers: tuple(map(_whole, numbers)),
     "tuple[Transition, ...]": lambda steps: tuple(_read(Transition, step) for step in steps),
     "Outcome | None": _optional(lambda outcome: _read(Outcome, outcome)),

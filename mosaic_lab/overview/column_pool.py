@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mosaic_lab.runs import Run
+from mosaic_lab.sanitize import sanitize
 from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
 
@@ -60,8 +61,8 @@ class ColumnPool:
                 more = columns.read(lambda run=run: not run.alive, FIRST_BYTES)  # type: ignore[misc]
                 while more and time.monotonic() < deadline:
                     more = columns.read(lambda run=run: not run.alive)  # type: ignore[misc]
-            except OSError as error:
-                reading.problems.append(f"{run.label} ({run.id}) cannot be read: {error}")
+            except Exception as error:  # of this run alone, whatever its files hold
+                reading.problems.append(sanitize(f"{run.label} ({run.id}) cannot be read: {error}"))
                 continue
             reading.size += columns.size
             reading.unread += columns.unread

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.parts import Counted, counted, row_with_parts
 from mosaic_lab.overview.returns import Returns, returns_of, with_returns
-from mosaic_lab.overview.rows import RunRow, comparison_row, run_row
+from mosaic_lab.overview.rows import RunRow, comparison_row, unreadable_row
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import FILE as ANNOTATIONS
+from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.sanitize import sanitize
 
 READ_SECONDS = 0.1
 """What one look may spend on telemetry."""
@@ -103,7 +106,7 @@ class RunIndex:
         for name, folder in folders.items():
             if name not in self._entries:
                 run, stamp = Run(folder), _stamp(folder)
-                self._entries[name] = _Entry(run, run_row(run), self._raised(), stamp)
+                self._entries[name] = _Entry(run, row_with_parts(run, None, None), self._raised(), stamp)
                 self._removed.pop(name, None)
 
     def _in_turn(self, ended: list[_Entry]) -> Iterator[_Entry]:
@@ -128,15 +131,14 @@ class RunIndex:
         return with_returns(row_with_parts(entry.run, found.step, entry.counted), found)
 
     def _look_at_comparisons(self) -> None:
-        folder = self.store.root / COMPARISONS
-        found = {path.name: path for path in folder.glob("*/")} if folder.is_dir() else {}
+        found = {sanitize(path.name): path for path in folders_in(self.store.root / COMPARISONS)}
         for name in [name for name in self._comparisons if name not in found]:
             del self._comparisons[name]
             self._remove(name)
         for name, path in found.items():
             known, stamp = self._comparisons.get(name), _times(path, path / ANNOTATIONS)
             if known is None or known[0].alive or known[2] != stamp:
-                row = comparison_row(path)
+                row = isolated(partial(comparison_row, path), partial(unreadable_row, name, "comparison"))
                 if known is None or row != known[0]:
                     self._comparisons[name] = (row, self._raised(), stamp)
 
@@ -148,8 +150,7 @@ class RunIndex:
             ended, reading = not entry.row.alive, Reading()
             for _, columns in self._pool.columns([entry.run], reading, max(0.0, deadline - time.monotonic())):
                 if not reading.unread or not ended:
-                    with suppress(OSError):
-                        entry.returns = returns_of(columns)
+                    entry.returns = isolated(partial(returns_of, columns), lambda reason: NONE_READ)
             entry.complete = ended and not reading.unread
             if not entry.complete or entry.returns != NONE_READ:
                 self._refresh(entry)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.overview.rows import RunRow, run_row
+from mosaic_lab.overview.rows import RunRow, run_row, unreadable_row
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.sweeps import Sweep
 
 Counted = Evaluation | Sweep
@@ -18,9 +19,15 @@ def counted(run: Run) -> Counted | None:
 
 
 def row_with_parts(run: Run, step: int | None, parts: Counted | None) -> RunRow:
-    """Return the row of a run, with how many of its ``parts`` are done where these can be read."""
-    try:
-        done = None if parts is None else parts.done
-    except (OSError, KeyError, TypeError):  # its files are gone or broken
-        done = None
-    return run_row(run, step, **{"trials" if isinstance(parts, Sweep) else "episodes": done})
+    """Return the row of a run, with how many of its ``parts`` are done; one that cannot be read says so."""
+
+    def read() -> RunRow:
+        done, trouble = isolated(lambda: (_done(parts), ""), lambda reason: (None, reason))
+        trials, episodes = (done, None) if isinstance(parts, Sweep) else (None, done)
+        return run_row(parts or run, step, episodes, trials, trouble)
+
+    return isolated(read, lambda reason: unreadable_row(run.id, "training", reason))
+
+
+def _done(parts: Counted | None) -> int | None:
+    return None if parts is None else parts.done

@@ -16,6 +16,7 @@ WINDOW = 20
 """Episodes over which the last and the best return are means."""
 SPARKS = 40
 _SPEED = "steps_per_second"
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def returns_of(columns: RunColumns) -> Returns:
     names = columns.names
     steps = [columns.pieces(name)[-1].step[-1] for name in names]
     values = _values(columns, next((name for name in RETURN_NAMES if name in names), None))
-    values = values[np.isfinite(values)]
+    values = values[np.abs(values) < _LARGEST]  # neither NaN nor what sums of would overflow
     speeds = _values(columns, _SPEED if _SPEED in names else None)
     means = _moving_means(values)
     return Returns(

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunFolder, comparison_lives
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import Annotations, read_annotations
 from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.sanitize import sanitize
 
 KINDS = {"evaluation": "evaluation", "films": "films", "script": "script", "sweep": "sweep"}
 """Workers whose runs are not trainings, with the kind of these."""
+_LARGEST = 2**53  # beyond which JavaScript's numbers leave integers out
 
 
 @dataclass(frozen=True)
@@ -68,16 +72,22 @@ class RunRow:
 
 
 def run_row(
-    run: Run, step: int | None = None, episodes: int | None = None, trials: int | None = None
+    run: Run,
+    step: int | None = None,
+    episodes: int | None = None,
+    trials: int | None = None,
+    trouble: str = "",
 ) -> RunRow:
-    """Return the row of a run from its small files alone, however broken they are.
+    """Return the row of a run from its small files alone.
 
-    ``step``, ``episodes`` and ``trials``: how far it is, where that is known.
+    ``step``, ``episodes`` and ``trials``: how far it is, where that is known. ``trouble``: what prevents
+    knowing it.
     """
     status, config = run.status, run.config
     annotations = read_annotations(run.folder)
     begun = [change.timestamp for change in status.history if change.state is State.STARTING]
     ended = status.since if status.state.finished and status.since else None
+    total_steps = _whole(run.total_timesteps)
     total_episodes, total_trials = _whole(config.get("total_episodes")), _whole(config.get("total_trials"))
     if status.state is State.COMPLETED and total_episodes is not None:
         episodes = total_episodes
@@ -88,8 +98,8 @@ def run_row(
         label=run.label,
         kind=KINDS.get(run.worker, "training"),
         state=str(status.state),
-        reason=run.explained(status),
-        alive=run.alive if status.state is State.LOST else not status.state.finished,
+        reason="; ".join(filter(None, (run.explained(status), trouble))),
+        alive=run.lives(status),
         worker=run.worker,
         algorithm=_text(config.get("algorithm")),
         env=_text(config.get("env_id")),
@@ -102,22 +112,41 @@ def run_row(
         created=run.created,
         started=begun[-1] if begun else None,
         ended=ended,
-        duration=status.outcome.duration_seconds if status.outcome else run.elapsed,
+        duration=run.seconds(status),
         step=step,
-        total_steps=run.total_timesteps,
+        total_steps=total_steps,
         episodes=episodes,
         total_episodes=total_episodes,
         trials=trials,
         total_trials=total_trials,
         segmented=config.get("interval") is not None,
-        progress=_progress(status, step, run.total_timesteps, *parts),
-        hyperparameters=run.hyperparameters,
+        progress=_progress(status, step, total_steps, *parts),
+        hyperparameters=showable(run.hyperparameters),
     )
+
+
+def unreadable_row(run_id: str, kind: str, reason: str) -> RunRow:
+    """Return the row of a run, or comparison, that cannot be read."""
+    return RunRow(run_id, run_id, run_id, kind, str(State.LOST), reason, alive=False, worker="unknown")
+
+
+def showable(value: Any) -> Any:
+    """Return a JSON value as a page can read it: texts sanitized, and numbers as texts where JSON has no
+    token for them, or JavaScript no number."""
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return f"{value}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value}"
+    if isinstance(value, Mapping):
+        return {sanitize(str(name)): showable(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [showable(one) for one in value]
+    return sanitize(value) if isinstance(value, str) else value
 
 
 def comparison_row(folder: Path) -> RunRow:
     """Return the row of a comparison, from the folders of its lanes."""
-    lanes = [Run(RunFolder(lane)) for lane in sorted(folder.glob("*/"))]
+    lanes = [Run(RunFolder(lane)) for lane in folders_in(folder)]
     alive = comparison_lives(folder)
     config = lanes[0].config if lanes else {}
     created = [lane.created for lane in lanes if lane.created is not None]
@@ -127,7 +156,7 @@ def comparison_row(folder: Path) -> RunRow:
     label = f"comparison {env or ''}".strip()
     count = f"{len(lanes)} lane{'' if len(lanes) == 1 else 's'}"
     return RunRow(
-        id=folder.name,
+        id=sanitize(folder.name),
         name=annotations.name or label,
         label=label,
         kind="comparison",
@@ -155,8 +184,10 @@ def _progress(
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return sanitize(value) if isinstance(value, str) and value else None
 
 
 def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST:
+        return value
+    return None

@@ -5,7 +5,6 @@ All of it only reads. What acts on runs is in a kernel: `mosaic_lab.widgets.over
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.keeper.files import check_inside, folder_in
 from mosaic_lab.keeper.run_store import RunFolder, RunStore
 from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
@@ -126,11 +126,9 @@ class Service:
     """Answers for the run store below ``root``, on any number of threads at once.
 
     Without a root it answers what needs no store. The store need not exist yet: it has no runs then.
-    ``within``: a folder that files of runs must be in, wherever links lead; default: they may be anywhere.
     """
 
-    def __init__(self, root: Path | str | None, within: Path | None = None) -> None:
-        self._within = within
+    def __init__(self, root: Path | str | None) -> None:
         self._store = None if root is None else RunStore(root)
         self._index_lock = threading.Lock()
         self._before = int(time.time() * 1000)  # so that no version is one of a former service's
@@ -189,7 +187,9 @@ class Service:
         return {"sections": [asdict(section) for section in sections]}, []
 
     def log(self, params: LogParams) -> Answer:
-        return {"text": self.run(params.run).log(params.lines)}, []
+        run = self.run(params.run)
+        check_inside(run.folder.log_path)
+        return {"text": run.log(params.lines)}, []
 
     def films(self, params: RunParams) -> Answer:
         """Return the films of a run, the newest at most, with their first frames as PNG files."""
@@ -232,16 +232,14 @@ class Service:
         """Return a run by its whole id. Raises UnknownRun."""
         if self._store is None:
             raise ConfigurationError(f"run {run_id} is one of a run store: the request names none")
-        folder = RunFolder(self._store.root / run_id)
         # A row of the page may be of a run that was removed since; ids are no paths, nor links to elsewhere.
-        if folder.run_id != run_id or folder.path.is_symlink() or not folder.path.is_dir():
+        path = folder_in(self._store.root, run_id)
+        if path is None:
             self._runs.pop(run_id, None)
             raise UnknownRun(f"run {run_id!r:.300} is not in {self._store.root} (any more)")
-        if self._within is not None:
-            _check_links(folder.path, self._within)
         if len(self._runs) > _KEPT_RUNS:
             self._runs.clear()
-        return self._runs.setdefault(run_id, Run(folder))  # kept: it reads its configuration once
+        return self._runs.setdefault(run_id, Run(RunFolder(path)))  # kept: it reads its configuration once
 
 
 class Method(NamedTuple):
@@ -276,18 +274,6 @@ def converted(method: str, params: object, into: type[P]) -> P:
         return msgspec.convert(params, into)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"the request {method!r:.100} is not valid: {error}") from error
-
-
-def _check_links(folder: Path, within: Path) -> None:
-    """Raise ConfigurationError where an entry of the folder is a link to outside of ``within``."""
-    with os.scandir(folder) as entries:
-        links = [Path(entry.path) for entry in entries if entry.is_symlink()]
-    for link in links:
-        if not link.resolve().is_relative_to(within):
-            raise ConfigurationError(
-                f"run {folder.name}: its {link.name} is a link to outside of {within}, so it is read only "
-                "through a kernel: run mosaic_lab.Lab() on its store in a notebook"
-            )
 
 
 def _form(params: FormsParams) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mosaic_lab.keeper.run_store import is_run_id
+from mosaic_lab.sanitize import escaped
 
 DEEPEST = 6  # folders below the root
 MOST_STORES = 200
@@ -42,13 +43,14 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
 
     Left out are hidden folders, those of packages and of Python environments, and links: what is linked to
     below the root is found where it is. Folders that cannot be read are passed over, and so are exported
-    runs, whose folders have the runs' ids as names and other files.
+    runs, whose folders have the runs' ids as names and other files. Folders whose names are not UTF-8, which
+    no page can request, are left out, too, and counted.
     """
     found: list[FoundStore] = []
     waiting = deque([(Path(root).resolve(), 0)])
     began = time.monotonic()
     deadline = began + seconds
-    seen, cut_short = 0, ""
+    seen, unnamed, cut_short = 0, 0, ""
     while waiting:
         if len(found) >= MOST_STORES:
             cut_short = f"the first {MOST_STORES} run stores are listed"
@@ -61,12 +63,18 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
         folder, depth = waiting.popleft()
         seen += 1
         names = _folders_in(folder)
+        readable = [name for name in names if escaped(name) == name]
+        unnamed += len(names) - len(readable)
+        names = readable
         runs = [name for name in names if is_run_id(name)]
         if ".slots" in names or any((folder / name / "config.json").is_file() for name in runs):
             found.append(FoundStore(str(folder), len(runs), _changed(folder)))
         if depth < DEEPEST:
             below = (name for name in names if not (name.startswith(".") or name in _NO_STORES_IN))
             waiting.extend((folder / name, depth + 1) for name in below if not is_run_id(name))
+    if unnamed and not cut_short:
+        folders = "1 folder is" if unnamed == 1 else f"{unnamed:,} folders are"
+        cut_short = f"{folders} left out: the name is not UTF-8 text, rename it"
     ordered = sorted(found, key=lambda store: -store.changed)
     return Search(ordered, cut_short, time.monotonic() - began)
 

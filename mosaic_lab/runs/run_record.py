@@ -15,6 +15,7 @@ from mosaic_lab.keeper.tail import last_lines, progress, recent_returns
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.runs.stopping import survivors
+from mosaic_lab.sanitize import sanitize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,12 +53,12 @@ class RunRecord:
 
     @property
     def worker(self) -> str:
-        return str(self._launch.get("worker", "unknown"))
+        return sanitize(str(self._launch.get("worker", "unknown")))
 
     @property
     def label(self) -> str:
         """A readable name, such as ``cleanrl ppo CartPole-v1 seed 1``."""
-        return str(self._launch.get("label", self.id))
+        return sanitize(str(self._launch.get("label", self.id)))
 
     @property
     def name(self) -> str:
@@ -78,7 +79,7 @@ class RunRecord:
     def group(self) -> str | None:
         """The name shared by the runs of one `Lab.train` over several seeds."""
         group = self._launch.get("group")
-        return group if isinstance(group, str) else None
+        return sanitize(group) if isinstance(group, str) else None
 
     @property
     def created(self) -> float | None:
@@ -183,7 +184,10 @@ class RunRecord:
     @property
     def alive(self) -> bool:
         """Whether the run has not ended, or, of a lost one, whether any of its processes remains."""
-        status = self.status
+        return self.lives(self.status)
+
+    def lives(self, status: RunStatus) -> bool:
+        """`alive`, in a status that was read."""
         return (
             bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
         )
@@ -227,7 +231,10 @@ class RunRecord:
     @property
     def elapsed(self) -> float | None:
         """Seconds since the worker was started, on a monotonic clock; None before that."""
-        status = self.status
+        return self.seconds(self.status)
+
+    def seconds(self, status: RunStatus) -> float | None:
+        """`elapsed`, in a status that was read."""
         if status.outcome is not None:
             return status.outcome.duration_seconds
         if status.started_monotonic is None or status.place != place():

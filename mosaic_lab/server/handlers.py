@@ -112,7 +112,7 @@ class CallHandler(_Handler):
             raise Refused('a request names a "method", and a "store" by its path')
         if not isinstance(params, dict) or isinstance(wait, bool) or not isinstance(wait, int | float):
             raise Refused('"params" is an object, "wait" a number of seconds')
-        return method, store, params, min(float(wait), LONGEST_WAIT) if wait > 0 else 0.0
+        return method, store, params, float(min(wait, LONGEST_WAIT)) if wait > 0 else 0.0
 
 
 class StoresHandler(_Handler):

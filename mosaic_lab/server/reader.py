@@ -23,6 +23,7 @@ from typing import Annotated, Any, BinaryIO
 from msgspec import Meta
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper.files import confine
 from mosaic_lab.overview.service import Params, Service, converted
 from mosaic_lab.overview.stores import find_stores
 from mosaic_lab.overview.watching import Changes, ChangeWatcher
@@ -77,10 +78,10 @@ class Reader:
             service, _ = self._store(request["store"])
             self._reply(number, *service.answer(request["method"], request["params"]))
         except MosaicError as error:
-            self._write(number, Kind.REFUSED, [str(error).encode()])
+            self._write(number, Kind.REFUSED, [_bytes(error)])
         except Exception as error:
             logger.exception("A request could not be answered.")
-            self._write(number, Kind.FAILED, [f"{type(error).__name__}: {error}".encode()])
+            self._write(number, Kind.FAILED, [_bytes(f"{type(error).__name__}: {error}")])
 
     def _follow(self, number: int, params: FollowParams, seconds: float) -> None:
         """Answer with the first changes in any of these stores, or after some seconds with none."""
@@ -120,7 +121,7 @@ class Reader:
             if root not in self._stores:
                 if len(self._stores) >= MOST_STORES:
                     del self._stores[next(iter(self._stores))]
-                service = Service(root, self.root)
+                service = Service(root)
                 self._stores[root] = service, ChangeWatcher(service)
             return self._stores[root]
 
@@ -151,13 +152,19 @@ class Reader:
             self._output.flush()
 
 
+def _bytes(text: object) -> bytes:
+    return str(text).encode(errors="backslashreplace")
+
+
 def main() -> None:
     """Answer requests until the input ends."""
     with suppress(OSError):
         os.nice(NICENESS)
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers
-    reader = Reader(Path(sys.argv[1]), output)
+    root = Path(sys.argv[1])
+    confine(root)
+    reader = Reader(root, output)
     for line in sys.stdin.buffer:
         reader.take(json.loads(line))
     os._exit(0)  # whatever is being read, no request waits for it

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.run_store import RunStore, write_json
+from mosaic_lab.keeper.states import RunStatus
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.runs.training_arguments import whole_number
@@ -118,6 +119,13 @@ class Sweep(Run):
         """Trials that have ended, of a population segments; not those that `resume` goes on with."""
         return self.plan.done(self.records)
 
+    def explained(self, status: RunStatus) -> str:
+        """Return why the sweep is in this state, with the lines of its log that cannot be read."""
+        self._log.read()
+        lines = f"{self._log.damaged:,} line{'' if self._log.damaged == 1 else 's'}"
+        damaged = f"{lines} of its trials.jsonl cannot be read and are left out" if self._log.damaged else ""
+        return "; ".join(filter(None, (super().explained(status), damaged)))
+
     @property
     def progress(self) -> float | None:
         """What is done of all, 0 to 1."""
@@ -174,6 +182,12 @@ class Sweep(Run):
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
+        numbers = {one.number for one in self.records}
+        if lacking := [number for number in range(max(numbers, default=-1) + 1) if number not in numbers]:
+            raise MosaicError(
+                f"{self.path / 'trials.jsonl'} is damaged and lacks trial {lacking[0]}: the sweep cannot "
+                "go on. Its trials stay in the store: start another sweep"
+            )
         if trials is not None and self.plan.interval is not None:
             raise ConfigurationError(f"trials={trials!r}: the members of a population begin together")
         if trials is not None:
@@ -230,8 +244,8 @@ class Sweep(Run):
     def _trial(self, trial: int | Trial) -> Trial:
         if isinstance(trial, Trial):
             return trial
-        records = self.records
-        if not 0 <= trial < len(records):
+        records = {one.number: one for one in self.records}
+        if trial not in records:
             raise ConfigurationError(f"{self.id} has no trial {trial!r}: it has {len(records)}, from 0")
         return records[trial]
 

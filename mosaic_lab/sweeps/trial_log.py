@@ -31,8 +31,15 @@ class TrialLog:
         self._begin()
 
     def _begin(self) -> None:
-        self.trials: list[Trial] = []
+        self._trials: dict[int, Trial] = {}
         self._follower = JsonlFollower(self.path)
+        self.damaged = 0
+        """Lines that cannot be read, or that are about a trial that none can be read of: left out."""
+
+    @property
+    def trials(self) -> list[Trial]:
+        """The trials in the order in which they were proposed."""
+        return list(self._trials.values())
 
     def read(self) -> list[Trial]:
         """Take in what was written since the last call, and return all trials."""
@@ -42,32 +49,36 @@ class TrialLog:
             self._begin()
             lines = list(self._follower.lines())
         for line in lines:
-            if is_sealed(line):
+            try:
+                if not is_sealed(line):
+                    raise ValueError("its checksum is not that of its content")
                 self._take(line)
+            except (LookupError, TypeError, ValueError, AttributeError):
+                self.damaged += 1
         return self.trials
 
     def _take(self, line: bytes) -> None:
-        if (found := whole(line, PROPOSED)) is not None and found["trial"] == len(self.trials):
+        if (found := whole(line, PROPOSED)) is not None:
             about = {name: found[name] for name in Proposal._fields}
             trial = Trial(found["trial"], **about, runs=_by_seed(found["runs"]), started=found["timestamp"])
             if (stop := found.get("stop")) is not None:
                 trial.segments.append(Segment(0, stop, trial.parameters, trial.runs))
-            self.trials.append(trial)
+            self._trials[trial.number] = trial
         elif (found := whole(line, REPORTED)) is not None:
-            trial = self.trials[found["trial"]]
+            trial = self._trials[found["trial"]]
             trial.reports[found["step"]] = found["value"]
             trial.rungs |= found["rungs"]
             trial.pruned = found["prune"]
         elif (found := whole(line, RESUMED)) is not None:
-            _resume(self.trials[found["trial"]], found)
+            _resume(self._trials[found["trial"]], found)
         elif (found := whole(line, CONTINUED)) is not None:
-            _continue(self.trials[found["trial"]], found)
+            _continue(self._trials[found["trial"]], found)
         elif (found := whole(line, PAUSED)) is not None:
-            trial = self.trials[found["trial"]]
+            trial = self._trials[found["trial"]]
             _set_values(trial, TrialState.WAITING, found)
             trial.segments[-1].saved = _by_seed(found["checkpoints"])
         elif (found := whole(line, ENDED)) is not None:
-            trial = self.trials[found["trial"]]
+            trial = self._trials[found["trial"]]
             _set_values(trial, TrialState(found["state"]), found)
             trial.reason = found["reason"] or trial.reason  # how it went on after a stop, where it did
             trial.ended = found["timestamp"]
@@ -122,10 +133,10 @@ class TrialWriter(TrialLog):
 
     def propose(self, proposal: Proposal, runs: Mapping[int, str], stop: int | None = None) -> Trial:
         """Record a trial before its runs are started. ``stop``: the step of the end of its first segment."""
-        number = len(self.trials)
+        number = max(self._trials, default=-1) + 1
         about = {"trial": number, **proposal._asdict(), "runs": _texts(runs), "stop": stop}
         self._write(PROPOSED, about)
-        return self.trials[number]
+        return self._trials[number]
 
     def resume(
         self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, Saved], reason: str
@@ -148,7 +159,7 @@ class TrialWriter(TrialLog):
         """Record a further segment of a trial before its runs are started."""
         about = {"trial": trial, "place": place, "stop": stop, **proposal._asdict(), "runs": _texts(runs)}
         self._write(CONTINUED, {**about, "source": source, "checkpoints": _texts(checkpoints)})
-        return self.trials[trial]
+        return self._trials[trial]
 
     def report(self, trial: Trial, step: int, value: float, rungs: Mapping[str, float], prune: bool) -> None:
         """Record a value on the way, and whether the trial is to be stopped for it."""

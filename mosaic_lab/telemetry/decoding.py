@@ -18,6 +18,7 @@ from mosaic_contract.messages import DATA, EVENTS
 from mosaic_contract.metric_values import flat
 
 from mosaic_lab.keeper.events import METRICS
+from mosaic_lab.sanitize import well_formed
 
 # The three strings stand for floats that JSON has no token for; numpy turns them back.
 Number = float | Literal["NaN", "Infinity", "-Infinity"]
@@ -121,7 +122,7 @@ def whole(line: bytes, kind: str) -> dict[str, Any] | None:
         message = _decode_whole(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         try:
-            message = decode_line(line)
+            message = well_formed(decode_line(line))
         except BadLine:
             return None
     return message if kind in (message.get("event"), message.get("type")) else None
@@ -130,7 +131,7 @@ def whole(line: bytes, kind: str) -> dict[str, Any] | None:
 def _salvage(line: bytes, health: Health) -> Message:
     """Decode a line with its metric values flattened, without those of them, or those fields of another
     payload, that do not fit."""
-    message = decode_line(line)
+    message = well_formed(decode_line(line))
     payload = message.get("payload")
     if isinstance(payload, dict):
         values = payload.get("values")

@@ -95,7 +95,23 @@ def test_changes_of_several_stores_are_waited_for_by_one_request(page: Page, sto
 
 
 @pytest.mark.parametrize(
-    "request_", [b"", b"[]", b'{"store": 1}', b'{"method": "changes", "params": []}', b"[" * 100_000]
+    "request_",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b'{"store": 1}',
+        b'{"method": "changes", "params": []}',
+        b"[" * 100_000,
+        *(b'{"method": "changes", "params": {"version": %s}}' % (b"[" * n + b"]" * n) for n in (400, 990)),
+        b'{"method": "changes", "params": {"version": %s}}' % (b"1" * 5000),
+        b'{"method": "changes", "params": {}, "wait": %s}' % (b"1" * 400),
+        b'{"method": "changes", "params": {}, "wait": 1e400}',
+        b'{"method": "changes", "params": {}, "wait": NaN}',
+        b'{"method": "\\ud800", "params": {}}',
+        b'{"method": "changes", "store": "/\\ud800", "params": {}}',
+        b'{"method": "code", "params": {"kind": "training", "values": {"worker": "\\ud800"}}}',
+    ],
 )
 def test_what_is_not_a_request_is_refused(page: Page, request_: bytes) -> None:
     answered = page.send("mosaic-lab/api/call", request_)
@@ -150,21 +166,34 @@ def test_nothing_outside_the_servers_folder_is_read(page: Page, store: Path, tmp
     for outside in (tmp_path / "elsewhere", store.parent / "link", f"{store}/../../..", "mosaic_runs", "\0"):
         status, message = page.refusal(outside, "changes")
         assert status == 400 and "is not below the folder that this Jupyter server serves" in message
-    for run_id in (run.name, "../mosaic_runs", str(run), ".", ""):
-        assert page.refusal(store, "log", run=run_id)[0] == 400
+    for run_id in (run.name, "..", "../mosaic_runs", str(run), ".", "", "\0", "\ud800", "é" * 255):
+        for method in ("log", "details", "films", "metrics"):
+            one = {"run": run_id} if method in ("log", "films") else {"runs": [run_id]}
+            status, message = page.refusal(store, method, **one)
+            assert status == 400 and ("is not in" in message or "length >= 1" in message), message
     found = {one["path"] for one in page.send("mosaic-lab/api/stores").json["result"]["stores"]}
     assert found <= {str(store), str(store.parent / "other")}
 
 
-def test_a_file_of_a_run_that_is_a_link_to_elsewhere_is_not_shown(
+def test_files_of_a_run_that_are_links_to_elsewhere_are_not_shown(
     page: Page, store: Path, tmp_path: Path
 ) -> None:
-    (run,) = write_runs(store, 1, seed=3)
-    (tmp_path / "secret").write_text("a secret")
-    (run / "worker.log").unlink()
-    (run / "worker.log").symlink_to(tmp_path / "secret")
-    status, message = page.refusal(store, "log", run=run.name)
+    run, linked = (write_runs(folder, 1, seed=3)[0] for folder in (tmp_path, store.parent / "links"))
+    (run / "annotations.json").write_text('{"name": "a secret"}')
+    (tmp_path / "a secret" / "lane").mkdir(parents=True)
+    (linked.parent / "comparisons").symlink_to(tmp_path)
+    names = ("config", "launch", "state", "provenance", "annotations")
+    for name in (*(f"{name}.json" for name in names), "telemetry.jsonl", "worker.log"):
+        (linked / name).unlink(missing_ok=True)
+        (linked / name).symlink_to(run / name)
+    (row,) = page.result(linked.parent, "changes", version=0)["rows"]
+    assert "its config.json is a link to outside of" in row["reason"]
+    assert (row["worker"], row["env"], row["step"], row["name"]) == ("unknown", None, None, linked.name)
+    assert page.result(linked.parent, "metrics", runs=[linked.name])["names"] == []
+    status, message = page.refusal(linked.parent, "log", run=linked.name)
     assert status == 400 and "worker.log is a link" in message
+    details = page.result(linked.parent, "details", runs=[linked.name])["runs"][linked.name]
+    assert details == {"results": {}, "code": ""}
 
 
 def test_one_process_reads_and_is_started_again_when_it_dies(page: Page, store: Path) -> None:

@@ -1,0 +1,28 @@
+"""Isolation of runs from each other: one whose files cannot be read must not fail a list of many."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.sanitize import sanitize
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def isolated(read: Callable[[], T], instead: Callable[[str], T]) -> T:
+    """Return ``read()``, which reads the files of one run; where it raises, ``instead(reason)``.
+
+    Whatever was written into these files, by whom ever, is the trouble of this run alone. Every list of runs
+    reads its rows through this function.
+    """
+    try:
+        return read()
+    except Exception as error:  # the files may have any content
+        logger.debug("A run cannot be read.", exc_info=True)
+        about = error if isinstance(error, MosaicError) else f"{type(error).__name__}: {error}"
+        return instead(sanitize(f"its files cannot be read: {about!s:.300}"))
