@@ -19,6 +19,9 @@ import psutil
 from mosaic_lab.keeper.marks import KEEPER_MARK, WORKER_MARK
 
 _FRESH = 0.5  # seconds for which survivors that were found are not searched for again
+_SHARED = (
+    0.1  # seconds for which one search serves all runs: less than a run takes to start and lose its keeper
+)
 _KILL_DEADLINE = 5.0
 
 _lock = threading.Lock()
@@ -39,9 +42,10 @@ def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
         since = _none.setdefault(key, time.monotonic())
         if since == math.inf:
             return []
-        if time.monotonic() - _searched > _FRESH:  # one search for all runs of a list
+        processes = list(filter(_running, _below(_marked, path, mark)))
+        if time.monotonic() - _searched > (_FRESH if processes else _SHARED):
             _searched, _marked = time.monotonic(), _all_marked()
-        processes = [process for process in _below(_marked, path, mark) if _running(process)]
+            processes = list(filter(_running, _below(_marked, path, mark)))
         if not processes and _searched >= since:
             _none[key] = math.inf
         return processes
@@ -87,7 +91,7 @@ def resident_mb(processes: Sequence[psutil.Process]) -> float:
 
 
 def _search(path: Path, mark: str) -> list[psutil.Process]:
-    return [process for process in _below(_all_marked(), path, mark) if _running(process)]
+    return list(filter(_running, _below(_all_marked(), path, mark)))
 
 
 def _all_marked() -> dict[tuple[str, str], list[psutil.Process]]:

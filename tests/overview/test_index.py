@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -134,3 +135,16 @@ def test_the_page_names_the_same_fields() -> None:
     interface = text.split("export interface RunRow {")[1].split("\n}")[0]
     named = [line.strip().removeprefix("readonly ").split(":")[0] for line in interface.splitlines()]
     assert sorted(name for name in named if name.isidentifier()) == sorted(one.name for one in fields(RunRow))
+
+
+def test_lost_runs_cost_a_list_little_more_than_others(tmp_path: Path) -> None:
+    """Each of them may have processes left: one search finds those of all."""
+    seconds = []
+    for root in (tmp_path / "ended", tmp_path / "lost"):
+        for folder in write_runs(root, 300, points=1):
+            if root.name == "lost":
+                (folder / "state.json").write_text("{")
+        begun = time.process_time()
+        assert len(RunIndex(root).changes(0)[1]) == 300
+        seconds.append(time.process_time() - begun)
+    assert seconds[1] < 4 * seconds[0], "with a search for each it is more than ten times as much"
