@@ -1,4 +1,5 @@
-"""The variables, and the SDKs' own files, that have the keys of language models' endpoints.
+"""The variables, and the SDKs' own files, that have the keys of language models' endpoints; and values that
+look like keys.
 
 Only names of variables are handled, never a value. A server of the user's own is given no key of a vendor's
 unless the user names it.
@@ -7,14 +8,18 @@ unless the user names it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from mosaic_lab.operators.spec import OperatorSpec
 
 _OWN = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 _TOKEN = "ANTHROPIC_AUTH_TOKEN"
+_KEY = re.compile(r"(sk|gsk|pk|hf|xai|r8|nvapi|pplx|key)[-_](?=[\w-]*\d)[\w-]{12,}|AIza[\w-]{20,}", re.A)
+_SECRET_HEADER = re.compile(r"authorization|cookie|key$|token$|secret|password", re.I)
 _PLACES = ("ANTHROPIC_CONFIG_DIR", "ANTHROPIC_PROFILE")  # where Anthropic's SDK looks for its files
 
 
@@ -38,10 +43,13 @@ def variables(provider: str, base_url: str | None, key: str | None) -> Sequence[
 
 
 def missing_key(spec: OperatorSpec, name: str) -> str:
-    """Return what to do about a variable that is not set; empty where it is not the key of a language
-    model."""
+    """Return what to do about a variable that is not set; empty where the requests of a language model do
+    without it."""
     if spec.settings.get("api_key_env") != name:
-        return ""
+        texts = (spec.settings.get("base_url"), *(spec.settings.get("headers") or {}).values())
+        if not any(f"${{{name}}}" in str(text) for text in texts):
+            return ""
+        return f"{spec.name} has ${{{name}}} in base_url= or headers=, which is not set in this process"
     return (
         f"{spec.name} needs the key of its endpoint in the variable {name}, which is not set in this "
         f"process. Set it before the notebook starts, or in a cell: import getpass, os; "
@@ -56,12 +64,32 @@ def may_be_key(name: str) -> bool:
 
 
 def may_have_secret(url: str) -> bool:
-    """Whether a URL has parts that keys are put into: a user name, a password, a query."""
+    """Whether a URL has parts that keys are put into: a user name, a password, a query, or a part of its path
+    that looks like one."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return True
-    return "@" in parts.netloc or bool(parts.query)
+    in_path = any(_looks_like_one(part) for part in parts.path.split("/"))
+    return "@" in parts.netloc or bool(parts.query) or in_path
+
+
+def secret_headers(headers: Any) -> Sequence[str]:
+    """Return the names of the headers whose value is a key, by its name or its look, and not a variable."""
+    given = headers if isinstance(headers, Mapping) else {}
+    return [
+        name
+        for name, value in given.items()
+        if isinstance(value, str)
+        and "${" not in value
+        and (_SECRET_HEADER.search(name) or any(map(_looks_like_one, value.split())))
+    ]
+
+
+def _looks_like_one(text: str) -> bool:
+    """Whether a text begins as keys of known endpoints do, or is as long and as mixed as one."""
+    mixed = re.search(r"\d", text) and re.search(r"[A-Za-z]", text)
+    return bool(_KEY.match(text) or (mixed and re.fullmatch(r"[A-Za-z0-9_]{32,}", text)))
 
 
 def _sdk_finds_one() -> bool:

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_hints
 
 from mosaic_contract import ConfigError
-from mosaic_contract.language.settings import ModelSettings, default_max_tokens
+from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings, default_max_tokens
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import api_keys
 from mosaic_lab.operators.argument_checks import check_arguments
 from mosaic_lab.operators.policy_files import describer_settings
+from mosaic_lab.operators.providers import SERVERS, Provider, misdirected
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
 from mosaic_lab.validation import Problems, checked
 
-Provider = Literal["openai", "anthropic", "local"]
 Coordination = Literal["rules", "advice", "roles"]
 Maker = TypeVar("Maker", bound=Callable[..., OperatorSpec])
 
@@ -30,12 +30,16 @@ _HISTORY = range(257)  # turns
 class ModelOptions(TypedDict, total=False):
     """Keywords that every maker of a language model's operator has.
 
-    provider: "openai", "anthropic" or "local" (in the worker's own process). By default "local" for "local"
-        and a .gguf file, "anthropic" for models whose names begin with "claude", else "openai".
-    base_url: a server that speaks the provider's API: vLLM, Ollama, OpenRouter, llama.cpp. It is sent no key
-        unless ``api_key_env`` names one.
+    provider: "openai", "anthropic", "google", "openrouter", "vllm" (a server at http://localhost:8000/v1) or
+        "local" (in the worker's own process). By default "local" for "local" and a .gguf file, "anthropic"
+        for models whose names begin with "claude", else "openai".
+    base_url: a server that speaks the provider's API: vLLM, Ollama, llama.cpp. It is sent no key unless
+        ``api_key_env`` names one. ``${NAME}`` in it is a variable of this process's environment.
     api_key_env: the variable of this process's environment that has the key; by default the provider's own,
-        OPENAI_API_KEY or ANTHROPIC_API_KEY.
+        OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY.
+    headers: further headers of each request, {"name": "value"}. Settings are written to folders, so a key
+        comes as a variable: {"X-Api-Key": "${MY_KEY}"}.
+    body: further keys of each request, {"name": value}, such as {"reasoning_effort": "low"}.
     temperature: by default 0, or the model's own where it lets none be chosen.
     max_tokens: bound of one answer, reasoning included; by default 2,048, of a .gguf file 256, of "local"
         48.
@@ -55,6 +59,8 @@ class ModelOptions(TypedDict, total=False):
     provider: Provider | None
     base_url: str | None
     api_key_env: str | None
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
     temperature: float | None
     max_tokens: int | None
     timeout: float
@@ -71,6 +77,8 @@ _DEFAULTS = ModelOptions(
     provider=None,
     base_url=None,
     api_key_env=None,
+    headers={},
+    body={},
     temperature=None,
     max_tokens=None,
     timeout=ModelSettings.timeout,
@@ -109,7 +117,7 @@ def llm(
     theory_of_mind: bool = False,
     messages: bool = False,
     history: int = 0,
-    structured: bool = False,
+    structured: bool | None = None,
     describe: str | Path | Callable[..., str] | None = None,
     **options: Unpack[ModelOptions],
 ) -> OperatorSpec:
@@ -126,8 +134,9 @@ def llm(
         messages: let agents send each other messages of up to 500 characters, which come with the next
             observation.
         history: how many of the latest turns, observations with their answers, come with each prompt.
-        structured: have the endpoint restrict the answer to the legal actions. Off by default, because
-            results with it do not compare with those of models that are not restricted.
+        structured: have the endpoint restrict the answer to the legal actions. By default only "local" is
+            restricted, which rarely names an action by itself: results with it do not compare with those of
+            models that are not restricted.
         describe: your own text of an observation, ``"FILE:NAME"``, ``"MODULE:NAME"`` or a function that a
             module defines, called with the observation in the worker's process, and by name with those of
             ``agent``, ``info``, ``step_index``, ``legal_actions``, ``teammates`` and ``description`` that it
@@ -139,6 +148,7 @@ def llm(
     problems = Problems()
     settings = check_arguments(
         problems,
+        ("structured",),
         coordination=(coordination, get_args(Coordination)),
         theory_of_mind=(theory_of_mind, bool),
         messages=(messages, bool),
@@ -171,12 +181,24 @@ def model_operator(
     so far.
     """
     chosen = ModelOptions(**{**_DEFAULTS, **options})
-    provider = chosen["provider"] or _provider_of(model)
+    provider: str = chosen["provider"] or _provider_of(model)
+    if provider not in get_args(Provider):
+        problems.add("", f"provider={provider!r}: give one of {', '.join(map(repr, get_args(Provider)))}")
+        provider = OPENAI
+    base_url, key = chosen["base_url"], chosen["api_key_env"]
+    if base_url is None and (wrong := misdirected(str(model), provider, worker)):
+        problems.add("", wrong)
+    if provider in SERVERS:
+        if base_url is None:
+            base_url, key = SERVERS[provider].base_url, key or SERVERS[provider].key
+        provider = OPENAI
     model = _model(problems, model, provider)
-    _check_options(problems, chosen, provider, model)
+    chosen = ModelOptions(**{**chosen, "base_url": base_url, "api_key_env": key})
+    variables = _check_options(problems, chosen, provider, model)
     problems.check()
-    key = api_keys.key_variable(provider, chosen["base_url"], chosen["api_key_env"])
+    key = api_keys.key_variable(provider, base_url, key)
     tokens = chosen["max_tokens"] or default_max_tokens(provider, model)
+    passed = (*api_keys.variables(provider, base_url, key), *variables, *chosen["pass_env"])
     return OperatorSpec(
         category,
         chosen["name"] or (Path(model).stem if provider == LOCAL else model),
@@ -184,8 +206,9 @@ def model_operator(
         settings={
             "model": model,
             "provider": provider,
-            "base_url": chosen["base_url"],
+            "base_url": base_url,
             "api_key_env": key,
+            **{name: dict(chosen[name]) for name in ("headers", "body") if chosen[name]},
             **({} if chosen["temperature"] is None else {"temperature": chosen["temperature"]}),
             "max_tokens": tokens,
             **{name: chosen[name] for name in ("timeout", "retries", "concurrency")},
@@ -195,7 +218,7 @@ def model_operator(
         deadline=chosen["deadline"],
         fallback=chosen["fallback"],
         needs=needs,
-        pass_env=(*api_keys.variables(provider, chosen["base_url"], key), *chosen["pass_env"]),
+        pass_env=tuple(dict.fromkeys(passed)),
     )
 
 
@@ -204,11 +227,11 @@ def is_model_file(model: Any) -> bool:
     return str(model).lower().endswith(".gguf")
 
 
-def _provider_of(model: Any) -> Provider:
+def _provider_of(model: Any) -> str:
     text = str(model)
     if text == LOCAL or is_model_file(text):
-        return "local"
-    return "anthropic" if text.startswith("claude") else "openai"
+        return LOCAL
+    return ANTHROPIC if text.startswith("claude") else OPENAI
 
 
 def _model(problems: Problems, model: Any, provider: str) -> str:
@@ -226,9 +249,11 @@ def _model(problems: Problems, model: Any, provider: str) -> str:
     return str(file)
 
 
-def _check_options(problems: Problems, options: ModelOptions, provider: str, model: str) -> None:
+def _check_options(problems: Problems, options: ModelOptions, provider: str, model: str) -> Sequence[str]:
+    """Return the names of the variables in the options."""
+    variables: Sequence[str] = ()
     try:
-        ModelSettings.read({**options, "provider": provider, "model": model})
+        variables = ModelSettings.read({**options, "provider": provider, "model": model}).variables
     except ConfigError as error:
         for text in error.problems:
             problems.add("", text)
@@ -239,8 +264,14 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
     if isinstance(url, str) and api_keys.may_have_secret(url):
         problems.add(
             "",
-            "base_url has a user name, a password or a query, which may be a key, and settings are written "
-            "to folders: leave that out, use api_key_env=",
+            "base_url has a user name, a password, a query or a part that looks like a key, and settings are "
+            "written to folders: use api_key_env=, or write ${NAME} for a variable that has it",
+        )
+    for header in api_keys.secret_headers(options["headers"]):
+        problems.add(
+            "",
+            f"headers[{header!r}] may be a key, and settings are written to folders: write ${{NAME}} for a "
+            "variable of this process's environment that has it",
         )
     key = options["api_key_env"]
     if isinstance(key, str) and key.isidentifier() and api_keys.may_be_key(key):  # other texts: see above
@@ -253,3 +284,4 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
         problems.add("", "api_key_env: a local model runs in the worker's process and needs none")
     if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
         problems.add("", f"name={options['name']!r}: give a text")
+    return variables

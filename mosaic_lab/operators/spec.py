@@ -184,7 +184,8 @@ def _refuse_secrets(name: str, value: Any) -> None:
     """Settings are shown, and written down with whatever is made of them."""
     parts = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
     for key, part in parts:
-        if isinstance(key, str) and part and _SECRET.fullmatch(key):
+        by_variable = isinstance(part, str) and "${" in part
+        if isinstance(key, str) and part and not by_variable and _SECRET.fullmatch(key):
             raise ConfigurationError(
                 f"the setting {key!r} of {name} is a secret by its name, and settings are written to folders "
                 "and notebooks: leave it out, and keep it in an environment variable (an operator is given "

@@ -36,6 +36,7 @@ def test_the_local_model_plays_beside_random(start_comparison: Compare, start_ev
     steps = evaluation.steps("LLM", 1)
     assert len(steps) == 3 and steps["action"].between(0, 6).all()
     assert set(evaluation.summary().index) == {"LLM", "random"}
+    assert evaluation.summary().loc["LLM", "parse_faults"] == 0, "it plays actions of its own"
 
 
 @pytest.mark.extended

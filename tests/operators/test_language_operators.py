@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,65 @@ def test_each_kind_of_model() -> None:
     assert [one.settings["max_tokens"] for one in made] == [48, 2048, 2048, 2048, 2048]
     prices = {"input": 2.0, "cached": 0.2, "output": 10.0}
     assert operators.llm("gpt-5-mini", prices=prices).settings["prices"] == prices
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "line"),
+    [
+        ("gemini-2.5-flash", {}, 'llm("gemini-2.5-flash", provider="google")'),
+        ("gpt-5-mini", {"provider": "anthropic"}, 'llm("gpt-5-mini", provider="openai")'),
+        ("claude-sonnet-5", {"provider": "openai"}, 'llm("claude-sonnet-5", provider="anthropic")'),
+        ("grok-4", {"provider": "google"}, 'llm("grok-4", provider="openrouter")'),
+        ("gpt-oss-20b", {}, 'llm("gpt-oss-20b", provider="vllm")'),
+        ("qwen/qwen3", {}, 'llm("qwen/qwen3", provider="openrouter")'),
+    ],
+)
+def test_a_model_of_another_maker_is_refused_with_the_line_to_type(
+    model: str, options: dict[str, Any], line: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        operators.llm(model, **options)
+    assert f"mosaic.operators.{line}" in str(caught.value)
+    assert operators.llm(model, base_url="http://localhost:8000/v1").settings["model"] == model
+
+
+def test_servers_that_are_known_by_name() -> None:
+    found = {
+        provider: operators.llm(model, provider=provider)
+        for provider, model in (("google", "gemini-2.5-flash"), ("openrouter", "a/b"), ("vllm", "qwen3"))
+    }
+    assert {name: (one.settings["base_url"], one.pass_env) for name, one in found.items()} == {
+        "google": ("https://generativelanguage.googleapis.com/v1beta/openai/", ("GEMINI_API_KEY",)),
+        "openrouter": ("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+        "vllm": ("http://localhost:8000/v1", ()),
+    }
+    elsewhere = operators.llm("gemini-2.5-flash", provider="google", base_url="http://gateway/v1")
+    assert elsewhere.pass_env == (), "a server of the user's own is given no key unless it is named"
+
+
+def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) -> None:
+    own = {"api-key": "${GATEWAY_KEY}", "X-Title": "Lake"}
+    url = "https://gateway/${TENANT_KEY}/v1"
+    spec = operators.llm("qwen3", base_url=url, headers=own, body={"reasoning_effort": "low"})
+    assert (spec.settings["headers"], spec.settings["body"]) == (own, {"reasoning_effort": "low"})
+    assert spec.pass_env == ("TENANT_KEY", "GATEWAY_KEY")
+    with pytest.raises(ConfigurationError, match=r"qwen3 has \$\{TENANT_KEY\} in base_url= or headers="):
+        mosaic.Lab(tmp_path / "runs").evaluate(env="CartPole-v1", operators={"LLM": spec}, seeds=[0])
+    for wrong, said in (
+        ({"headers": {"api-key": "abc"}}, r"headers\['api-key'\] may be a key"),
+        ({"headers": {"X-Title": "sk-fake-0123456789abcdef"}}, r"headers\['X-Title'\] may be a key"),
+        ({"headers": {"a b": "c"}}, "'a b' is not the name of a header"),
+        ({"headers": {"a": "b\nc"}}, "printable ASCII"),
+        ({"body": {"max_tokens": 5}}, r"body\['max_tokens'\]: give max_tokens= itself"),
+        ({"body": {"messages": []}}, r"body\['messages'\] is what the operator sends itself"),
+        ({"body": {"api_key": "abc"}}, "is a secret by its name"),
+        ({"base_url": "https://host/sk-fake-0123456789abcdef/v1"}, "a part that looks like a key"),
+    ):
+        with pytest.raises(ConfigurationError, match=said) as caught:
+            operators.llm("qwen3", **{"base_url": "http://localhost/v1", **wrong})
+        assert "abc" not in str(caught.value), "a key that is given by mistake is not shown"
+    with pytest.raises(ConfigurationError, match=r"headers= and body= are for a server"):
+        operators.llm("local", body={"top_k": 5})
 
 
 def test_lanes_that_wait_for_an_endpoint_are_more_than_the_cores() -> None:

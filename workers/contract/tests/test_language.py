@@ -150,9 +150,9 @@ class Retries(unittest.TestCase):
 
 
 class Answers(unittest.TestCase):
-    def test_a_full_width_colon_is_a_colon(self):
+    def test_full_width_colons_and_typographic_quotes_are_read(self):
         actions = Actions({"type": "Discrete", "n": 2, "start": 0}, ["left", "right"])
-        for answer in ("思考。\nACTION：right", "**Action**： right"):
+        for answer in ("思考。\nACTION：right", "**Action**： right", "ACTION: “right”"):
             self.assertEqual(actions.parse(answer, [0, 1]).action, 1)
 
     def test_thoughts_and_choices(self):

@@ -19,7 +19,7 @@ class PromptSettings:
     theory_of_mind: bool = False
     messages: bool = False
     history: int = 0
-    structured: bool = False
+    structured: bool | None = None
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> PromptSettings:

@@ -26,7 +26,10 @@ class LanguageOperator:
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = PromptSettings.read(setup.settings)
         self._describer = Describer(setup)
-        self._chooser = ActionChooser(setup, self._describer.names, self._settings.structured)
+        settings = self._settings
+        writes = settings.messages or settings.theory_of_mind  # more than an action
+        structured = False if settings.structured is None and writes else settings.structured
+        self._chooser = ActionChooser(setup, self._describer.names, structured)
         game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._others, mates = (
             [str(one) for one in setup.settings.get(name) or () if one != setup.player_id]
@@ -39,7 +42,7 @@ class LanguageOperator:
             game,
             self._others,
             mates if self._others else [],
-            self._chooser.answering,
+            self._chooser,
         )
         self._minds = self._settings.theory_of_mind
         self._model = LanguageModel(setup)

@@ -126,7 +126,7 @@ def test_other_spaces_are_read_too(
     assert default["exchanges"][-1]["faults"] == ["illegal", "repair", "default"]
     if space["type"] == "Text":
         assert "of one line, 5 to 20 characters, of these only: space, a-z" in prompt(answer)[-1]
-        assert default["action"] == "     ", "the shortest legal text"
+        assert default["action"] == "aaaaa", "the shortest legal text"
 
 
 def test_teams_roles_and_messages(talk: Conversation, fake: Settings) -> None:

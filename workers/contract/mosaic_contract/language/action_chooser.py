@@ -9,6 +9,7 @@ from mosaic_contract.errors import ConfigError
 from mosaic_contract.language.exchange import Exchange, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import Actions, action_text, reasoning_in
+from mosaic_contract.language.settings import BUNDLED, LOCAL
 from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
@@ -83,11 +84,12 @@ class ActionChooser:
     """Chooses the actions of one agent.
 
     `names` are what the actions of a Discrete space are called, None where nothing is known. `structured`:
-    the endpoint restricts answers to the legal actions. Raises `ConfigError` where there is nothing to choose
-    from.
+    the endpoint restricts answers to the legal actions; None: where it is the bundled model, which rarely
+    names an action by itself, and there is a list of actions. Raises `ConfigError` where there is nothing to
+    choose from.
     """
 
-    def __init__(self, setup: AgentSetup, names: Sequence[str] | None, structured: bool) -> None:
+    def __init__(self, setup: AgentSetup, names: Sequence[str] | None, structured: bool | None) -> None:
         if setup.action_space is None:
             raise ConfigError("a language model needs the action space of its agent in init_agent")
         self._space = setup.action_space
@@ -99,12 +101,13 @@ class ActionChooser:
             )
         game = str(setup.settings.get("env_id") or setup.game_name)
         self._noop = noop_action(setup.action_space, setup.settings.get("action_meanings"), game).action
-        self._structured = structured
+        bundled = setup.settings.get("provider") == LOCAL and setup.settings.get("model") == BUNDLED
+        self.structured = self._actions.discrete and bundled if structured is None else structured
 
     @property
     def answering(self) -> str:
         """How an answer has to look, for the prompt."""
-        if self._structured:
+        if self.structured:
             return "Answer with one of the legal actions, word for word, and with nothing else."
         if not self._actions.discrete:
             return f"End your answer with one line: ACTION: and {_form(self._space)}."
@@ -126,7 +129,7 @@ class ActionChooser:
 
     def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> Choice:
         """Send a dialog to a model; after an answer without a legal action once more, with what was wrong."""
-        listed = options.names if self._structured else None
+        listed = options.names if self.structured else None
         first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=listed)
         if first.action is not None:
             return Choice(first.action, options.actions.name(first.action), False, [first])
@@ -150,7 +153,7 @@ class ActionChooser:
         """What a model is sent after an answer without a legal action."""
         wrong = next((text for fault, text in _WRONG.items() if fault in exchange.faults), _WRONG["unparsed"])
         wrong = wrong.format(action=action_text(exchange.answer) or "The action in it")
-        if self._structured:
+        if self.structured:
             form = "one of these and nothing else, word for word"
         elif self._actions.discrete:
             form = "one line, ACTION: and one of these, word for word"

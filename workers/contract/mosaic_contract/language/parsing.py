@@ -21,7 +21,7 @@ _ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*[:：][*_`]*[ \t]*(.*?)[ \t]*$",
 _MESSAGE = re.compile(
     r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*[:：][*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M
 )
-_AROUND = " \t\r\n\"'`*_.<>"
+_AROUND = " \t\r\n\"'`*_.<>“”‘’«»"
 _LONGEST = 200  # characters of an action that is quoted
 
 
