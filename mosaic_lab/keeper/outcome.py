@@ -71,7 +71,9 @@ def classify(evidence: Evidence) -> tuple[State, str]:
             else "processes that it left were"
         )
         reason += f"; {evidence.leftovers} {plural} ended"
-    if evidence.disk_full:
+    if evidence.disk_full and state is State.FAILED:
+        reason = f"the run store's disk is full, so its last lines may be missing: {reason}"
+    elif evidence.disk_full:
         reason += "; the run store's disk is full, so its last lines may be missing"
     return state, reason
 

@@ -109,6 +109,11 @@ TABLE = [
         "completed",
         "disk is full, so its last lines may be missing",
     ),
+    (
+        Evidence(exit_code=1, disk_full=True),
+        "failed",
+        "the run store's disk is full, so its last lines may be missing: the worker exited without",
+    ),
     (Evidence(exit_code=1, final={"event": "run_failed"}), "failed", "run_failed without a message"),
     (
         Evidence(exit_code=1, final={"event": "run_failed", "payload": 7}),
