@@ -20,13 +20,16 @@ import pytest
 
 from mosaic_lab import __version__
 from mosaic_lab.workers.pip_settings import uv_environment
+from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.uv import uv_binary
 
 ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTENSION = "share/jupyter/labextensions/mosaic-lab"
 LEFTOVERS = re.compile(r"__pycache__|\.pyc$|\.egg-info|\.pytest_cache|\.ruff_cache|\.mypy_cache|node_modules")
 PAGE_CODE = ("header.js", "header.css", "comparison.js", "frame_wall.js")
-IMPORTABLE = ("mosaic_contract", "cleanrl_worker", "passive_worker", "policy_worker", "random_worker")
+EXTRAS = {name: name for name in ("cleanrl", "jumanji", "sb3", "tianshou")} | {"ray-rllib": "rllib"}
+"""Workers in the kernel's own environment, by the extra that installs them."""
 WHERE = "from mosaic_lab.workers import shims; print(shims.bundled_shims()['cleanrl'].folder)"
 
 
@@ -112,7 +115,9 @@ def test_wheel_carries_the_workers_sources(wheel_names: set[str]) -> None:
 
 
 def test_wheel_carries_what_the_kernel_may_import(wheel_names: set[str]) -> None:
-    assert {f"{package}/__init__.py" for package in ("mosaic_lab", *IMPORTABLE)} <= wheel_names
+    packages = [Path(one).name for one in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
+    assert {"mosaic_lab", "mosaic_contract", "policy_worker"} <= set(packages)
+    assert {f"{package}/__init__.py" for package in packages} <= wheel_names
 
 
 def test_wheel_carries_the_pages_code_of_the_widgets(wheel_names: set[str]) -> None:
@@ -174,6 +179,23 @@ def test_the_wheel_works_on_newer_pythons(
     assert "completed, ran to the end" in trained
 
 
+@pytest.mark.extended
+@pytest.mark.parametrize("extra", ["ray-rllib", "sb3"])
+def test_an_extra_puts_its_worker_into_the_kernels_environment(
+    extra: str, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOSAIC_LAB_HOME", str(tmp_path / "home"))
+    python, worker = tmp_path / "venv" / "bin" / "python", EXTRAS[extra]
+    run(uv_binary(), "venv", "--no-project", "--python", interpreter("3.11"), "venv", folder=tmp_path)
+    wanted = f"mosaic-lab[{extra}] @ {wheel.as_uri()}"
+    run(uv_binary(), "pip", "install", "--python", python, wanted, folder=tmp_path, settings=uv_environment())
+    listed = run(python.parent / "mosaic-lab", "workers", "list", folder=tmp_path)
+    assert re.search(rf"^{worker} +installed .* kernel environment$", listed, re.MULTILINE), listed
+    cart_pole = ("--algorithm", "ppo", "--env", "CartPole-v1", "--total-timesteps", "4000")
+    assert "ran to the end" in run(python.parent / "mosaic-lab", "train", worker, *cart_pole, folder=tmp_path)
+    assert not (tmp_path / "home" / "workers").exists()
+
+
 def interpreter(version: str) -> str:
     """A CPython for uv: pyenv's, whose commands on the PATH only say where it is; else uv finds or downloads
     one."""
@@ -205,23 +227,21 @@ def test_build_from_a_checkout_needs_no_node_on_the_path(tmp_path: Path) -> None
     assert {f"mosaic_lab/widgets/static/{name}" for name in PAGE_CODE} <= set(names)
 
 
-def test_cleanrl_extra_is_what_the_worker_pins_for_its_registry_source() -> None:
-    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    shim = tomllib.loads((ROOT / "workers/cleanrl_worker/pyproject.toml").read_text())
-    pins = shim["project"]["optional-dependencies"]["registry"]
-    upstream = shim["tool"]["mosaic-lab"]["source"]["registry"]["upstream"]
-    assert sorted(ours["optional-dependencies"]["cleanrl"]) == sorted([*pins, upstream])
+def test_extras_are_what_the_workers_require_from_the_package_registry() -> None:
+    extras, shims = PROJECT["project"]["optional-dependencies"], bundled_shims()
+    assert set(extras) == {"parquet", "test", *EXTRAS}
+    for extra, worker in EXTRAS.items():
+        assert sorted(extras[extra]) == sorted(shims[worker].registry_requirements)
 
 
 def test_the_package_declares_its_workers_as_their_shims_do() -> None:
     declared = {}
     for file in ROOT.glob("workers/*_worker/pyproject.toml"):
         declared |= tomllib.loads(file.read_text())["project"]["entry-points"]["mosaic.workers"]
-    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    entries = ours["project"]["entry-points"]["mosaic.workers"]
+    entries = PROJECT["project"]["entry-points"]["mosaic.workers"]
     assert entries.items() <= declared.items()
-    assert {f"{name}:get_worker_metadata" for name in IMPORTABLE[1:]} <= set(entries.values())
+    assert {*EXTRAS.values(), "passive", "policy", "random"} == set(entries)
     shipped = {
-        Path(package).name for package in ours["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+        Path(package).name for package in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     }
     assert {entry.partition(":")[0] for entry in entries.values()} <= shipped

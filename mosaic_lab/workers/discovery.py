@@ -14,20 +14,25 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import mosaic_contract
+from mosaic_contract.codec import write_whole
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+from packaging.requirements import Requirement
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.keeper.environment_variables import USER_SITE, compose_variables
 from mosaic_lab.sanitize import sanitize, sanitize_json
+from mosaic_lab.workers.home import worker_folder
 from mosaic_lab.workers.pip_settings import without_credentials
-from mosaic_lab.workers.shims import ENTRY_POINT_GROUP, bundled_shims
+from mosaic_lab.workers.shims import ENTRY_POINT_GROUP, Shim, bundled_shims
 from mosaic_lab.workers.worker_environment import KERNEL, WorkerEnvironment
 
+DESCRIPTION = "description.json"
 DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
 _DISCOVER = f"""\
@@ -100,8 +105,22 @@ def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     Each hyperparameter is {"name", "type", "default", "help", "choices", "minimum", "maximum",
     "exclusive_minimum"}, without limits where the worker has an older contract; the environments are those
     that the worker provides, as far as it knows their ids. Raises WorkerEnvironmentError when the worker
-    gives no such answer within a minute.
+    gives no such answer within a minute. The answer is kept beside an environment that was built here.
     """
+    file = worker_folder(worker_environment.name) / DESCRIPTION
+    of = [worker_environment.created, worker_environment.shim_fingerprint]
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["of"] == of:
+            return dict(kept["description"])
+    description = _described(worker_environment)
+    if worker_environment.shim_fingerprint is not None:
+        with suppress(OSError):
+            write_whole(file, json.dumps({"of": of, "description": description}).encode())
+    return description
+
+
+def _described(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     answer = _output_of([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
         description = sanitize_json(json.loads(answer.splitlines()[-1]))
@@ -120,18 +139,22 @@ def declared_names() -> set[str]:
 
 def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     """Return the workers in our own environment (only ``name``, where given) whose upstream library is there
-    too. One that another package declares by the name of ours is left out: it would take its place unnoticed.
+    too, in the versions that ours pin where they train. One that another package declares by the name of ours
+    is left out: it would take its place unnoticed.
     """
-    declared = declared_names()
+    ours = bundled_shims()
+    trainers = {name: shim for name, shim in ours.items() if shim.trains}
+    declared = {one for one in declared_names() if one not in trainers or _are_met(trainers[one])}
     if not declared or (name and name not in declared):
         return {}
     # With the user's own folder: mosaic-lab itself may be there.
-    found, ours = discover(Path(sys.executable), user_site=True), bundled_shims()
+    found = discover(Path(sys.executable), user_site=True)
     here = Interpreter(Path(sys.executable), Path(sys.prefix), platform.python_version(), {})
     return {
         worker.name: environment_of(worker, here, KERNEL, here.prefix)
         for worker in found
-        if worker.metadata and _is_here(worker.metadata.upstream_library)
+        if worker.metadata and worker.name in declared
+        if worker.name in trainers or _is_here(worker.metadata.upstream_library)
         # A shim of ours is called as its package.
         if worker.name not in ours or worker.module == ours[worker.name].folder.name
     }
@@ -156,6 +179,17 @@ def environment_of(worker: Found, interpreter: Interpreter, origin: str, place: 
         python_version=interpreter.version,
         source_reason=f"found in {interpreter.prefix}",
     )
+
+
+def _are_met(shim: Shim) -> bool:
+    """Whether our own environment has the versions that a shim of ours requires."""
+    for requirement in map(Requirement, shim.registry_requirements):
+        try:
+            if not requirement.specifier.contains(importlib.metadata.version(requirement.name), True):
+                return False
+        except importlib.metadata.PackageNotFoundError:
+            return False
+    return True
 
 
 def _is_here(upstream: str | None) -> bool:

@@ -36,6 +36,7 @@ ENTRY_POINT_GROUP = "mosaic.workers"
 ADAPTER = "mosaic-platform-adapter"
 PLATFORM = "mosaic-"
 """The names of workers of the MOSAIC platform begin with it."""
+_CONTRACT, _REGISTRY = "mosaic-contract", "registry"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CODE = {".py", ".toml", ".json", ".yaml", ".yml", ".cfg"}
 _NOT_WORKERS = {"contract", "mosaic_platform"}  # among the folders of ours: what workers are installed with
@@ -81,6 +82,13 @@ class Shim:
     def pins(self, extra: str | None) -> list[str]:
         """Return every requirement of the shim with ``extra``: a change of these rebuilds an environment."""
         return sorted({*self.dependencies, *self.extras.get(extra or "", ())})
+
+    @property
+    def registry_requirements(self) -> list[str]:
+        """Its requirements, upstream's among them, as far as they come from the package registry."""
+        registry = [source for source in self.sources if source.name == _REGISTRY]
+        pins = self.pins(registry[0].extra if registry else None)
+        return [*(pin for pin in pins if pin != _CONTRACT), *(str(source.upstream) for source in registry)]
 
     @cached_property
     def fingerprint(self) -> str:
