@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 
 if TYPE_CHECKING:
-    from mosaic_lab import evaluation, operators, policies, search
+    from mosaic_lab import evaluation, operators, policies, search, workers
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
     from mosaic_lab.evaluation import Evaluation, League, Suite
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from mosaic_lab.sweeps import Sweep
     from mosaic_lab.widgets import frame_wall, show
     from mosaic_lab.widgets.overview.workspace import workspace
+    from mosaic_lab.workers.tables import algorithms, hyperparameters
 
-_MODULES = ("evaluation", "operators", "policies", "search")
+_MODULES = ("evaluation", "operators", "policies", "search", "workers")
 _HOME_OF = {
     "Comparison": "mosaic_lab.arenas",
     "ConfigurationError": "mosaic_lab.errors",
@@ -40,7 +41,9 @@ _HOME_OF = {
     "Stage": "mosaic_lab.runs.stages",
     "Suite": "mosaic_lab.evaluation",
     "Sweep": "mosaic_lab.sweeps",
+    "algorithms": "mosaic_lab.workers.tables",
     "frame_wall": "mosaic_lab.widgets",
+    "hyperparameters": "mosaic_lab.workers.tables",
     "show": "mosaic_lab.widgets",
     "workspace": "mosaic_lab.widgets.overview.workspace",
 }
@@ -61,12 +64,15 @@ __all__ = [
     "Suite",
     "Sweep",
     "__version__",
+    "algorithms",
     "evaluation",
     "frame_wall",
+    "hyperparameters",
     "operators",
     "policies",
     "search",
     "show",
+    "workers",
     "workspace",
 ]
 

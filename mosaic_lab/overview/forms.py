@@ -37,7 +37,7 @@ def training_form(worker: str, algorithm: str | None = None) -> Schema:
     worker's own table. Of a worker that is not installed they are unknown, which ``note`` says. Raises
     WorkerEnvironmentError where there is no such worker, ConfigurationError where it has no such algorithm.
     """
-    info, known = workers.info(worker), _description(worker)
+    info, known = workers.info(worker), description(worker)
     tables = known["hyperparameters"]
     if algorithm is not None and algorithm not in tables:
         raise ConfigurationError(f"{worker} has no algorithm {algorithm!r}; it has {', '.join(tables)}")
@@ -183,7 +183,8 @@ def _seeds(default: str, description: str) -> Schema:
 # ------------------------------------------------------------------------ what workers say
 
 
-def _description(worker: str) -> Mapping[str, Any]:
+def description(worker: str) -> Mapping[str, Any]:
+    """Return a worker's description of itself (`workers.describe`); empty where it is not installed."""
     installed = workers.find(worker)
     if installed is None or not installed.valid:
         return {"hyperparameters": {}, "environments": []}
@@ -198,7 +199,7 @@ def _described(worker: str, created: float) -> Mapping[str, Any]:
 
 
 def _provided(worker: str) -> list[str]:
-    return list(_description(worker)["environments"])
+    return list(description(worker)["environments"])
 
 
 def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
@@ -213,7 +214,7 @@ def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
 
 def _training_code(values: Mapping[str, Any], lab: str) -> str:
     worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
-    table = {row["name"]: row for row in _description(worker)["hyperparameters"].get(algorithm, ())}
+    table = {row["name"]: row for row in description(worker)["hyperparameters"].get(algorithm, ())}
     arguments: dict[str, Any] = {}
     for name in ("algorithm", "env", "total_timesteps"):
         if values.get(name) is not None:

@@ -85,6 +85,7 @@ def register() -> None:
     if shell is None:
         return
     from mosaic_lab.widgets.frames import register_target
+    from mosaic_lab.widgets.keyword_completion import register_completion
 
     formatter = shell.display_formatter.ipython_display_formatter
     formatter.for_type(Run, _display)
@@ -93,6 +94,7 @@ def register() -> None:
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.reports.plot", "Plot", show_plot)
     register_target()
+    register_completion(shell)
 
 
 def _display(runs: Run | RunGroup) -> None:

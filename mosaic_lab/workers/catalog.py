@@ -106,10 +106,12 @@ def replacement(worker_environment: WorkerEnvironment) -> str:
 
 def not_installed(name: str) -> WorkerEnvironmentError:
     """Return the error for a worker that has no environment."""
+    name = worker_name(name)
     if name not in bundled_shims() and read_environment(name) is None:
         return unknown_worker(name)
     return WorkerEnvironmentError(
-        f"Worker '{name}' is not installed. Install it: mosaic-lab workers install {name}"
+        f"Worker '{name}' is not installed. Install it: mosaic-lab workers install {name} "
+        f'(in Python: mosaic_lab.workers.install("{name}"))'
     )
 
 

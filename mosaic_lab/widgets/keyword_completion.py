@@ -1,0 +1,106 @@
+"""Tab completion of hyperparameters, as keywords of ``lab.train(…)`` and ``lab.sweep(…)``, in IPython.
+
+The names are those of the worker and the algorithm that the call has as literals. A worker is described by a
+process of it, which takes longer than a page waits for completions: where its answer is not kept from before,
+it is fetched in a thread, and a later Tab has it.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import threading
+import tokenize
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.overview.forms import description
+from mosaic_lab.runs.training import Trainer
+from mosaic_lab.workers.catalog import find
+
+if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext
+
+_NAME = "mosaic_lab.hyperparameters"
+_WAIT_SECONDS = 0.7
+_CALL = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*)\.(?:train|sweep)\(")
+_SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT)
+_describing: dict[str, threading.Thread] = {}
+
+
+def register_completion(shell: Any) -> None:
+    """Add the completions to IPython's ``shell``; a second time does nothing."""
+    matchers = shell.Completer.custom_matchers
+    if any(getattr(one, "matcher_identifier", None) == _NAME for one in matchers):
+        return
+    from IPython.core.completer import context_matcher
+
+    @context_matcher(identifier=_NAME)  # type: ignore[untyped-decorator]
+    def match(context: CompletionContext) -> dict[str, Any]:
+        return {"completions": list(_completions(shell.user_ns, context))}
+
+    matchers.append(match)
+
+
+def _completions(variables: dict[str, Any], context: CompletionContext) -> Iterator[Any]:
+    from IPython.core.completer import SimpleCompletion
+
+    lines = context.full_text.split("\n")
+    before = "\n".join([*lines[: context.cursor_line], context.text_until_cursor])
+    calls = list(_CALL.finditer(before))
+    if not calls or not (context.token == "" or context.token.isidentifier()):
+        return
+    name, *attributes = calls[-1][1].split(".")
+    target = variables.get(name)
+    for name in attributes:
+        target = getattr(target, name, None)
+    given = _given(before[calls[-1].end() :].removesuffix(context.token))
+    if not isinstance(target, Trainer) or given is None:
+        return
+    for name in _hyperparameters(given.get("worker", ""), given.get("algorithm", "")):
+        if name.startswith(context.token) and name not in given:
+            yield SimpleCompletion(f"{name}=", type="param")
+
+
+def _given(arguments: str) -> dict[str, str] | None:
+    """Return the keywords in the beginning of a call's arguments, with their values where these are strings;
+    the first argument is the ``worker``. None where no further keyword can follow."""
+    given: dict[str, str] = {}
+    depth, keyword, last = 0, "worker", ""
+    with suppress(tokenize.TokenError, SyntaxError):  # the call is not complete
+        for token in tokenize.generate_tokens(io.StringIO(arguments).readline):
+            if token.type in _SKIPPED or token.type == tokenize.ENDMARKER:
+                continue
+            if token.type == tokenize.OP:
+                depth += (token.string in "([{") - (token.string in ")]}")
+            if depth == 0 and token.string == "=":
+                keyword = last
+                given[keyword] = ""
+            elif depth == 0 and token.type == tokenize.STRING and last in ("", "="):
+                given[keyword] = str(ast.literal_eval(token.string))
+            last = token.string
+    return given if depth == 0 and last == "," else None
+
+
+def _hyperparameters(worker: str, algorithm: str) -> list[str]:
+    """Return the names of an algorithm's hyperparameters, as far as they are known in time."""
+    if not worker or not algorithm:
+        return []
+    thread = _describing.get(worker)
+    if thread is None or not thread.is_alive():
+        thread = _describing[worker] = threading.Thread(target=_describe, args=(worker,), daemon=True)
+        thread.start()
+    thread.join(_WAIT_SECONDS)
+    with suppress(MosaicError):
+        if not thread.is_alive() and (installed := find(worker)) is not None:
+            rows = description(worker)["hyperparameters"].get(installed.algorithm(algorithm), ())
+            return [str(row["name"]) for row in rows]
+    return []
+
+
+def _describe(worker: str) -> None:
+    with suppress(MosaicError):  # then there are no completions
+        description(worker)

@@ -1,0 +1,109 @@
+"""Tables of workers, algorithms and hyperparameters. Imports pandas: import it where a table is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from mosaic_contract.config import nearest
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.workers.catalog import WorkerInfo, catalog, find, not_installed
+from mosaic_lab.workers.discovery import describe
+from mosaic_lab.workers.families import families
+from mosaic_lab.workers.worker_environment import WorkerEnvironment
+
+_LIMITS = {"minimum": "≥", "exclusive_minimum": ">", "maximum": "≤"}
+_WIDEST = 80  # characters of a cell where the table is text
+
+
+class WorkerTable(pd.DataFrame):
+    """A DataFrame of texts, which a notebook shows in full. A part of the table is an ordinary DataFrame."""
+
+    def _repr_html_(self) -> str:
+        table = self.to_html(justify="left", na_rep="", max_rows=None)
+        left = table.replace("<td>", '<td style="text-align:left">')  # Jupyter aligns cells to the right
+        return f'<div style="overflow-x:auto">{left}</div>'
+
+    def __repr__(self) -> str:
+        return self.to_string(max_colwidth=_WIDEST, na_rep="")
+
+
+def workers_table() -> WorkerTable:
+    """Return a row for each known worker, those that train first; nothing is started or installed."""
+    globs = families()
+    rows = [_worker_row(info, globs.get(info.name, ())) for info in catalog()]
+    return _table(sorted(rows, key=lambda row: (not row["trains"], row["worker"])), "worker")
+
+
+def algorithms(worker: str) -> WorkerTable:
+    """Return a row for each algorithm of an installed worker: the worker's facts about it, and the number of
+    its hyperparameters. Raises WorkerEnvironmentError where the worker is not installed."""
+    description = describe(_installed(worker))
+    facts = description["capabilities"].get("algorithm_facts", {})
+    rows = [
+        {"algorithm": name, **facts.get(name, {}), "hyperparameters": len(known)}
+        for name, known in description["hyperparameters"].items()
+    ]
+    return _table(rows, "algorithm")
+
+
+def hyperparameters(worker: str, algorithm: str) -> WorkerTable:
+    """Return a row for each hyperparameter of an algorithm: type, default, allowed values, upstream's help.
+
+    Raises ConfigurationError for an algorithm that the worker does not have, WorkerEnvironmentError where the
+    worker is not installed.
+    """
+    installed = _installed(worker)
+    known = describe(installed)["hyperparameters"]
+    name = installed.algorithm(algorithm)
+    if name not in known:
+        raise ConfigurationError(
+            f"{installed.name} has no algorithm {algorithm!r}{nearest(str(name), known)}"
+        )
+    rows = [
+        {
+            "hyperparameter": row["name"],
+            "type": row["type"],
+            "default": row.get("default"),
+            "allowed": _allowed(row),
+            "help": row.get("help") or "",
+        }
+        for row in known[name]
+    ]
+    return _table(sorted(rows, key=lambda row: str(row["hyperparameter"])), "hyperparameter")
+
+
+def _installed(worker: str) -> WorkerEnvironment:
+    if (found := find(worker)) is None:
+        raise not_installed(worker)
+    return found
+
+
+def _worker_row(info: WorkerInfo, globs: Sequence[str]) -> dict[str, Any]:
+    installed = info.worker_environment
+    about = installed.metadata if installed else None
+    can = installed.capabilities if installed else None
+    return {
+        "worker": info.name,
+        "state": info.state,
+        "library": f"{about.upstream_library} {about.upstream_version}".strip() if about else "",
+        "trains": "train" in can.modes if can else info.shim is not None and info.shim.trains,
+        "algorithms": ", ".join(can.algorithms) if can else "",
+        "environments": " ".join(globs),
+        "megabytes": round(installed.size_bytes / 1e6) if installed else 0,
+        "description": (about.description if about else "") or (info.shim.description if info.shim else ""),
+    }
+
+
+def _allowed(row: Mapping[str, Any]) -> str:
+    """Return the values that a hyperparameter may have: ``relu, tanh``, or ``> 0, ≤ 1``."""
+    if row.get("choices"):
+        return ", ".join(map(str, row["choices"]))
+    limits = (f"{sign} {row[name]:g}" for name, sign in _LIMITS.items() if row.get(name) is not None)
+    return ", ".join(limits)
+
+
+def _table(rows: Sequence[Mapping[str, Any]], index: str) -> WorkerTable:
+    return WorkerTable(pd.DataFrame(rows, dtype=object).set_index(index))

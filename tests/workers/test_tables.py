@@ -1,0 +1,43 @@
+"""Workers, algorithms and hyperparameters from Python: tables, and what Tab completes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toy_worker import toy  # noqa: F401
+from widgets.kernels import kernel_with_lab
+
+import mosaic_lab as mosaic
+from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
+
+pytestmark = pytest.mark.usefixtures("toy")
+
+
+def test_workers_algorithms_and_hyperparameters_are_tables() -> None:
+    known = mosaic.workers()
+    assert known.loc["toy", ["state", "trains", "algorithms"]].to_list() == ["installed", True, "walk"]
+    assert known.loc["sb3", "description"].startswith("Stable-Baselines3")
+    assert "Stable-Baselines3's algorithms and sb3-contrib's, unmodified" in known._repr_html_()  # whole
+    assert mosaic.algorithms("Toy").loc["walk", "hyperparameters"] == 1
+    table = mosaic.hyperparameters("toy", "Walk")
+    assert table.loc["learning_rate", ["type", "default"]].to_list() == ["float", 0.5]
+    with pytest.raises(ConfigurationError, match=r"toy has no algorithm 'wolk'.*'walk'"):
+        mosaic.hyperparameters("toy", "wolk")
+    with pytest.raises(WorkerEnvironmentError, match=r'mosaic_lab\.workers\.install\("rllib"\)'):
+        mosaic.algorithms("ray")
+
+
+def test_tab_completes_hyperparameters_in_a_kernel(tmp_path: Path) -> None:
+    mosaic.hyperparameters("toy", "walk")  # kept from now on
+    with kernel_with_lab(tmp_path / "runs") as client:
+
+        def completed(code: str) -> set[str]:
+            found = client.complete(code, reply=True, timeout=60)["content"]["matches"]
+            return {one for one in found if one.startswith("learning_rate")}
+
+        assert completed('lab.train("toy", algorithm="walk", lea') == {"learning_rate="}
+        assert completed('run = lab.sweep(\n    "Toy",\n    algorithm="Walk",\n    ') == {"learning_rate="}
+        assert not completed('lab.train("toy", algorithm="walk", seed=[lea')
+        assert not completed('lab.train("toy", algorithm="walk", learning_rate=1, lea')
+        assert not completed('lab.train("toy", algorithm="walk")\nlea')
