@@ -216,13 +216,16 @@ def _record_of(line: bytes) -> Record | None:
             return None
         about = message["metadata"]
         returns = {agent: as_number(value) for agent, value in (about.get("returns") or {}).items()}
+        total = as_number(message["total_reward"])
+        if about.get("status") == "ok" and not math.isfinite(total):  # no mean or interval has a value for it
+            about = {**about, "status": "failed", "error": f"its return is {total}"}
         return {
             **about,
             "operator": str(about["operator"]),
             "seed": int(about["seed"]),
             "episode": int(about["episode"]),
             "episode_seed": message["episode_seed"],
-            "return": as_number(message["total_reward"]),
+            "return": total,
             "returns": returns,
             "steps": int(message["steps"]),
             "terminated": bool(message["terminated"]),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from evaluation.evaluation_fixtures import Evaluate, odd, outcomes
+from evaluation.evaluation_fixtures import Evaluate, odd, outcomes, resealed
 from mosaic_contract.codec import seal
 from support import in_own_mounts, wait_until
 
@@ -300,17 +300,43 @@ def test_mappings_that_do_not_fit_are_refused(start_evaluation: Evaluate) -> Non
     assert text.endswith("… and the like for 8 more")
 
 
-def test_nan_and_faults_are_in_the_results(start_evaluation: Evaluate) -> None:
+def test_faults_are_in_the_results(start_evaluation: Evaluate) -> None:
     clumsy = operators.worker("odd", behaviour="illegal", fallback="default")
     slow = operators.worker("odd", behaviour="slow", at=20, deadline=0.1, seconds=0.3)
     players = {"clumsy": clumsy, "slow": slow}
     table = start_evaluation(**odd(operators=players, seeds=[1])).wait(60).results().set_index("operator")
     assert table["illegal"].to_dict() == {"clumsy": 18, "slow": 0}
     assert table["late"].to_dict() == {"clumsy": 0, "slow": 1}
-    nan = {"trouble": "nan"}
-    table = start_evaluation(**odd(operators={"one": walker()}, seeds=[1], settings=nan)).wait(60).results()
-    assert table["return"].isna().all()
-    assert (table["status"] == "ok").all()
+
+
+def test_an_episode_whose_reward_is_nan_has_failed_and_the_others_are_summed_up(
+    start_evaluation: Evaluate, tmp_path: Path
+) -> None:
+    nan = {"trouble": "nan", "once": str(tmp_path / "once")}
+    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=[1, 2, 3], settings=nan)
+    evaluation = start_evaluation(**arguments, on_failure="skip").wait(60)
+    (failed,) = evaluation.results().query("status == 'failed'").to_dict("records")
+    reason = f"the environment's reward was nan at step 3 (episode 0, seed {failed['seed']})"
+    assert failed["error"].startswith(reason)
+    other = {"one": "two", "two": "one"}[failed["operator"]]
+    summary = evaluation.summary()
+    assert list(summary.loc[[failed["operator"], other], "episodes"]) == [2, 3]
+    assert set(summary["mean"]) == {210.0}
+    evaluation.compare("one", "two")
+    evaluation.interval_plot()
+    (tmp_path / "once").unlink()
+    assert start_evaluation(**arguments, on_failure="retry").wait(60).failed == 0
+
+
+def test_a_return_that_was_recorded_as_nan_is_read_as_a_failed_episode(start_evaluation: Evaluate) -> None:
+    """Evaluations of earlier versions have such, and their summaries raised."""
+    evaluation = start_evaluation(**odd(operators={"one": walker()}, seeds=[1, 2])).wait(60)
+    path = evaluation.path / "telemetry.jsonl"
+    first, *rest = path.read_bytes().split(b'"total_reward":210.0', 1)
+    assert rest, first
+    path.write_bytes(resealed(first + b'"total_reward":"NaN"' + rest[0]))
+    (failed,) = Evaluation(evaluation.path).results().query("status == 'failed'").to_dict("records")
+    assert failed["error"] == "its return is nan"
 
 
 def test_only_what_was_cut_off_is_dropped(tmp_path: Path) -> None:

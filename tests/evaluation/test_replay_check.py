@@ -54,12 +54,6 @@ def test_what_differs_is_reported_with_its_step(tmp_path: Path, start_evaluation
 
 
 @pytest.mark.usefixtures("odd_home")
-def test_nan_is_the_same_as_nan(start_evaluation: Evaluate) -> None:
-    nan = odd(operators={"one": operators.worker("odd")}, seeds=[1, 2], settings={"trouble": "nan"})
-    assert start_evaluation(**nan).wait(60).verify().same
-
-
-@pytest.mark.usefixtures("odd_home")
 def test_there_is_no_fingerprint_of_a_part(start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(**odd(operators={"one": operators.worker("odd")}, step_delay=0.01))
     wait_until(lambda: evaluation.done)

@@ -17,7 +17,7 @@ from mosaic_contract.registry import is_game
 from mosaic_contract.training_plan import DescribedCheckpoint, TrainingPlan, resumed, start_problems
 
 from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, Algorithm, find_algorithm
-from .environments import ProbedEnvironment, misfits, probe
+from .environments import RenderableSpec, misfits, spec_of
 from .hyperparameters import SWITCHED_OFF, parameters_of
 from .upstream import Upstream, installed
 
@@ -38,7 +38,7 @@ class ScriptPlan(TrainingPlan):
     algorithm: Algorithm
     upstream: Upstream
     rollout: int
-    environment: ProbedEnvironment
+    environment: RenderableSpec
 
     @property
     def steps(self) -> int:
@@ -84,7 +84,7 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
     if algorithm.games:
         config = replace(config, wrappers=config.wrappers or (ATARI,))
     video = given.get("capture_video") is True
-    own = probe(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
+    own = spec_of(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
     environment = own.wrapped(config.wrappers)
     algorithm = _of_actions(algorithm, environment)
     config = replace(config, algorithm=algorithm.name)
@@ -162,7 +162,7 @@ def _of_environment(algorithm: Algorithm, config: TrainingConfig) -> Algorithm:
     return for_games
 
 
-def _of_actions(algorithm: Algorithm, environment: ProbedEnvironment) -> Algorithm:
+def _of_actions(algorithm: Algorithm, environment: RenderableSpec) -> Algorithm:
     """Return `ppo_continuous` for `ppo` where the actions are continuous, else the algorithm itself."""
     if algorithm.name != "ppo" or type(environment.action_space).__name__ != "Box":
         return algorithm

@@ -1,21 +1,18 @@
-"""Environments: made once to check a configuration, and made to be acted in.
-
-Nothing here imports torch. `probe` returns plain facts, `misfits` sentences; `make` is for arenas.
-"""
+"""Environments as this worker's scripts take them, and made to be acted in. Nothing here imports torch."""
 
 from __future__ import annotations
 
+import functools
 import os
-import warnings
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
-from mosaic_contract import ConfigError
+from mosaic_contract import ConfigError, registry
+from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import RENDER_MODE
-from mosaic_contract.registry import register
 
 from .algorithms import ALGORITHMS, Algorithm
 from .old_gym import FromGym
@@ -23,7 +20,7 @@ from .upstream import installed
 
 
 @dataclass(frozen=True)
-class ProbedEnvironment(EnvironmentSpec):
+class RenderableSpec(EnvironmentSpec):
     """An environment's spaces, and how it renders.
     `old`: the old gym's, not Gymnasium's.
     """
@@ -32,34 +29,33 @@ class ProbedEnvironment(EnvironmentSpec):
     old: bool
 
 
-def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> ProbedEnvironment:
-    """Make the environment and close it again. With `render`, also draw one frame of it.
+def spec_of(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> RenderableSpec:
+    """Check an environment and return its spec. With `render`, also draw one frame of it.
 
     With a legacy upstream an id that Gymnasium cannot make is looked up in the old gym (pybullet's are
     there). Raises `ConfigError` for an environment that cannot be made here, and
     for `wrappers` where it is the old gym's.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    import gymnasium
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            register(env_id)
-            env = gymnasium.make(env_id)
-        except Exception as error:  # whatever an environment's own code raises
-            env = _make_old(env_id) if legacy else None
-            if env is None:
-                raise _unmakeable(env_id, error) from None
+    env, _ = probe(env_id, functools.partial(_make_either, env_id, legacy))
     modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
-    is_old = not isinstance(env, gymnasium.Env)
+    is_old = isinstance(env, FromGym)
     if is_old and wrappers:
         raise ConfigError(f"wrappers need an environment of Gymnasium's; {env_id} is one of the old gym's")
-    probed: ProbedEnvironment = ProbedEnvironment.of(env_id, env, render_modes=tuple(modes), old=is_old)
-    env.close()
+    spec: RenderableSpec = RenderableSpec.of(env_id, env, render_modes=tuple(modes), old=is_old)
     if render:
-        _draw(gymnasium.make, probed)
-    return probed
+        _draw(spec)
+    return spec
+
+
+def _make_either(env_id: str, legacy: bool) -> Any:
+    try:
+        return registry.make(env_id)
+    except Exception:  # whatever an environment's own code raises
+        old = _make_old(env_id) if legacy else None
+        if old is None:
+            raise
+        return FromGym(old)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -71,10 +67,10 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     import gymnasium
     from mosaic_contract.arena import check_gymnasium_settings  # of no use to trainings
 
-    register(env_id)
+    registry.register(env_id)
     check_gymnasium_settings(env_id, settings)
     try:
-        return gymnasium.make(env_id, render_mode=render_mode, **settings)
+        return registry.make(env_id, render_mode, **settings)
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
         upstream = installed()
         old = _make_old(env_id, settings) if upstream is not None and upstream.legacy else None
@@ -100,25 +96,25 @@ def _unmakeable(env_id: str, error: Exception) -> ConfigError:
     return ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}")
 
 
-def _draw(make: Callable[..., Any], facts: ProbedEnvironment) -> None:
-    if RENDER_MODE not in facts.render_modes:
-        modes = ", ".join(facts.render_modes) or "nothing"
-        raise ConfigError(f"capture_video needs {RENDER_MODE} frames, and {facts.env_id} renders {modes}")
-    if facts.old:
+def _draw(spec: RenderableSpec) -> None:
+    if RENDER_MODE not in spec.render_modes:
+        modes = ", ".join(spec.render_modes) or "nothing"
+        raise ConfigError(f"capture_video needs {RENDER_MODE} frames, and {spec.env_id} renders {modes}")
+    if spec.old:
         return  # the old gym renders on demand, there is no mode to make it with
     try:
-        env = make(facts.env_id, render_mode=RENDER_MODE)
+        env = registry.make(spec.env_id, render_mode=RENDER_MODE)
         env.reset()
         env.render()
         env.close()
     except Exception as error:
         raise ConfigError(
-            f"capture_video: {facts.env_id} cannot be rendered here: {one_line(error)}"
+            f"capture_video: {spec.env_id} cannot be rendered here: {one_line(error)}"
         ) from None
 
 
 def misfits(
-    algorithm: Algorithm, environment: ProbedEnvironment, *, legacy: bool, available: Sequence[str]
+    algorithm: Algorithm, environment: RenderableSpec, *, legacy: bool, available: Sequence[str]
 ) -> list[str]:
     """Return why the algorithm's script cannot be used on this environment, one sentence a reason.
     `available` are the algorithms that may be recommended instead.

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
 from mosaic_contract.atari import as_trained
+from mosaic_contract.spaces import start_of
 from mosaic_contract.trained_policy import trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
 
@@ -69,11 +70,13 @@ class DiscreteOperator(CheckpointOperator):
         super().__init__(policy, deterministic, seed)
         assert policy.scores is not None
         self._scores = policy.scores
-        self._count = int(policy.action_space.n)
+        self._count, self._start = int(policy.action_space.n), start_of(policy.action_space)
         self._epsilon = exploration(policy.description)
 
     def select_action(self, observation: Any) -> int:
-        scores = self._scores(self._observe(observation))
+        return self._start + self._choose(self._scores(self._observe(observation)))
+
+    def _choose(self, scores: torch.Tensor) -> int:
         if self._generator is None:
             return int(scores.argmax())
         if self._epsilon is None:

@@ -8,6 +8,10 @@ import shlex
 import subprocess
 from typing import Any
 
+import pytest
+from operators.conversation import Conversation
+from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
+
 CARTPOLE = {"algorithm": "ppo", "env_id": "CartPole-v1"}
 
 
@@ -150,3 +154,11 @@ def test_ddpg_trains_or_is_declared_unavailable_with_the_reason(worker: Any) -> 
     else:
         assert worker.trained("ddpg").code == 0
         assert "ddpg" in worker.algorithms
+
+
+@pytest.mark.extended
+@pytest.mark.usefixtures("promises")
+def test_environments_are_checked_and_actions_from_one_are_played(worker: Any) -> None:
+    small = {"algorithm": "ppo", "num_envs": 1, "num_steps": 64, "total_timesteps": 128}
+    with Conversation([worker.python, "-m", "cleanrl_worker.cli"]) as operators:
+        assert_environments_are_checked(worker, operators, **small)

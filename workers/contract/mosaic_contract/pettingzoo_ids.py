@@ -1,7 +1,8 @@
 """PettingZoo's environments by id, for shims that make them.
 
 An id is the name of the environment's module, with or without its family: "simple_spread_v3" and
-"mpe2/simple_spread_v3" are both the module mpe2.simple_spread_v3.
+"mpe2/simple_spread_v3" are both the module mpe2.simple_spread_v3. A module of the user's own with
+`parallel_env` or `env` is named as it is imported: "my_team_v0", "my_package.my_team_v0".
 """
 
 from __future__ import annotations
@@ -38,7 +39,17 @@ def pettingzoo_module(env_id: str) -> str | None:
     """
     family, _, name = env_id.rpartition("/")
     families = [_ALIASES.get(family, family)] if family else _PACKAGES
-    return next((f"{_PACKAGES[one]}.{name}" for one in families if name in _names(one)), None)
+    known = next((f"{_PACKAGES[one]}.{name}" for one in families if name in _names(one)), None)
+    return known or (env_id if _is_own_module(env_id) else None)
+
+
+def _is_own_module(env_id: str) -> bool:
+    if not re.fullmatch(rf"(\w+\.)*{_VERSIONED.pattern}", env_id):
+        return False
+    try:
+        return find_spec(env_id) is not None
+    except ImportError:  # of a package before the dot
+        return False
 
 
 @lru_cache(maxsize=None)

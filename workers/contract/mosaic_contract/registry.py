@@ -24,11 +24,13 @@ def register(env_id: str) -> None:
             raise
 
 
-def make(env_id: str, **settings: Any) -> Any:
+def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
     """Make an environment of Gymnasium without Gymnasium's own check: that of `environment_check` is in its
     place. Raises what `gymnasium.make` raises.
     """
     register(env_id)
+    if render_mode is not None:  # an environment that cannot be drawn may have no such keyword
+        settings["render_mode"] = render_mode
     return import_module("gymnasium").make(env_id, disable_env_checker=True, **settings)
 
 

@@ -103,10 +103,11 @@ def _pettingzoo_maker(
     env_id: str, module_name: str, settings: dict[str, Any], render_mode: str | None
 ) -> Callable[[], Any]:
     """Return what makes an environment of PettingZoo, called without arguments."""
-    paradigm = settings.pop("paradigm", "aec" if module_name.startswith(_IN_TURNS) else "parallel")
+    module = importlib.import_module(module_name)
+    in_turns = module_name.startswith(_IN_TURNS) or not hasattr(module, _MAKERS["parallel"])
+    paradigm = settings.pop("paradigm", "aec" if in_turns else "parallel")
     if paradigm not in _MAKERS:
         raise ConfigError(f'the paradigm of {env_id} is "aec" or "parallel", not {paradigm!r}')
-    module = importlib.import_module(module_name)
     make_env = getattr(module, _MAKERS[paradigm], None)
     if make_env is None:
         raise ConfigError(f"{env_id} has no {paradigm} interface; leave the setting paradigm out")

@@ -23,7 +23,7 @@ from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
 
 from . import policies
 from .algorithms import ALGORITHMS, MODEL, Algorithm
-from .environments import RllibEnvironmentSpec, misfits, probe
+from .environments import RllibEnvironmentSpec, misfits, spec_of
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
 FORMAT = "mosaic-rllib/1"
@@ -119,7 +119,7 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
         given[ADDRESS] = config.hyperparameters.get(ADDRESS)
     shared = given.pop(POLICIES, SHARED)
     keywords = given.get("env_config", {})
-    own_spec = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
+    own_spec = spec_of(config.env_id, keywords if isinstance(keywords, Mapping) else {})
     spec = own_spec.wrapped(config.wrappers)
     problems += start_problems(config, resume_from, _KEPT, _LARGEST_SEED, own_spec.describe_spaces())
     if config.wrappers and (spec.several or given.get(ADDRESS) is not None):

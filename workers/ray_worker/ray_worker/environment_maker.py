@@ -28,7 +28,23 @@ def make_environment(
             if hasattr(made, "parallel_env"):
                 return made.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(made.env(render_mode=render_mode, **keywords))
-        return importlib.import_module("gymnasium").make(env_id, render_mode=render_mode, **keywords)
+        # Gymnasium's own check costs something in every step; that of the contract is in its place. And an
+        # environment that cannot be drawn may have no keyword render_mode.
+        drawing = {} if render_mode is None else {"render_mode": render_mode}
+        make = importlib.import_module("gymnasium").make
+        return make(env_id, disable_env_checker=True, **drawing, **keywords)
+
+
+def make_checked(
+    module: str | None, env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None
+) -> Any:
+    """`make_environment` for a training, checked where the contract is installed."""
+    env = make_environment(module, env_id, keywords, render_mode)
+    try:
+        check = importlib.import_module("mosaic_contract.environment_check")
+    except ModuleNotFoundError:
+        return env
+    return check.checked(env, env_id)
 
 
 def make_game(

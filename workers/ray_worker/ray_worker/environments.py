@@ -1,13 +1,14 @@
-"""The environments that trainings use: made once to check a configuration. No Ray and no torch here."""
+"""Environments as this worker's algorithms take them. No Ray and no torch here."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError
+from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.errors import one_line
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_module
 from mosaic_contract.registry import register
 
@@ -40,23 +41,24 @@ def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = Non
     return make_environment(module and module.__name__, env_id, keywords, render_mode)
 
 
-def probe(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
-    """Make an environment once and return its spaces. Raises `ConfigError` for one that is unknown, cannot be
-    made with these keywords, or is a game in turns that is not of two.
+def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
+    """Check an environment and return its spaces. Raises `ConfigError`, also for one that cannot be made with
+    these keywords, or is a game in turns that is not of two.
     """
+    if (module := pettingzoo_module(env_id)) is None:
+        register(env_id)
     try:
-        if (module := pettingzoo_module(env_id)) is None:
-            register(env_id)
-        env = make_environment(module, env_id, keywords)
-    except Exception as error:  # whatever an environment's own code raises
-        given = f" with env_config={dict(keywords)}" if keywords else ""
-        raise ConfigError(f"environment {env_id!r} cannot be made here{given}: {one_line(error)}") from None
-    try:
-        games = {agent: env.game_space(agent) for agent in env.agents} if isinstance(env, TurnGame) else {}
-        spec: RllibEnvironmentSpec = RllibEnvironmentSpec.of(env_id, env, games=games)
-        return spec
-    finally:
-        env.close()
+        env, _ = probe(env_id, functools.partial(make_environment, module, env_id, keywords))
+    except ConfigError as error:
+        given = (
+            f" cannot be made here with env_config={dict(keywords)}" if keywords else " cannot be made here"
+        )
+        raise ConfigError(str(error).replace(" cannot be made here", given, 1)) from None
+    games = (
+        {agent: env.game_space(agent) for agent in env.possible_agents} if isinstance(env, TurnGame) else {}
+    )
+    spec: RllibEnvironmentSpec = RllibEnvironmentSpec.of(env_id, env, games=games)
+    return spec
 
 
 def is_pictures(spec: EnvironmentSpec) -> bool:

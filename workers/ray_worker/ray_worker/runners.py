@@ -25,7 +25,7 @@ from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 
-from .environment_maker import make_environment, make_game
+from .environment_maker import make_checked, make_game
 
 EPISODES = "mosaic_episodes"
 ALONE = "agent_0"
@@ -153,7 +153,7 @@ class EnvironmentCreator:
     def __call__(self, context: EnvContext) -> Any:
         """Make one environment of the runner in `context`."""
         recipe = self._recipe
-        make = partial(make_environment, recipe.module, recipe.env_id, recipe.keywords)
+        make = partial(make_checked, recipe.module, recipe.env_id, recipe.keywords)
         if recipe.wrappers:
             make = partial(make_game, recipe.env_id, recipe.keywords, recipe.wrappers)
         if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:

@@ -9,6 +9,7 @@ from socketserver import TCPServer
 from typing import Any
 
 import pytest
+from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
 
 TAG = "simple_tag_v3"
 BAD = {
@@ -118,3 +119,10 @@ def test_the_platforms_own_example_is_understood(worker: Any) -> None:
     assert resolved["hyperparameters"]["num_env_runners"] == 8
     assert resolved["hyperparameters"]["num_envs_per_env_runner"] == 4
     assert resolved["cpus"] == 8
+
+
+@pytest.mark.extended
+@pytest.mark.usefixtures("promises")
+def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
+    small = {"train_batch_size_per_learner": 64, "minibatch_size": 32, "total_timesteps": 128}
+    assert_environments_are_checked(worker, operators, algorithm="ppo", **small)

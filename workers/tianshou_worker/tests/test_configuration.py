@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
 
 BAD = {
     "algorithm": ({"algorithm": "dqnn"}, "did you mean 'dqn'?"),
@@ -80,3 +81,10 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
     assert "was saved at step 400; total_timesteps" in worker.error(
         algorithm="dqn", **{**on, "total_timesteps": 400}
     )
+
+
+@pytest.mark.extended
+@pytest.mark.usefixtures("promises")
+def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
+    small = {"num_training_envs": 1, "collection_step_num_env_steps": 64, "total_timesteps": 128}
+    assert_environments_are_checked(worker, operators, algorithm="ppo", **small)

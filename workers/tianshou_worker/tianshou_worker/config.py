@@ -20,7 +20,7 @@ from mosaic_contract.training_plan import (
 
 from .algorithms import ALGORITHMS, BOUND, Algorithm
 from .datasets import Dataset, read_dataset
-from .environments import game_problems, is_pictures, misfits, probe
+from .environments import game_problems, is_pictures, misfits, spec_of
 from .hyperparameters import parameters_of
 from .self_play import learner_spec
 
@@ -85,7 +85,7 @@ def make_plan(config: TrainingConfig) -> TianshouPlan:
     algorithm = ALGORITHMS[config.algorithm]
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
     config = with_wrappers(config, resume_from)
-    own_spec = probe(config.env_id)
+    own_spec = spec_of(config.env_id)
     in_turns = own_spec.several
     spec = learner_spec(own_spec) if in_turns else own_spec.wrapped(config.wrappers)
     problems = [*misfits(algorithm, spec), *(game_problems(algorithm, config.wrappers) if in_turns else ())]

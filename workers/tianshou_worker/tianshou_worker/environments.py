@@ -1,38 +1,28 @@
-"""Environments: made once to check a configuration. Nothing here imports torch."""
+"""Environments as this worker's algorithms take them. Nothing here imports torch."""
 
 from __future__ import annotations
 
+import functools
 import os
-import warnings
 from typing import Any, Iterator, Mapping, Sequence
 
-from mosaic_contract import ConfigError
 from mosaic_contract.arena import make_gymnasium
+from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.errors import one_line
-from mosaic_contract.registry import register
+from mosaic_contract.registry import make
 
 from .algorithms import ALGORITHMS, VALUE, Algorithm
-from .self_play import is_game, make_game, probe_game
+from .self_play import is_game, make_game, spec_of_game
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
-def probe(env_id: str) -> EnvironmentSpec:
-    """Make an environment once and return its spaces, of a game in turns those of both players. Raises
-    `ConfigError` where it cannot be made."""
-    import gymnasium
-
+def spec_of(env_id: str) -> EnvironmentSpec:
+    """Check an environment and return its spaces, of a game in turns those of both players. Raises
+    `ConfigError`."""
     if is_game(env_id):
-        return probe_game(env_id)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            register(env_id)
-            env = gymnasium.make(env_id)
-        except Exception as error:  # whatever an environment's own code raises
-            raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
-    env.close()
+        return spec_of_game(env_id)
+    env, _ = probe(env_id, functools.partial(make, env_id))
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, env)
     return spec
 

@@ -7,6 +7,7 @@ legal moves: `obs`, the board as a vector, and `mask`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import warnings
@@ -16,6 +17,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from mosaic_contract import ConfigError
+from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.messages import ALONE
@@ -44,20 +46,16 @@ def is_game(env_id: str) -> bool:
     try:
         return not hasattr(importlib.import_module(name), "parallel_env")
     except Exception as error:  # whatever an environment's own code raises
-        raise _unmade(env_id, error) from None
+        raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
 
 
-def probe_game(env_id: str) -> EnvironmentSpec:
-    """Make a game once and return its spaces as arenas have them.
+def spec_of_game(env_id: str) -> EnvironmentSpec:
+    """Check a game and return its spaces as arenas have them.
 
     Raises `ConfigError` where it cannot be made here, or is not one of two agents that see boards of one size
     with a mask of legal moves.
     """
-    try:
-        game = make_game(env_id)
-    except Exception as error:  # whatever an environment's own code raises
-        raise _unmade(env_id, error) from None
-    game.close()
+    game, _ = probe(env_id, functools.partial(make_game, env_id))
     agents = list(game.possible_agents)
     if len(agents) != 2:
         raise ConfigError(f"{env_id} is played in turns by {len(agents)} agents; self-play is of two")
@@ -70,10 +68,6 @@ def probe_game(env_id: str) -> EnvironmentSpec:
     if len({(board_space(spec.observations[agent]).shape, spec.actions[agent].n) for agent in agents}) > 1:
         raise ConfigError(f"the players of {env_id} have different spaces; self-play has one policy for both")
     return spec
-
-
-def _unmade(env_id: str, error: Exception) -> ConfigError:
-    return ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}")
 
 
 def learner_spec(game: EnvironmentSpec) -> EnvironmentSpec:

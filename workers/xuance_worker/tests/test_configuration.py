@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
 
 SPREAD = "simple_spread_v3"
 BAD = {
@@ -98,3 +99,10 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
     assert "was trained with parallels=5" in worker.error(algorithm="qmix", parallels=4, **on)
     late = worker.error(algorithm="qmix", **{**on, "total_timesteps": 800})
     assert "was saved at step 800; total_timesteps" in late
+
+
+@pytest.mark.extended
+@pytest.mark.usefixtures("promises")
+def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
+    small = {"horizon_size": 64, "parallels": 1, "total_timesteps": 128}
+    assert_environments_are_checked(worker, operators, algorithm="ppo", **small)

@@ -19,7 +19,7 @@ from mosaic_contract.training_plan import (
 from mosaic_contract.wrappers import CHANNELS_LAST
 
 from .algorithms import ALGORITHMS, BOUND, GAMES, Algorithm
-from .environments import XuanceEnvironmentSpec, misfits, probe
+from .environments import XuanceEnvironmentSpec, misfits, spec_of
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-xuance/1"
@@ -83,7 +83,7 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
     config = with_wrappers(config, resume_from, CHANNELS_LAST)
     choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
-    own_spec = probe(config.env_id, continuous=continuous is True)
+    own_spec = spec_of(config.env_id, continuous=continuous is True)
     spec = own_spec.wrapped(config.wrappers)
     problems = [*start_problems(config, resume_from, BOUND, _LARGEST_SEED, own_spec.describe_spaces())]
     fits = spec.configured in algorithm.configured

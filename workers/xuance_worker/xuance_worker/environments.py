@@ -9,12 +9,11 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract import ConfigError
+from mosaic_contract import ConfigError, registry
 from mosaic_contract.atari import make as make_environment
+from mosaic_contract.environment_check import checked, probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
-from mosaic_contract.errors import one_line
-from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids
-from mosaic_contract.registry import register
+from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
 
 from .algorithms import ALGORITHMS, GAMES, Algorithm
 
@@ -62,24 +61,20 @@ def make(
     """Make an environment of Gymnasium, or a parallel one of PettingZoo, to train on.
 
     `wrappers` are the run's, which `mosaic_contract.wrappers.wrap` completes. `continuous` is for
-    environments that have both kinds of actions. Raises `ConfigError` for one that is unknown, played in
-    turns, or cannot be made.
+    environments that have both kinds of actions. Raises what the environment's own code raises.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            module = parallel_module(env_id)
-            if module is None:
-                register(env_id)
-                return make_environment(env_id, wrappers, render_mode=render_mode)
-            keywords = {_CONTINUOUS_KEYWORD: continuous} if _chooses(module) else {}
-            return module.parallel_env(render_mode=render_mode, **keywords)
-        except ConfigError:
-            raise
-        except Exception as error:  # whatever an environment's own code raises
-            raise ConfigError(
-                f"environment {env_id!r} cannot be made here: {one_line(error)}{_nearest(env_id)}"
-            ) from None
+        if pettingzoo_module(env_id) is None:
+            return make_environment(env_id, wrappers, render_mode=render_mode)
+        return checked(_make_team(env_id, continuous, render_mode), env_id)
+
+
+def _make_team(env_id: str, continuous: bool, render_mode: str | None = None) -> Any:
+    """Make a parallel environment of PettingZoo. Raises `ConfigError` for one that is played in turns."""
+    module = parallel_module(env_id)
+    keywords = {_CONTINUOUS_KEYWORD: continuous} if _chooses(module) else {}
+    return module.parallel_env(render_mode=render_mode, **keywords)
 
 
 def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -99,19 +94,19 @@ def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | 
         return module.parallel_env(render_mode=render_mode, **settings)
 
 
-def probe(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
-    """Make an environment once and return what it offers. Raises `ConfigError`."""
-    env = make(env_id, continuous=continuous)
+def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
+    """Check an environment and return what it offers. Raises `ConfigError`."""
+    several = pettingzoo_module(env_id) is not None
     try:
-        several = hasattr(env, "possible_agents")
-        longest = getattr(env.unwrapped, "max_cycles", 0) if several else env.spec.max_episode_steps
-        chooses = several and _chooses(parallel_module(env_id))
-        spec: XuanceEnvironmentSpec = XuanceEnvironmentSpec.of(
-            env_id, env, chooses=chooses, longest=int(longest or 0)
-        )
-        return spec
-    finally:
-        env.close()
+        env, _ = probe(env_id, lambda: _make_team(env_id, continuous) if several else registry.make(env_id))
+    except ConfigError as error:
+        raise ConfigError(f"{error}{_nearest(env_id)}") from None
+    longest = getattr(env.unwrapped, "max_cycles", 0) if several else env.spec.max_episode_steps
+    chooses = several and _chooses(parallel_module(env_id))
+    spec: XuanceEnvironmentSpec = XuanceEnvironmentSpec.of(
+        env_id, env, chooses=chooses, longest=int(longest or 0)
+    )
+    return spec
 
 
 def misfits(algorithm: Algorithm, spec: XuanceEnvironmentSpec) -> list[str]:

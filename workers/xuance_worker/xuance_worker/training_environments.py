@@ -124,7 +124,7 @@ class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
 
 class MultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
     """A parallel environment of PettingZoo. Its state is all agents' observations, one after the other. An
-    agent that has left before the others sees zeros, earns nothing, and is masked.
+    agent that has left before the others, or has yet to come, sees zeros, earns nothing, and is masked.
     """
 
     def __init__(self, config: Namespace) -> None:
@@ -147,7 +147,7 @@ class MultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
         self.episode = Episode(context, self.env)
 
     def reset(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        self._observations = dict(self.episode.reset(self.env))
+        self._observations = self._of_all(self.episode.reset(self.env))
         self.episode.begin(self.agents)
         return self._observations, {}
 
@@ -159,15 +159,18 @@ class MultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
         present = list(self.env.agents)
         observations, rewards, terminated, truncated, _ = self.env.step({a: actions[a] for a in present})
         rewards = {agent: float(rewards.get(agent, 0.0)) for agent in self.agents}
-        self._observations = {
-            agent: observations.get(agent, np.zeros(space.shape, space.dtype))
-            for agent, space in self.observation_space.items()
-        }
+        self._observations = self._of_all(observations)
         over = not self.env.agents
         cut = over and any(truncated.values())
         gone = {agent: bool(terminated.get(agent, agent not in present)) for agent in self.agents}
         self.episode.step(rewards, terminated=over and not cut, truncated=cut)
         return self._observations, rewards, gone, over, {}
+
+    def _of_all(self, observations: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            agent: observations.get(agent, np.zeros(space.shape, space.dtype))
+            for agent, space in self.observation_space.items()
+        }
 
     def state(self) -> np.ndarray[Any, Any]:
         return np.concatenate([self._observations[agent] for agent in self.agents])

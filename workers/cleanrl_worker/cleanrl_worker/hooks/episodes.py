@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from mosaic_contract.environment_check import checked
 from mosaic_contract.registry import register
 from mosaic_contract.wrappers import wrap
 
+from ..old_gym import FromGym
 from .training import Training
 
 
@@ -20,6 +22,7 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
     make = gymnasium.make
 
     def counting_make(*args: Any, **kwargs: Any) -> Any:
+        kwargs.setdefault("disable_env_checker", True)
         register(training.settings["description"]["env_id"])
         return observed(count(training.frames.make_as(make, *args, **kwargs), training), training)
 
@@ -34,14 +37,17 @@ def observed(env: Any, training: Training) -> Any:
 
 
 def count(env: Any, training: Training) -> Any:
-    """Count on `env`, which has Gymnasium's API; the first environment also drives the training's clock,
-    except where its steps are not those of the training (`games`).
+    """Check and count on `env`, which has Gymnasium's API; the first environment also drives the training's
+    clock, except where its steps are not those of the training (`games`).
 
-    Environments made after training began (upstream's evaluation of a saved model) are left alone.
+    Environments made after training began (upstream's evaluation of a saved model) are not counted.
     """
+    own = env
+    if not isinstance(own, FromGym):  # of the old gym only pybullet's are made
+        env = checked(own, training.settings["description"]["env_id"])
     if training.started:
         return env
-    index = training.register(env)
+    index = training.register(own)
     leads = index == 0 and not training.settings["games"]
     make_step, make_reset = env.step, env.reset
     reward, total, length, seed, began = 0.0, 0.0, 0, None, time.perf_counter()
