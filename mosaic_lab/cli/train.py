@@ -27,6 +27,7 @@ from mosaic_lab.runs.curriculum_file import read_curriculum
 from mosaic_lab.runs.films import MODES, Films
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed
+from mosaic_lab.telemetry.returns import LAST
 from mosaic_lab.text_table import text_table
 
 _LAB_KEYWORDS = re.compile(r"lab\.train's (\w+=(?:, \w+=)*)(?!\{)")
@@ -210,22 +211,14 @@ def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
     step = sum(feed.step for feed in feeds)
     if total:
         parts.append(f"{min(1.0, step / total):.0%} ({step:,} of {total:,} steps)")
-    speed = sum(feed.steps_per_second or 0.0 for feed in feeds)
+    speed = sum(feed.progress.steps_per_second or 0.0 for feed in feeds)
     if speed:
         parts.append(f"{speed:,.0f} steps/s")
         parts.append(f"{duration(max(0, total - step) / speed)} remaining")
-    returns = [_latest(feed, "episode_return") for feed in feeds]
-    known = [value for value in returns if value is not None]
+    known = [last for feed in feeds if (last := feed.returns.last) is not None]
     if known:
-        parts.append(f"return {sum(known) / len(known):,.1f}")
+        parts.append(f"{LAST}: {sum(known) / len(known):,.1f}")
     return ", ".join(parts)
-
-
-def _latest(feed: RunFeed, name: str) -> float | None:
-    if name not in feed.series:
-        return None
-    _, values = feed.series[name].view("step", 100)
-    return float(values[-1]) if len(values) else None
 
 
 def _report(group: RunGroup) -> int:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS, RUN_COMPLETED, TERMINAL
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, HEARTBEAT, METRICS, RUN_COMPLETED, TERMINAL
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.sanitize import sanitize, sanitize_json
 
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
+
+_VALUES_WINDOW = 1 << 22
 
 
 def final_message(path: Path) -> dict[str, Any] | None:
@@ -42,11 +43,21 @@ def progress(path: Path) -> Mapping[str, int]:
     return found
 
 
-def recent_returns(path: Path, count: int = 20) -> list[float]:
-    """Return the returns of the last ``count`` episodes near the end of the file, newest first."""
-    totals = (message.get("total_reward") for message in _from_end(path, (EPISODE,), 1 << 18))
-    numbers = (float(total) for total in totals if isinstance(total, int | float) and abs(total) < 1e300)
-    return list(islice(numbers, count))
+def recent_values(path: Path, names: Sequence[str], count: int) -> list[float]:
+    """Return the last ``count`` values of the first of these metrics that is reported near the end of the
+    file, oldest first."""
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for message in _from_end(path, (METRICS,), _VALUES_WINDOW, names):
+        values = _payload(message).get("values")
+        if not isinstance(values, dict):
+            continue
+        for name in names:
+            value = values.get(name)
+            if isinstance(value, int | float) and abs(value) < 1e300:
+                found[name].append(float(value))
+        if len(found[names[0]]) >= count:
+            break
+    return next((newest[:count][::-1] for newest in found.values() if newest), [])
 
 
 def saved_at(path: Path) -> int | None:
@@ -95,9 +106,12 @@ def _end(path: Path, window: int) -> bytes:
         return b""
 
 
-def _from_end(path: Path, kinds: Sequence[str], window: int = _WINDOW) -> Iterator[dict[str, Any]]:
-    """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first."""
-    marks = [f'"{kind}"'.encode() for kind in kinds]
+def _from_end(
+    path: Path, kinds: Sequence[str], window: int = _WINDOW, words: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first; of those with
+    ``words`` only."""
+    marks = [f'"{word}"'.encode() for word in words or kinds]
     for line in reversed(_end(path, window).split(b"\n")):
         if not any(mark in line for mark in marks):
             continue

@@ -24,7 +24,8 @@ def row_with_parts(run: Run, step: int | None, parts: Counted | None) -> RunRow:
     def read() -> RunRow:
         done, trouble = isolated(lambda: (_done(parts), ""), lambda reason: (None, reason))
         trials, episodes = (done, None) if isinstance(parts, Sweep) else (None, done)
-        return run_row(parts or run, step, episodes, trials, trouble)
+        steps = step if parts is None else None  # the telemetry of the others numbers the parts
+        return run_row(parts or run, steps, episodes, trials, trouble)
 
     return isolated(read, lambda reason: unreadable_row(run.id, "training", reason))
 

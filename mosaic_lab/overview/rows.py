@@ -30,7 +30,7 @@ class RunRow:
     run that it belongs below: of a trial its sweep, of a stage its curriculum; ``continues`` the id of the
     run from whose checkpoint it goes on. ``trials`` are a sweep's
     that have ended, of a population, which is ``segmented``, the segments. ``duration`` is in seconds,
-    ``speed`` in steps a second.
+    ``speed`` in steps a second: of a live run over the last 12 seconds, afterwards over all of ``duration``.
     ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
     ones, ``sparkline`` at most 40 means over equal parts of the returns so far. These four come later than
     the rest, when the run's telemetry has been read.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
-from mosaic_lab.keeper.tail import last_lines, progress, recent_returns
+from mosaic_lab.keeper.tail import last_lines, progress, recent_values
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.runs.stopping import survivors
@@ -210,9 +210,14 @@ class RunRecord:
 
     @property
     def recent_return(self) -> float | None:
-        """Mean return of the last 20 episodes, of each agent where there are several; None without any."""
-        returns = recent_returns(self.folder.telemetry_path)
-        return sum(returns) / len(returns) if returns else None
+        """Mean return of the last 20 episodes, itself a mean where there are several agents; None without
+        any."""
+        from mosaic_lab.telemetry.metric_names import RETURN_NAMES
+        from mosaic_lab.telemetry.returns import WINDOW, ReturnMeans
+
+        means = ReturnMeans()
+        means.add(recent_values(self.folder.telemetry_path, RETURN_NAMES, WINDOW))
+        return means.last
 
     @property
     def memory_mb(self) -> float | None:

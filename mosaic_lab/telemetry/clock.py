@@ -1,9 +1,12 @@
-"""The time axis of a run, seconds since its start that never go back, and its speed on it."""
+"""The time axis of a run, seconds since its start that never go back, and its steps and speed on it."""
 
 from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
+
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
+from mosaic_lab.telemetry.decoding import Message, Payload
 
 JITTER_SECONDS = 1.0
 """Threads of one worker write slightly out of order; going back by more than this is a clock that was set."""
@@ -89,3 +92,41 @@ class SpeedEstimate:
         longest_pause = max(later - earlier for earlier, later in pairwise(times))
         until = max(last_time, self._now - longest_pause)
         return (last_step - first_step) / (until - first_time)
+
+
+class StepProgress:
+    """How far a run is, and how fast, by the messages of its telemetry."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        """The furthest step reported."""
+        self.first: int | None = None
+        """The first step reported that is not 0: of a run that continues, where it began."""
+        self.row_step: float = 0
+        """The step of the newest row of metrics."""
+        self.clock = RunClock()
+        self._speed = SpeedEstimate()
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """The speed over the last seconds (see `SpeedEstimate`)."""
+        return self._speed.steps_per_second
+
+    def take(self, message: Message) -> float:
+        """Take in a message, and return its seconds since the run's start."""
+        seconds = self.clock.at(message.timestamp)
+        payload = message.payload or Payload()
+        if message.event == METRICS:
+            if payload.step is not None:
+                self.row_step = payload.step
+            step = int(self.row_step)
+        elif message.event in (HEARTBEAT, CHECKPOINT_SAVED):  # the last one is often of the last step
+            step = payload.step or 0
+        elif message.type == EPISODE:
+            step = message.step or 0
+        else:
+            return seconds
+        self.step = max(self.step, step)
+        self.first = self.first or step or None
+        self._speed.observe(seconds, self.step)
+        return seconds

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mosaic_lab.keeper.events import EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.batch import Batch
+from mosaic_lab.telemetry.clock import StepProgress
 from mosaic_lab.telemetry.column_cache import ColumnCache, Source, source_of
 from mosaic_lab.telemetry.column_chunks import MappedChunks, OpenChunk, Piece, SpilledChunks
 from mosaic_lab.telemetry.decoding import Health, parse
@@ -45,6 +46,11 @@ class RunColumns:
     def start(self) -> float | None:
         """The Unix time of the run's first line; None where no line has one."""
         return next((stream.start for stream in self._streams if stream.start is not None), None)
+
+    @property
+    def progress(self) -> StepProgress:
+        """How far the run is, and how fast, while it is read; of columns from the cache as at the start."""
+        return self._streams[0].progress
 
     @property
     def unread(self) -> int:
@@ -130,7 +136,7 @@ class _Stream:
         self.start: float | None = None
         self._full = MappedChunks(None, [])
         self._last = OpenChunk()
-        self._step: float = 0
+        self.progress = StepProgress()
         self._episodes = EpisodeCount()
         self._replaced = self._follower.health.replaced
 
@@ -163,15 +169,14 @@ class _Stream:
             if message is None:
                 continue
             time, payload = message.timestamp, message.payload
+            self.progress.take(message)
             if self.start is None:
                 self.start = time
             if message.event == METRICS:
                 assert payload is not None and payload.values is not None  # parse() lets no other pass
-                if payload.step is not None:
-                    self._step = payload.step
                 self._episodes.at_least(payload.episode)  # of the system's metrics, which stand alone
                 at = math.nan if time is None else time
-                batch.add(self._step, self._episodes.ended, at, payload.values)
+                batch.add(self.progress.row_step, self._episodes.ended, at, payload.values)
             elif message.event == HEARTBEAT and payload is not None:
                 self._episodes.at_least(payload.episode)
             elif message.type == EPISODE:

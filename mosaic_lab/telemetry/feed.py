@@ -10,12 +10,14 @@ import os
 import threading
 from pathlib import Path
 
-from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
+from mosaic_lab.keeper.events import EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.batch import Batch
-from mosaic_lab.telemetry.clock import RunClock, SpeedEstimate
-from mosaic_lab.telemetry.decoding import Health, Message, Payload, parse
+from mosaic_lab.telemetry.clock import StepProgress
+from mosaic_lab.telemetry.decoding import Health, Payload, parse
 from mosaic_lab.telemetry.episodes import EpisodeCount
 from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.metric_names import RETURN_NAMES
+from mosaic_lab.telemetry.returns import ReturnMeans
 from mosaic_lab.telemetry.series import Series
 
 BYTES_PER_POLL = 1 << 20
@@ -41,17 +43,12 @@ class RunFeed:
     def _forget(self) -> None:
         self.series: dict[str, Series] = {}
         """By metric name, in order of appearance. Replaced, never changed, when a name is added."""
-        self.step = 0
-        """The furthest step reported."""
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
         self.memory_mb: float | None = None
         """Memory of the worker at its newest heartbeat, MB."""
-        self.steps_per_second: float | None = None
-        """Speed over the run's last seconds (see `SpeedEstimate`), ``None`` at first."""
-        self._clock = RunClock()
-        self._speed = SpeedEstimate()
-        self._row_step: float = 0
+        self.progress = StepProgress()
+        self._returns: dict[str, ReturnMeans] = {}
         self._episodes = EpisodeCount()
         self._replaced = self._follower.health.replaced
 
@@ -59,6 +56,16 @@ class RunFeed:
     def health(self) -> Health:
         """Counts of what the stream held."""
         return self._follower.health
+
+    @property
+    def step(self) -> int:
+        """The furthest step reported."""
+        return self.progress.step
+
+    @property
+    def returns(self) -> ReturnMeans:
+        """The last and the best return so far."""
+        return next((self._returns[name] for name in RETURN_NAMES if name in self._returns), ReturnMeans())
 
     @property
     def episodes(self) -> int:
@@ -82,7 +89,7 @@ class RunFeed:
 
     def seconds_left(self, total_timesteps: int) -> float | None:
         """Estimated seconds until ``total_timesteps``; ``None`` while the speed is unknown or zero."""
-        speed = self.steps_per_second
+        speed = self.progress.steps_per_second
         return max(0, total_timesteps - self.step) / speed if speed else None
 
     def poll(self) -> bool:
@@ -99,7 +106,7 @@ class RunFeed:
                 self._system = JsonlFollower(self._system.path)
             if lines:
                 self._take(lines)
-            if self._clock.begun:  # the worker's first line is the zero of the time axis
+            if self.progress.clock.begun:  # the worker's first line is the zero of the time axis
                 self._take_system()
             follower, (state, log) = self._follower, self._side_files
             stamp = (follower.offset, follower.missing, self._replaced, _stamp(state), _stamp(log))
@@ -126,7 +133,7 @@ class RunFeed:
                 continue
             payload = message.payload
             assert payload is not None and payload.values is not None  # parse() lets no other pass
-            seconds = self._clock.since_start(message.timestamp)
+            seconds = self.progress.clock.since_start(message.timestamp)
             batch.add(payload.step or 0, payload.episode, seconds, payload.values)
             self.health.missed_by_keeper = max(self.health.missed_by_keeper, payload.missed)
         self._store(batch)
@@ -137,46 +144,28 @@ class RunFeed:
             message = parse(line, self.health)
             if message is None:
                 continue
+            seconds = self.progress.take(message)
             if message.event == METRICS:
                 payload = message.payload
-                assert payload is not None  # parse() lets no other pass
-                values = payload.values
-                assert values is not None
-                if payload.step is not None:
-                    self._row_step = payload.step
-                seconds = self._clock.at(message.timestamp)
-                self._speed.observe(seconds, self._row_step)
-                batch.add(self._row_step, self.episodes, seconds, values)
-            elif message.event:
-                self._take_event(
-                    message.event, message.payload or Payload(), self._clock.at(message.timestamp)
-                )
+                assert payload is not None and payload.values is not None  # parse() lets no other pass
+                batch.add(self.progress.row_step, self.episodes, seconds, payload.values)
+            elif message.event == HEARTBEAT:
+                self._take_heartbeat(message.payload or Payload())
             elif message.type == EPISODE:
-                self._take_episode(message)
-        self.seconds = self._clock.seconds
-        self.step = max(self.step, int(self._row_step))
-        self.steps_per_second = self._speed.steps_per_second
+                self._episodes.observe(message)
+        self.seconds = self.progress.clock.seconds
         self._store(batch)
 
-    def _take_event(self, event: str, payload: Payload, seconds: float) -> None:
-        if event in (HEARTBEAT, CHECKPOINT_SAVED):  # the last checkpoint is often of the training's last step
-            self.step = max(self.step, payload.step or 0)
-        if event == HEARTBEAT:
-            self.memory_mb = payload.memory_mb
-            self._episodes.at_least(payload.episode)
-            self.health.dropped_by_worker = max(self.health.dropped_by_worker, payload.dropped_lines)
-            self._speed.observe(seconds, self.step)
-
-    def _take_episode(self, message: Message) -> None:
-        seconds = self._clock.at(message.timestamp)
-        if message.step is not None:
-            self.step = max(self.step, message.step)
-            self._speed.observe(seconds, self.step)
-        self._episodes.observe(message)
+    def _take_heartbeat(self, payload: Payload) -> None:
+        self.memory_mb = payload.memory_mb
+        self._episodes.at_least(payload.episode)
+        self.health.dropped_by_worker = max(self.health.dropped_by_worker, payload.dropped_lines)
 
     def _store(self, batch: Batch) -> None:
         step, episode, seconds = batch.rows()
         for name, rows, values in batch.columns(self.series, self.health):
+            if name in RETURN_NAMES:
+                self._returns.setdefault(name, ReturnMeans()).add(values)
             if name not in self.series:
                 self.series = {**self.series, name: Series()}
             self.series[name].extend(step[rows], episode[rows], seconds[rows], values)

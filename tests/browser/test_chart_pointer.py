@@ -51,7 +51,7 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
         return rows.locator("b").all_inner_texts()
 
     values()
-    step = int(box_of_values.locator(".mosaic-pointer-place").inner_text().split()[-1].replace(",", ""))
+    step = int(box_of_values.locator(".mosaic-pointer-place").inner_text().split()[1].replace(",", ""))
     expected = []
     for run in runs:
         points = run.metrics("episode_return")
@@ -73,7 +73,17 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
         return float(nearest.inner_text().replace(",", "").replace("−", "-"))
 
     wait_until(lambda: at_half_the_height() == pytest.approx(shown[-1], abs=0.1))
+    # It rests, and the values follow what is drawn.
+    slider = panel.get_by_role("slider", name="Smooth")
+    slider.evaluate("input => { input.value = 0.99; input.dispatchEvent(new Event('input')); }")
+    expect(box_of_values).to_contain_text("smoothed 0.99")
+    expect(nearest).not_to_have_text(f"{shown[-1]:.1f}")
+    expect(panel).to_contain_text("last values, smoothed")
+    panel.get_by_label("Where the y axis ends").fill("-100000")
+    page.keyboard.press("Enter")
+    expect(panel.get_by_role("alert")).to_have_text("min must be below max")
     panel.get_by_role("button", name="Reset the view").click()
+    expect(panel.get_by_role("alert")).to_have_text("")
     expect(panel.get_by_label("Where the y axis ends")).to_have_value("")
     page.mouse.move(box["x"] - 40, box["y"])
     expect(box_of_values).to_have_count(0)

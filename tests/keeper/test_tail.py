@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.tail import final_message, last_lines, progress, recent_returns, saved_at
+from mosaic_lab.keeper.tail import final_message, last_lines, progress, recent_values, saved_at
 from mosaic_lab.runs.checkpoints import read_checkpoints
 
 COMPLETED = b'{"event": "run_completed", "payload": {"episodes": 7}}\n'
@@ -104,12 +104,13 @@ def test_checkpoints_with_nonsense_in_them(tmp_path: Path) -> None:
     assert (checkpoint.path, checkpoint.step, checkpoint.metrics) == (tmp_path / "good", 0, {})
 
 
-def test_recent_returns_are_those_of_the_last_episodes(file: Path) -> None:
-    lines = [f'{{"type": "episode", "total_reward": {number}}}\n' for number in range(30)]
+def test_recent_values_are_the_last_ones_of_the_first_metric_that_is_there(file: Path) -> None:
     nonsense = ['"NaN"', "Infinity", "NaN", "1" + "0" * 400, "null", "[]"]
-    lines += [f'{{"type": "episode", "total_reward": {value}}}\n' for value in nonsense]
+    rows = [f'{{"second": {value}, "third": 0}}' for value in (*range(30), *nonsense)]
+    lines = [f'{{"event": "metrics", "payload": {{"values": {row}}}}}\n' for row in (*rows, "[]")]
     file.write_text("".join(lines))
-    assert recent_returns(file) == [float(number) for number in range(29, 9, -1)]
+    found = recent_values(file, ("first", "second", "third"), 20)
+    assert found == [float(number) for number in range(10, 30)]
 
 
 def test_the_newest_checkpoint_that_is_there_counts(file: Path) -> None:

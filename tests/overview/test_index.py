@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -12,11 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from many_runs import write_runs
+from overview.run_folders import append, metrics, run_in
 from support import start_peer, wait_until
 
+from mosaic_lab.keeper.processes import place, start_time
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.widgets.runs.run_view import RunView
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,6 +60,10 @@ def test_every_run_has_a_row_at_once_and_its_returns_soon(store: Path) -> None:
     assert len(row.sparkline) == 40 and row.sparkline[-1] == pytest.approx(values[-1], abs=0.1)
     assert (row.state, row.progress, row.step, row.total_steps) == ("completed", 1.0, 6000, 6000)
     assert row.speed == pytest.approx(6000 / row.duration) if row.duration else False
+    view = RunView(run, "", "")
+    view.catch_up()
+    seen = (view.feed.returns.last, view.feed.returns.best, view.speed())
+    assert seen == (row.last_return, row.best_return, row.speed), "a panel shows what the table does"
     assert row.hyperparameters["learning_rate"] > 0 and row.name == run.label
     failed = next(row for row in found.values() if row.state == "failed")
     assert failed.progress == 0.5 and "the loss is not finite" in failed.reason
@@ -148,3 +158,43 @@ def test_lost_runs_cost_a_list_little_more_than_others(tmp_path: Path) -> None:
         assert len(RunIndex(root).changes(0)[1]) == 300
         seconds.append(time.process_time() - begun)
     assert seconds[1] < 4 * seconds[0], "with a search for each it is more than ten times as much"
+
+
+def test_the_speed_of_a_live_run_is_that_of_its_last_seconds_in_the_table_and_in_the_panel(
+    tmp_path: Path,
+) -> None:
+    lines = [metrics(10 * i, i, episode_return=i) for i in range(60)]
+    lines += [metrics(590 + 300 * i, 59 + i, episode_return=i) for i in range(1, 30)]
+    run = run_in(tmp_path / "run", lines, state=State.RUNNING)
+    append(run.path, [metrics(0, 80, **{"system/cpu_percent": 1.0})], "system.jsonl")
+    status = RunStatus(
+        State.RUNNING, "", 0.0, keeper_pid=os.getpid(), keeper_started=start_time(os.getpid()), place=place()
+    )
+    write_json(run.folder.state_path, status.to_dict())
+    row = until(RunIndex(tmp_path), lambda rows: rows["run"].speed is not None)["run"]
+    view = RunView(run, "", "")
+    view.catch_up()
+    assert row.speed == view.speed() == pytest.approx(300)
+    assert row.step == view.feed.step == 590 + 300 * 29
+
+
+def test_a_run_that_continues_is_as_fast_as_the_steps_that_it_trained_itself(tmp_path: Path) -> None:
+    resumed = {"resume_from": str(tmp_path / "20260101-000000-toy-ppo-E-s1-abcd" / "checkpoints" / "c")}
+    lines = [metrics(100_000 + 100 * i, i, episode_return=1) for i in range(11)]
+    run = run_in(tmp_path / "run", lines, config={"checkpoint": resumed})
+    status = RunStatus(State.COMPLETED, "", 0.0, outcome=Outcome(duration_seconds=10.0))
+    write_json(run.folder.state_path, status.to_dict())
+    row = until(RunIndex(tmp_path), lambda rows: rows["run"].last_return is not None)["run"]
+    view = RunView(Run(run.folder), "", "")
+    view.catch_up()
+    assert row.speed == view.speed() == pytest.approx(100)
+
+
+def test_what_is_counted_in_parts_has_neither_steps_nor_their_speed(tmp_path: Path) -> None:
+    lines = [metrics(done, 60 * done, value=1.0) for done in range(1, 5)]
+    run_in(tmp_path / "sweep", lines, config={"total_trials": 10})
+    append(tmp_path / "sweep", [metrics(0, 5, **{"system/cpu_percent": 1.0})], "system.jsonl")
+    index = RunIndex(tmp_path)
+    until(index, lambda rows: index.changes(index.changes(0)[0])[1:] == ([], []))
+    [row] = index.changes(0)[1]
+    assert (row.step, row.speed) == (None, None)

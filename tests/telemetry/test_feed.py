@@ -249,7 +249,7 @@ def test_speed_leaves_out_the_time_before_the_first_steps() -> None:
 def test_time_left_follows_from_the_speed(tmp_path: Path) -> None:
     write(tmp_path, event("run_started"), *[metrics(100 * i, i, loss=1) for i in range(11)])
     feed = read(tmp_path)
-    assert feed.steps_per_second == pytest.approx(100)
+    assert feed.progress.steps_per_second == pytest.approx(100)
     assert feed.seconds_left(2000) == pytest.approx(10)
     assert feed.seconds_left(500) == 0
     assert RunFeed(tmp_path).seconds_left(2000) is None

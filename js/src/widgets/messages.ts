@@ -113,6 +113,7 @@ export interface FilmStripTraits {
 export interface ChartPointerTraits {
   x_scale: ModelReference;
   y_scale: ModelReference;
+  kind: string;
   log: boolean;
   marks: ModelReference[];
   /** For each mark, the names of its lines or points. */

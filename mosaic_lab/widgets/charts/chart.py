@@ -150,8 +150,9 @@ class Chart:
         y = self._log if self._is_log else self._linear
         return Window((self._x.min, self._x.max), (y.min, y.max))
 
-    def draw(self, lines: Sequence[Line], x_label: str) -> None:
-        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
+    def draw(self, lines: Sequence[Line], x_label: str, kind: str = "") -> None:
+        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps. ``kind`` says what
+        the values are: "smoothed", say."""
         if self._verticals is not None:
             self._verticals.draw(marks_of((line.color, line.marks) for line in lines))
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
@@ -173,7 +174,7 @@ class Chart:
         self._pointer.labels = [
             [line.label for line in drawn if line.stroke == stroke] for stroke in self._tops
         ]
-        self._pointer.x_label = x_label
+        self._pointer.x_label, self._pointer.kind = x_label, kind
         self._x_axis.label = x_label
         xs = [curve[0] for curve, _ in top]
         ticks = step_ticks(xs)

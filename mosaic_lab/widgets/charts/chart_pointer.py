@@ -29,6 +29,9 @@ class ChartPointer(anywidget.AnyWidget):
     )
     labels: t.List[list[str]] = t.List(help="for each mark, the names of its lines or points").tag(sync=True)
     x_label = t.Unicode("").tag(sync=True)
+    kind = t.Unicode("", help="what the values are where they are not those of the data: smoothed").tag(
+        sync=True
+    )
     rows: t.List[str] = t.List(t.Unicode(), help="the names of y = 0, 1, … where y is a category").tag(
         sync=True
     )

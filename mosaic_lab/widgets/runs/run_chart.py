@@ -58,6 +58,16 @@ class ChartSettings:
         """The metrics drawn as lines."""
         return [name for name in self.metrics if name not in self.hidden]
 
+    @property
+    def kind(self) -> str:
+        """What the values of the lines are: "smoothed", or empty for those of the data."""
+        return f"smoothed {self.smoothing:.2f}" if self.smoothing else ""
+
+    @property
+    def title(self) -> str:
+        """The title of a picture."""
+        return " · ".join(filter(None, (", ".join(self.shown_metrics), self.kind)))
+
 
 @dataclass(frozen=True)
 class ChartContent:

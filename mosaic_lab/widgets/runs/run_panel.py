@@ -107,8 +107,7 @@ class RunPanel(FollowingPanel):
             content, settings = self._content(), self._settings()
         if not (lines := content.shown(settings)):
             return None
-        title = ", ".join(settings.shown_metrics)
-        return picture(lines, content.x_label, title, settings.log, window=self.chart.whole)
+        return picture(lines, content.x_label, settings.title, settings.log, window=self.chart.whole)
 
     # ------------------------------------------------------------ drawing
 
@@ -132,7 +131,7 @@ class RunPanel(FollowingPanel):
         content = self._content()
         self._notes = content.notes
         self.chart.use_log(settings.log)
-        self.chart.draw(content.shown(settings), content.x_label)
+        self.chart.draw(content.shown(settings), content.x_label, settings.kind)
         states = {} if self._alone or settings.interval else {v.run.id: v.status.state for v in self.views}
         self.controls.legend = [legend_entry(line, states.get(line.key)) for line in content.lines]
         self._hidden = len(content.lines) if not content.shown(settings) else None
@@ -228,7 +227,7 @@ class RunPanel(FollowingPanel):
             png = picture(
                 lines,
                 content.x_label,
-                f"{self.title} · {', '.join(settings.shown_metrics)}",
+                f"{self.title} · {settings.title}",
                 settings.log,
                 background="white",
                 sharpness=SAVED_DOTS_PER_INCH,

@@ -8,18 +8,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.overview.returns import mean_speed
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.telemetry import RunFeed, watcher
-from mosaic_lab.telemetry.metric_names import RETURN_NAMES
-from mosaic_lab.telemetry.series import CAPACITY
 
-FINAL_EPISODES = 20
 SILENCE_SECONDS = 30.0
 """Six missed heartbeats."""
 
@@ -47,7 +44,7 @@ def warning(text: str) -> Notice:
 
 @dataclass(eq=False)
 class RunView:
-    """A run in a panel. Only ``look`` and ``final_return`` read from the disk."""
+    """A run in a panel. Only ``look`` reads from the disk."""
 
     run: Run
     label: str
@@ -128,9 +125,17 @@ class RunView:
         total = self.run.total_timesteps
         return self.feed.seconds_left(total) if total and self.status.state is State.RUNNING else None
 
+    def trained(self) -> int:
+        """Return the steps of this run itself, without those before the checkpoint that it continues."""
+        continues = continued_run(self.run) is not None
+        return self.feed.step - (self.feed.progress.first or 0 if continues else 0)
+
     def speed(self) -> float | None:
-        """Return the steps per second now; ``None`` while unknown, and after the end."""
-        return None if self.finished else self.feed.steps_per_second
+        """Return the steps per second, over the last seconds or, after the end, over all of them; ``None``
+        while unknown."""
+        if not self.finished:
+            return self.feed.progress.steps_per_second
+        return mean_speed(self.trained(), 0, self.elapsed())
 
     def memory_mb(self) -> float | None:
         """Return the peak memory once it is known, the last heartbeat's until then."""
@@ -154,24 +159,3 @@ class RunView:
             if count and name in _HEALTH_TEXT:
                 found.append(warning(f"{count:,} {_HEALTH_TEXT[name]}"))
         return found
-
-    def best_return(self) -> float | None:
-        """Return the highest return; exact, as a series keeps its extremes."""
-        values = self._returns()
-        return float(np.nanmax(values)) if values is not None else None
-
-    def final_return(self) -> float | None:
-        """Return the mean return of the last 20 episodes (of those there are, if fewer)."""
-        if (recent := self.run.recent_return) is not None:
-            return recent
-        values = self._returns()
-        return float(np.nanmean(values[-FINAL_EPISODES:])) if values is not None else None
-
-    def _returns(self) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
-        for name in RETURN_NAMES:
-            series = self.feed.series.get(name)
-            if series is not None:
-                values = series.view(points=CAPACITY)[1]
-                values = values[np.isfinite(values)]
-                return values if len(values) else None
-        return None

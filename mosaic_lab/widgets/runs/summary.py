@@ -10,8 +10,10 @@ from typing import Any
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number
+from mosaic_lab.overview.returns import mean_speed
+from mosaic_lab.telemetry.returns import BEST, LAST
 from mosaic_lab.widgets.page.html_table import html_table
-from mosaic_lab.widgets.runs.run_view import FINAL_EPISODES, RunView
+from mosaic_lab.widgets.runs.run_view import RunView
 
 _ORDER = list(State)
 
@@ -50,8 +52,7 @@ def header_summary(views: Sequence[RunView], title: str, detail: str, again: str
 
 def runs_table(views: Sequence[RunView], notes: Sequence[str] = ()) -> str:
     """Return a small HTML table, one row a run: state, steps, episodes, returns, duration, peak memory."""
-    last = f"return, last {FINAL_EPISODES}"
-    columns = ["run", "state", "steps", "episodes", last, "best", "time", "peak memory"]
+    columns = ["run", "state", "steps", "episodes", LAST, BEST, "time", "peak memory"]
     first = 1 if len(views) == 1 else 0  # its name is the title already
     table = html_table(columns[first:], (_row(view)[first:] for view in views), words=2 - first)
     return table + "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in notes)
@@ -64,8 +65,8 @@ def _row(view: RunView) -> list[str]:
         view.status.state + (f": {why}" if why else ""),
         f"{view.feed.step:,}",
         f"{view.feed.episodes:,}",
-        number(view.final_return()),
-        number(view.best_return()),
+        number(view.feed.returns.last),
+        number(view.feed.returns.best),
         duration(view.elapsed()),
         memory(view.memory_mb()),
     ]
@@ -92,9 +93,9 @@ def _facts(views: Sequence[RunView], live: bool) -> list[list[str]]:
     whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
     facts = [[f"{number(steps)}{whole}", "steps"]]
     elapsed = _elapsed(views)
-    speed = steps / elapsed if elapsed else 0.0
+    speed = mean_speed(sum(view.trained() for view in views), 0, elapsed)
     if live:
-        speed = sum(_known(view.speed() for view in views))
+        speed = sum(_known(view.speed() for view in views if not view.finished))
     if speed:
         facts.append([number(round(speed) if speed >= 10 else speed), "steps/s"])
     left = _left(views)

@@ -34,8 +34,8 @@ class Known(RunView):
         self.status, self.reason = RunStatus(self.state, "", 0.0, history, outcome=outcome), ""
         left = (TOTAL - self.step) / self.per_second if self.per_second else None
         self.feed = cast(Any, SimpleNamespace(
-            step=self.step, episodes=1, steps_per_second=self.per_second, seconds_left=lambda total: left,
-            memory_mb=self.memory, seconds=0.0, series={},
+            step=self.step, episodes=1, progress=SimpleNamespace(steps_per_second=self.per_second, first=0),
+            seconds_left=lambda total: left, memory_mb=self.memory, seconds=0.0, series={},
         ))  # fmt: skip
 
     def elapsed(self) -> float | None:
@@ -43,7 +43,7 @@ class Known(RunView):
 
 
 def run_of(total: int | None) -> Run:
-    return cast(Any, SimpleNamespace(total_timesteps=total, path=Path("runs/one"), id="one"))
+    return cast(Any, SimpleNamespace(total_timesteps=total, path=Path("runs/one"), id="one", config={}))
 
 
 def facts(*views: dict[str, Any]) -> dict[str, str]:

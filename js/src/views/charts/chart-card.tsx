@@ -45,6 +45,8 @@ export interface ChartCardProps {
   readonly view: ChartView;
   readonly height: number;
   readonly link: CursorLink;
+  /** What the values are: raw, smoothed, a mean. */
+  readonly kind: string;
   /** Instead of lines: why there are none. */
   readonly message: string;
   readonly trans: Translation;
@@ -127,7 +129,7 @@ export function ChartBody(props: ChartCardProps): ReactNode {
           )}
       </span>
       {message && <p className="mosaic-chart-message">{message}</p>}
-      {cursor && <Values cursor={cursor} view={view} xLabel={props.xLabel} trans={trans} />}
+      {cursor && <Values cursor={cursor} view={view} xLabel={props.xLabel} kind={props.kind} trans={trans} />}
       <span className="mosaic-unseen" aria-live="polite">
         {cursor && !cursor.pointer ? spoken(cursor, view, trans) : ''}
       </span>
@@ -139,11 +141,12 @@ interface ValuesProps {
   readonly cursor: Cursor;
   readonly view: ChartView;
   readonly xLabel: string;
+  readonly kind: string;
   readonly trans: Translation;
 }
 
 /** The values at the cursor, beside it: to its right unless it is in the right half. */
-function Values({ cursor, view, xLabel, trans }: ValuesProps): ReactNode {
+function Values({ cursor, view, xLabel, kind, trans }: ValuesProps): ReactNode {
   const { points, nearest, more } = cursor.readout;
   const box = useRef<HTMLDivElement>(null);
   const [style, setStyle] = useState<CSSProperties>({ visibility: 'hidden' });
@@ -165,7 +168,7 @@ function Values({ cursor, view, xLabel, trans }: ValuesProps): ReactNode {
   return (
     <div ref={box} className="mosaic-values" style={style} aria-hidden="true">
       <div className="mosaic-values-place">
-        {xLabel} {placeText(nearest?.x ?? cursor.x, view.axis)}
+        {xLabel} {placeText(nearest?.x ?? cursor.x, view.axis)} · {kind}
       </div>
       {points.map(point => (
         <div key={point.line.data.key} className={point === nearest ? 'mosaic-values-nearest' : ''}>

@@ -10,6 +10,8 @@ export type SortValue = number | string | null;
 export interface Column {
   readonly id: string;
   readonly title: string;
+  /** What its numbers are, where the title does not say it. */
+  readonly hint?: string;
   /** Pixels at first. */
   readonly width: number;
   readonly numeric?: boolean;
@@ -68,6 +70,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'speed',
       title: trans.__('Steps/s'),
+      hint: trans.__('Of a live run over the last 12 seconds, afterwards over its whole duration'),
       width: 70,
       numeric: true,
       text: row => shown(row.speed, speed => number(Math.round(speed))),
@@ -76,6 +79,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'last_return',
       title: trans.__('Last return'),
+      hint: trans.__('The mean of the last 20 episodes'),
       width: 98,
       numeric: true,
       text: row => shown(row.last_return, number),
@@ -84,6 +88,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'best_return',
       title: trans.__('Best return'),
+      hint: trans.__('The best mean over 20 consecutive episodes'),
       width: 98,
       numeric: true,
       text: row => shown(row.best_return, number),

@@ -218,7 +218,7 @@ function Header({ columns, sort, table, compact, trans, width }: HeaderProps) {
               <button
                 type="button"
                 tabIndex={-1}
-                title={trans.__('Sort by %1', column.title)}
+                title={[column.hint, trans.__('Sort by %1', column.title)].filter(Boolean).join('\n')}
                 onClick={() => table.sortBy(column.id)}
               >
                 <span>{column.title}</span>

@@ -9,6 +9,7 @@ import {
   useRef,
   useState
 } from 'react';
+import { share } from '../../shared/numbers.ts';
 import type { ChartRequest, RunSource } from '../../shared/run-api.ts';
 import { ChartBody, type CursorLink } from '../charts/chart-card.tsx';
 import type { ChartView } from '../charts/line-chart.ts';
@@ -211,6 +212,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       <ChartBody
         title={chart.metric}
         xLabel={axisLabel(state.x, trans)}
+        kind={valuesKind(state, trans)}
         lines={lines}
         view={view}
         height={resized?.height ?? chart.height}
@@ -228,6 +230,15 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       <Corner {...props} onResize={setResized} />
     </section>
   );
+}
+
+/** What the values of the lines are. */
+function valuesKind({ groupBy, smoothing }: WorkspaceState, trans: Translation): string {
+  const kinds = [
+    groupBy ? trans.__('mean') : '',
+    smoothing > 0 ? trans.__('smoothed %1', share(smoothing)) : ''
+  ].filter(Boolean);
+  return kinds.join(', ') || trans.__('raw');
 }
 
 /** What a chart is moved by: dragged, or with arrow keys. */

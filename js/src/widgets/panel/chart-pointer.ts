@@ -131,7 +131,8 @@ class Pointer {
     const reach = (valueAt(this.figure, xScale, shifted(event, area)) ?? x) - x;
     const { nearest, points, more } = readout(lines, x, Math.abs(reach), distance, MOST);
     if (!nearest) return null;
-    const place = `${this.model.get('x_label')} ${fineNumber(nearest.x)}`;
+    const kind = this.model.get('kind');
+    const place = `${this.model.get('x_label')} ${fineNumber(nearest.x)}${kind && ` · ${kind}`}`;
     const values = points.map(point => {
       return { line: point.line, text: fineNumber(point.y), nearest: point === nearest };
     });

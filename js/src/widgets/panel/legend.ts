@@ -8,6 +8,7 @@ import type { ControlsTraits, LegendEntry } from '../messages.ts';
 export function legend(model: Model<ControlsTraits>, parent: Node): void {
   const box = element('div', 'mosaic-legend', parent);
   const waiting = element('span', 'mosaic-waiting', parent);
+  const kind = element('span', 'mosaic-legend-kind', parent);
   const makeItem = ({ key }: LegendEntry) => {
     const toggle = () => {
       const hidden = model.get('hidden');
@@ -41,8 +42,15 @@ export function legend(model: Model<ControlsTraits>, parent: Node): void {
         setTextOrHide(item.chip, entry.state);
       }
     );
+    setTextOrHide(kind, model.get('legend').length ? valuesKind(model) : '');
     waiting.textContent = model.get('waiting');
   };
-  onChange(model, ['legend', 'hidden', 'waiting'], draw);
+  onChange(model, ['legend', 'hidden', 'waiting', 'smoothing', 'interval'], draw);
   draw();
+}
+
+/** What the values beside the names are. */
+function valuesKind(model: Model<ControlsTraits>): string {
+  const smoothed = model.get('smoothing') > 0 ? 'smoothed' : model.get('interval') ? 'averages' : 'raw';
+  return `last values, ${smoothed}`;
 }

@@ -1,0 +1,46 @@
+"""The returns of a run in two numbers, with one definition for every table, panel and command."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+WINDOW = 20
+"""Episodes over which the last and the best return are means."""
+LARGEST = 1e300
+LAST, BEST = f"return, last {WINDOW}", f"best mean of {WINDOW}"
+"""What tables call the two."""
+
+
+class ReturnMeans:
+    """The mean of the last 20 returns, and the best mean over 20 consecutive ones; while there are fewer, the
+    mean of all. Only values that `is_usable` count."""
+
+    def __init__(self) -> None:
+        self.last: float | None = None
+        self._best: float | None = None  # of whole windows
+        self._newest: Floats = np.empty(0)
+
+    @property
+    def best(self) -> float | None:
+        """The best mean so far."""
+        return self.last if self._best is None else self._best
+
+    def add(self, values: ArrayLike) -> None:
+        """Take in further returns."""
+        given = np.asarray(values, np.float64)
+        known = np.concatenate([self._newest, given[is_usable(given)]])
+        if not len(known):
+            return
+        means = sliding_window_view(known, min(WINDOW, len(known))).mean(axis=1)
+        self.last = float(means[-1])
+        if len(known) >= WINDOW:
+            self._best = max([float(means.max()), *([] if self._best is None else [self._best])])
+        self._newest = known[1 - WINDOW :]
+
+
+def is_usable(values: Floats) -> NDArray[np.bool_]:
+    """Return which values are neither NaN nor so large that their sum would overflow."""
+    return np.abs(values) < LARGEST
