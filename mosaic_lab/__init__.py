@@ -6,10 +6,17 @@ a keeper process next to nothing.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab._version import __version__
+
+if sys.platform == "win32":
+    raise ImportError(
+        "MOSAIC Lab does not run on Windows itself: it needs processes and locks as Linux has them. "
+        "Install it in WSL (`wsl --install`), and open JupyterLab there"
+    )
 
 if TYPE_CHECKING:
     from mosaic_lab import evaluation, operators, policies, search, workers

@@ -28,3 +28,9 @@ def test_plain_python_shows_the_traceback(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", TYPO], cwd=tmp_path, capture_output=True, text=True)
     assert "Traceback (most recent call last)" in done.stderr
     assert MESSAGE in done.stderr
+
+
+def test_windows_is_refused_with_what_to_do() -> None:
+    code = "import sys; sys.platform = 'win32'; import mosaic_lab"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "ImportError: MOSAIC Lab does not run on Windows itself" in done.stderr and "WSL" in done.stderr
