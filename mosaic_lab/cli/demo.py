@@ -48,6 +48,8 @@ def demo(arguments: argparse.Namespace) -> int:
     print("1. The CleanRL worker's environment")
     worker_environment = workers.ensure("cleanrl", progress=lambda line: print(f"   {line}", flush=True))
     print(f"   ready: {worker_environment.root}")
+    if worker_environment.fallback:
+        print(f"   {worker_environment.fallback}")
     if arguments.open:
         return open_in_jupyterlab(folder)
     return execute_notebook(folder)

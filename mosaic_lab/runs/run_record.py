@@ -142,6 +142,13 @@ class RunRecord:
         document = self.folder.document
         return {**document(self.folder.provenance_path), **document(self.folder.node_path)}
 
+    @cached_property
+    def fallback(self) -> str:
+        """Why its library does not come from its first source (`WorkerEnvironment.fallback`), or empty."""
+        environment = self.provenance.get("environment")
+        found = environment.get("fallback") if isinstance(environment, dict) else ""
+        return sanitize(found) if isinstance(found, str) else ""
+
     # ------------------------------------------------------------ how it goes
 
     @property

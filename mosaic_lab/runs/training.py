@@ -40,6 +40,7 @@ from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import remedy
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
+_OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
@@ -292,7 +293,7 @@ def _start_group(
 
 def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnvironment) -> str:
     """Return the worker's refusal with, for each keyword that it misses, how that may have been misspelt and
-    which algorithms there are."""
+    which algorithms there are, and with the fallback to another source that may be its cause."""
 
     def explained(missing: re.Match[str]) -> str:
         keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)
@@ -304,7 +305,10 @@ def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnv
             text += f"; {worker_environment.name} has {algorithms}"
         return text
 
-    return _MISSING.sub(explained, refusal)
+    text = _MISSING.sub(explained, refusal)
+    if worker_environment.fallback and _OF_THE_SOURCE.search(text):
+        text += f"\n{worker_environment.fallback}"
+    return text
 
 
 def new_group_name(*what: str) -> str:

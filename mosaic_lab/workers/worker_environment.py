@@ -75,6 +75,15 @@ class WorkerEnvironment:
         """Return the command that starts the worker: the interpreter and ``-m <package>.<module>``."""
         return [str(self.python), "-m", f"{self.module}.{module}"]
 
+    @property
+    def fallback(self) -> str:
+        """Why upstream does not come from the shim's first source, as a sentence; empty where it does, or the
+        user has chosen another."""
+        shim = self.shim()
+        if self.request.source or shim is None or not shim.sources or self.source == shim.sources[0].name:
+            return ""
+        return f"worker '{self.name}': {self.source_reason}"
+
     def algorithm(self, given: str | None) -> str | None:
         """Return the worker's own name of an algorithm, for one that is given in another case ("QMIX")."""
         names = {name.casefold(): name for name in self.capabilities.algorithms}
@@ -122,6 +131,7 @@ class WorkerEnvironment:
             "origin": self.origin,
             "source": self.source,
             "source_reason": self.source_reason,
+            "fallback": self.fallback,
             "upstream": self.upstream,
             "freeze": self.freeze,
         }

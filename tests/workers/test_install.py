@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from support import store
 from worker_fixtures import write_shim, write_upstream
 
 from mosaic_lab import workers
 from mosaic_lab.cli import main
-from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.training import Trainer
+from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -115,7 +120,22 @@ def test_without_git_the_registry_is_taken_and_the_reason_recorded(tmp_path: Pat
     assert " cannot be reached from here (" in environment.source_reason
     assert environment.source_reason.endswith(f"; taking toylib at {upstream.as_uri()}")
     assert environment.source_reason in lines[0]
+    assert environment.fallback == f"worker 'toy': {environment.source_reason}"
     assert "iniconfig==2.1.0" in environment.freeze
+
+
+def test_a_fallback_is_named_by_the_run_its_panel_and_the_error_that_follows(tmp_path: Path) -> None:
+    upstream = write_upstream(tmp_path / "upstream")
+    settings = with_sources(f"toylib @ {upstream.as_uri()}")
+    said = workers.install(write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS)).fallback
+    with store(tmp_path / "runs") as supervisor:
+        trainer = Trainer(supervisor)
+        run = trainer.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=5)
+        assert isinstance(run, Run)
+        assert run.wait(60).fallback == said
+        assert RunPanel([run], alone=True).notices()[-1]["text"] == said
+        with pytest.raises(ConfigurationError, match=rf"unknown .*'stride'(.|\n)*{re.escape(said)}$"):
+            trainer.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=5, stride=2)
 
 
 def test_a_git_repository_that_can_be_reached_is_taken_first(tmp_path: Path) -> None:

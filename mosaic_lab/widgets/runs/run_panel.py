@@ -176,6 +176,7 @@ class RunPanel(FollowingPanel):
             found.append(info(_CUT_SHORT))
         if any(view.feed.agents > 1 for view in self.views):
             found.append(info(_SEVERAL_AGENTS))
+        found += map(info, dict.fromkeys(filter(None, (view.run.fallback for view in self.views))))
         found += map(info, self._notes)
         if len(found) > MOST_NOTICES:
             rest = len(found) - MOST_NOTICES + 1
