@@ -11,7 +11,7 @@ import {
   missing,
   unlisted
 } from '../src/extension/forms/form-model.ts';
-import { labVariable } from '../src/extension/forms/lab-variable.ts';
+import { freeName, labVariable, namesIn } from '../src/extension/forms/lab-variable.ts';
 import { english } from '../src/views/translation.ts';
 
 const SCHEMA = {
@@ -27,6 +27,13 @@ test("the variable of a notebook's Lab is found, the last one counts", () => {
   assert.equal(labVariable(['import mosaic_lab as mosaic\nlab = mosaic.Lab()']), 'lab');
   assert.equal(labVariable(['a = Lab()', 'x = 1\nb: mosaic.Lab = mosaic.Lab("store")']), 'b');
   assert.equal(labVariable(['# lab = mosaic.Lab()', 'print("lab = Lab()")', 'lab == Lab()']), null);
+});
+
+test('a cell assigns no name that others use, and may import this package as they do', () => {
+  const taken = namesIn(['import mosaic_lab as mosaic\nlab = 3', 'größe = lab_2']);
+  assert.ok(taken.includes('größe') && !taken.includes('mosaic'));
+  assert.equal(freeName('lab', taken), 'lab_3');
+  assert.ok(namesIn(['mosaic = "a picture"']).includes('mosaic'));
 });
 
 test('only what differs from the defaults is in the code', () => {

@@ -5,11 +5,14 @@ A form starts nothing: the page inserts its code as a cell, which the user reads
 
 from __future__ import annotations
 
+import ast
 import functools
+import itertools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from inspect import signature
+from keyword import iskeyword
 from typing import Any
 
 from mosaic_lab import workers
@@ -19,7 +22,7 @@ from mosaic_lab.runs.training import Trainer
 from mosaic_lab.workers.families import families
 
 KINDS = ("training", "evaluation", "comparison")
-SEEDS = r"^\s*\d+(\s*-\s*\d+|(\s*,\s*\d+)*)\s*$"
+SEEDS = r"^\s*\d{1,18}(\s*-\s*\d{1,18}|(\s*,\s*\d{1,18})*)\s*$"
 """A number, several separated by commas, or a range such as ``0-9``, which includes its end."""
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 _LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exclusiveMinimum"}
@@ -85,19 +88,30 @@ def match_form(kind: str) -> Schema:
     return {"schema": {"type": "object", "properties": properties, "required": required}}
 
 
-def code(kind: str, values: Mapping[str, Any], lab: str = "lab") -> str:
+def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collection[str] = ()) -> str:
     """Return the cell of a filled-in form: the call, with what differs from the defaults.
 
-    ``lab`` is the notebook's variable of its `Lab`. Raises ConfigurationError for values that no form of this
-    kind has.
+    ``lab`` is the notebook's variable of its `Lab`, ``taken`` are the names that the notebook uses, none of
+    which the cell assigns. Raises ConfigurationError for values that no form of this kind has.
     """
-    if not lab.isidentifier():
+    if not lab.isidentifier() or iskeyword(lab):
         raise ConfigurationError(f"{lab!r} is not the name of a variable")
-    if kind == "training":
-        return _training_code(values, lab)
-    if kind in KINDS:
-        return _match_code(kind, values, lab)
-    raise ConfigurationError(f"there is no form {kind!r}; there are {', '.join(KINDS)}")
+    if kind not in KINDS:
+        raise ConfigurationError(f"there is no form {kind!r}; there are {', '.join(KINDS)}")
+    taken = {lab, *taken}
+    try:
+        write = _training_code if kind == "training" else functools.partial(_match_code, kind)
+        cell = write(values, lab, taken)
+        ast.parse(cell)
+    except (SyntaxError, TypeError, AttributeError, RecursionError, MemoryError) as error:
+        raise ConfigurationError(f"these values cannot be written as Python: {error}") from None
+    return cell
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return a name for a variable that is not taken: ``run``, ``run_2``, …"""
+    names = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
+    return next(one for one in names if one not in taken)
 
 
 # ------------------------------------------------------------------------ schemas
@@ -212,7 +226,7 @@ def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
 # ------------------------------------------------------------------------ code
 
 
-def _training_code(values: Mapping[str, Any], lab: str) -> str:
+def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
     worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
     table = {row["name"]: row for row in description(worker)["hyperparameters"].get(algorithm, ())}
     arguments: dict[str, Any] = {}
@@ -229,13 +243,15 @@ def _training_code(values: Mapping[str, Any], lab: str) -> str:
         value = _json_value(name, value) if table[name]["type"] not in _TYPES else value
         if value not in (None, table[name].get("default")):
             arguments[name] = value
-    variable = "group" if seeds.startswith(("range", "[")) else "run"
+    variable = _free("group" if seeds.startswith(("range", "[")) else "run", taken)
     return f"{variable} = {call(f'{lab}.train', [literal(worker)], arguments)}\n{variable}"
 
 
-def _match_code(kind: str, values: Mapping[str, Any], lab: str) -> str:
+def _match_code(kind: str, values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
+    module = "mosaic_lab" if "mosaic" in taken else "mosaic"
     operators = ", ".join(
-        f"{literal(one.get('name'))}: {_operator_code(one, lab)}" for one in values.get("operators", ())
+        f"{literal(one.get('name'))}: {_operator_code(one, lab, module)}"
+        for one in values.get("operators", ())
     )
     arguments = {"env": values.get("env"), "operators": Code(f"{{{operators}}}")}
     arguments["seeds"] = Code(_seeds_code(values.get("seeds", "0"), always=True))
@@ -243,19 +259,21 @@ def _match_code(kind: str, values: Mapping[str, Any], lab: str) -> str:
         if values.get(name) not in (None, default):
             arguments[name] = values[name]
     variable, method = ("ev", "evaluate") if kind == "evaluation" else ("comparison", "compare")
-    return f"import mosaic_lab as mosaic\n\n{variable} = {call(f'{lab}.{method}', [], arguments)}\n{variable}"
+    variable = _free(variable, taken)
+    imported = "import mosaic_lab" if module == "mosaic_lab" else "import mosaic_lab as mosaic"
+    return f"{imported}\n\n{variable} = {call(f'{lab}.{method}', [], arguments)}\n{variable}"
 
 
-def _operator_code(operator: Mapping[str, Any], lab: str) -> str:
+def _operator_code(operator: Mapping[str, Any], lab: str, module: str) -> str:
     kind = operator.get("kind")
     if kind in ("random", "passive", "human"):
-        return f"mosaic.operators.{kind}()"
+        return f"{module}.operators.{kind}()"
     if kind == "llm":
-        return f"mosaic.operators.llm({literal(operator.get('model'))})"
+        return f"{module}.operators.llm({literal(operator.get('model'))})"
     if kind == "rl":
         source = str(operator.get("run", ""))
         is_path = "/" in source or source.endswith((".pt", ".zip", ".cleanrl_model"))
-        return f"mosaic.operators.rl({literal(source) if is_path else f'{lab}.run({literal(source)})'})"
+        return f"{module}.operators.rl({literal(source) if is_path else f'{lab}.run({literal(source)})'})"
     raise ConfigurationError(f"there is no operator of the kind {kind!r} in this form")
 
 

@@ -37,6 +37,8 @@ Answer = tuple[dict[str, Any], list[bytes]]
 MOST_RUNS = 10_000
 """Named in one request."""
 MOST_LINES = 100_000
+MOST_NAMES = 100_000
+"""Of a notebook's variables."""
 MOST_DETAILED = 200
 """Runs of one request for details, each of which is some ten kilobytes."""
 MOST_FILMS = 100
@@ -120,6 +122,7 @@ class CodeParams(Params):
     kind: Name
     values: dict[str, Any]
     lab: Name = "lab"
+    taken: Annotated[frozenset[Name], Meta(max_length=MOST_NAMES)] = frozenset()
 
 
 class Service:
@@ -261,9 +264,7 @@ METHODS = {
     "film": Method(FilmParams, Service.film),
     "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),
-    "code": Method(
-        CodeParams, lambda service, params: ({"code": forms.code(params.kind, params.values, params.lab)}, [])
-    ),
+    "code": Method(CodeParams, lambda service, params: (_code(params), [])),
 }
 """What a page can read, by the names that `js/src/shared/run-api.ts` has for it."""
 
@@ -274,6 +275,10 @@ def converted(method: str, params: object, into: type[P]) -> P:
         return msgspec.convert(params, into)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"the request {method!r:.100} is not valid: {error}") from error
+
+
+def _code(params: CodeParams) -> dict[str, Any]:
+    return {"code": forms.code(params.kind, params.values, params.lab, params.taken)}
 
 
 def _form(params: FormsParams) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.training import Trainer
+from mosaic_lab.sanitize import escaped
 
 _LINE = 88
 _DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
@@ -102,11 +103,12 @@ def call(function: str, positional: Sequence[str], named: Mapping[str, Any]) -> 
 
 
 def literal(value: object) -> str:
-    """Return a value of JSON as one writes it: ``100_000``, ``"CartPole-v1"``."""
+    """Return a value of JSON as one writes it: ``100_000``, ``"CartPole-v1"``. Characters that would show
+    the code in another order than Python reads it are escapes."""
     if isinstance(value, Code):
         return value
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return escaped(json.dumps(value, ensure_ascii=False))
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{literal(str(key))}: {literal(one)}' for key, one in value.items())}}}"
     if isinstance(value, list):

@@ -58,6 +58,13 @@ def test_a_csv_has_all_points_in_view_whatever_is_drawn(runs: list[Run], pool: C
     assert nothing == b"run,name,metric,step,time,value\n"
 
 
+def test_a_spreadsheet_calculates_nothing_that_a_run_is_called(runs: list[Run], pool: ColumnPool) -> None:
+    runs[0].name = '=HYPERLINK("http://example.org")'
+    chart = Chart(runs[:1], CurveRequest("loss", end=20))
+    table = pd.read_csv(io.BytesIO(export([chart], "csv", pool).content))
+    assert set(table["name"]) == {f"'{runs[0].name}"} and table["value"].min() == 0.0
+
+
 @pytest.mark.parametrize("x", ["step", "time"])
 def test_pictures_have_what_is_drawn(runs: list[Run], pool: ColumnPool, x: str) -> None:
     charts = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,33 @@ def test_evaluations_and_comparisons_name_their_operators() -> None:
     assert "human" in {one["const"] for one in kinds["oneOf"]}
     kinds = match_form("evaluation")["schema"]["properties"]["operators"]["items"]["properties"]["kind"]
     assert "human" not in {one["const"] for one in kinds["oneOf"]}
+
+
+@pytest.mark.parametrize("kind", ["training", "evaluation", "comparison"])
+def test_a_cell_assigns_no_name_that_the_notebook_uses(toy: Path, kind: str) -> None:
+    values = {"worker": "toy", "algorithm": "walk", "env": "a\u202eb", "seeds": "0-4"}
+    values["operators"] = [{"name": "x", "kind": "passive"}]
+    taken = {"group", "group_2", "ev", "comparison", "mosaic"}
+    text = code(kind, values, "lab", taken)
+    assigned = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} - {"lab"}
+    assert not taken & assigned and "\u202e" not in text and '"a\\u202eb"' in text
+    imported = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import)]
+    assert all(name.asname is None for node in imported for name in node.names)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "lab"),
+    [
+        ("training", {"worker": "toy"}, "class"),
+        ("training", {"worker": "toy", "seeds": "9" * 5000}, "lab"),
+        ("evaluation", {"operators": [1]}, "lab"),
+        ("evaluation", {"operators": 1}, "lab"),
+        ("training", {"worker": "toy", "env": json.loads("[" * 300 + "]" * 300)}, "lab"),
+    ],
+)
+def test_what_would_not_be_python_is_refused(toy: Path, kind: str, values: dict[str, Any], lab: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be written|is not (a number|the name)"):
+        code(kind, values, lab)
 
 
 def test_workers_that_train_are_known_before_they_are_installed(toy: Path) -> None:

@@ -233,7 +233,10 @@ export interface Methods {
   // Without a store:
   workers: [object, { rows: readonly WorkerRow[] }];
   forms: [{ kind: FormKind; worker?: string; algorithm?: string }, FormAnswer];
-  code: [{ kind: FormKind; values: Readonly<Record<string, unknown>>; lab: string }, { code: string }];
+  code: [
+    { kind: FormKind; values: Readonly<Record<string, unknown>>; lab: string; taken: readonly string[] },
+    { code: string }
+  ];
   // A kernel only:
   stop: [{ runs: readonly string[] }, object];
   /** Of a training: a new run that continues from its newest checkpoint. */

@@ -108,8 +108,8 @@ class Form extends ReactWidget {
           })
         ).result,
       code: async (kind, values) => {
-        const { name: lab } = this._target ? labOf(this._target) : { name: 'lab' };
-        return (await sources.call('code', { kind, values, lab })).result.code;
+        const { name: lab, taken } = this._target ? labOf(this._target) : { name: 'lab', taken: [] };
+        return (await sources.call('code', { kind, values, lab, taken })).result.code;
       }
     };
     tracker.currentChanged.connect(this._targetChanged, this);

@@ -2,20 +2,24 @@
 
 import { NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 
-import { labVariable } from './lab-variable.ts';
+import { freeName, IMPORT, labVariable, namesIn } from './lab-variable.ts';
 
-/** The variable of the notebook's `Lab`, and the lines that make one where there is none. */
-export function labOf(panel: NotebookPanel): { name: string; setup: string } {
+/** The variable of the notebook's `Lab`, the lines that make one where there is none, and the names that are taken. */
+export function labOf(panel: NotebookPanel): { name: string; setup: string; taken: string[] } {
   const sources: string[] = [];
   for (const cell of panel.content.model?.cells ?? []) {
     if (cell.type === 'code') {
       sources.push(cell.sharedModel.getSource());
     }
   }
-  const name = labVariable(sources);
-  return name === null
-    ? { name: 'lab', setup: 'import mosaic_lab as mosaic\n\nlab = mosaic.Lab()\n\n' }
-    : { name, setup: '' };
+  const taken = namesIn(sources);
+  const known = labVariable(sources);
+  if (known !== null) {
+    return { name: known, setup: '', taken };
+  }
+  const name = freeName('lab', taken);
+  const [line, module] = taken.includes('mosaic') ? ['import mosaic_lab', 'mosaic_lab'] : [IMPORT, 'mosaic'];
+  return { name, setup: `${line}\n\n${name} = ${module}.Lab()\n\n`, taken };
 }
 
 /** Insert `code` as a new code cell below the active one, and make it the active cell. It is not executed. */

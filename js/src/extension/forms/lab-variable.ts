@@ -1,4 +1,8 @@
-/** Finds the variable that holds a notebook's `Lab`. */
+/** Finds the variable that holds a notebook's `Lab`, and the names that its cells use. */
+
+export const IMPORT = 'import mosaic_lab as mosaic';
+const NAME = /[\p{L}_][\p{L}\p{N}_]*/gu;
+const LONGEST_NAME = 300;
 
 const ASSIGNMENT = /^([A-Za-z_]\w*)\s*(?::[^=\n]+)?=\s*(?:[A-Za-z_]\w*\.)?Lab\(/gm;
 
@@ -11,4 +15,24 @@ export function labVariable(sources: readonly string[]): string | null {
     }
   }
   return found;
+}
+
+/** The names in these cells, which a new cell must not assign; not that of this package, where they import it. */
+export function namesIn(sources: readonly string[]): string[] {
+  const found = new Set(
+    sources.flatMap(source => source.match(NAME) ?? []).filter(name => name.length <= LONGEST_NAME)
+  );
+  if (sources.some(source => source.includes(IMPORT))) {
+    found.delete('mosaic');
+  }
+  return [...found];
+}
+
+/** `name`, or with a number where it is taken. */
+export function freeName(name: string, taken: readonly string[]): string {
+  let free = name;
+  for (let number = 2; taken.includes(free); number++) {
+    free = `${name}_${number}`;
+  }
+  return free;
 }
