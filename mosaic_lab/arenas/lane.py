@@ -30,7 +30,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.policies import Assignment
 from mosaic_lab.sanitize import sanitize
 
-_FATAL = (HUNG, "OperatorDied")  # an arena starts no operator a second time
+_FATAL = (HUNG, "OperatorDied", "SystemExit")  # an arena starts no operator a second time, or has left
 _STEP = b'{"cmd":"step"}\n'
 
 Post = Callable[[Callable[[], None]], None]

@@ -151,7 +151,7 @@ def test_an_arena_that_leaves_by_itself(start_comparison: Compare, tmp_path: Pat
     comparison.play()
     comparison.wait(60)
     failed = next(one for one in comparison.lanes if one.state == "failed")
-    assert failed.reason == "its arena ended (exit code 7)"
+    assert "the environment or a library ended the process (exit code 7) at step" in failed.reason
 
 
 def test_an_environment_that_hangs_in_step(start_comparison: Compare, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from mosaic_contract.errors import ConfigError
 from mosaic_contract.fastlane import Hud
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operators import Describe, Operate
+from mosaic_contract.process_exits import ERROR_TYPE, Lines, exit_error, lines_of, report_os_exit
 
 _LOOK_STEPS = 64  # of an episode, between looks for a command of the kernel, if no operator is awaited
 
@@ -63,6 +64,7 @@ class Arena:
         self._calls: list[Call] = []
         self._description: EnvironmentDescription | None = None
         self._opening: Mapping[str, Any] = {}
+        self._command = ""
         self._watchdog = Watchdog(
             kernel.send, lambda: self._episode.steps if self._episode is not None else 0
         )
@@ -76,12 +78,13 @@ class Arena:
             "step": self._step,
             "episode": self._play_episode,
         }
+        report_os_exit(self._left)
         pulsed = ("reset", "step", "episode")  # the others have limits of their own
         while True:
             command = self._kernel.command(self._idle())
             if command is None:
                 continue
-            name = str(command.get("cmd"))
+            name = self._command = str(command.get("cmd"))
             if name == "close":
                 return
             if name == "answer":  # to a request that was withdrawn meanwhile
@@ -99,8 +102,17 @@ class Arena:
                 raise
             except ArenaError as error:
                 self._fail(name, error)
+            except SystemExit as error:
+                self._left(error.code, lines_of(error.__traceback__))
             except Exception as error:  # observations that cannot be sent, commands that lack something
                 self._fail(name, ArenaError.of_environment(f"{name} failed", error))
+
+    def _left(self, code: object, lines: Lines) -> int:
+        """Report that code of the environment ends the process; return the exit code."""
+        reached = "before its first step" if self._episode is None else f"at step {self._episode.steps}"
+        error = ArenaError(exit_error(code, lines, reached), error_type=ERROR_TYPE)
+        self._fail(self._command, error)
+        return code if isinstance(code, int) else 1
 
     def _fail(self, command: str, error: ArenaError) -> None:
         log.warning("%s failed: %s", command, error)
