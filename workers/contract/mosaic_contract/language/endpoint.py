@@ -123,10 +123,11 @@ class Endpoint:
     def _whole(self, text: str) -> Any:
         """An answer that was not streamed, as the SDK's type."""
         if is_web_page(text):
-            raise EndpointRefused(f"{self.settings.where}: {_of_web_page(text)}{self.address_hint}")
+            page = self._shown(_of_web_page(text))
+            raise EndpointRefused(f"{self.settings.where}: {page}{self.address_hint}")
         answer = json.loads(text)
         if not isinstance(answer, dict):
-            raise ValueError(f"an answer that is not a JSON object: {text:.100}")
+            raise ValueError(f"an answer that is not a JSON object: {text}")
         if answer.get("error"):
             raise AttemptFailed(self._shown(_said(answer) or "an error without a message"))
         module, name = self.whole_class

@@ -6,6 +6,7 @@ the headers or in the body. Here every read of a connection ends at the deadline
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import zlib
@@ -26,6 +27,7 @@ def bounded_client(sdk: Any, seconds: float) -> Any:
     Its responses have a `stream` whose `tail` is the end of what was read.
     """
     http = import_module("httpx2")
+    bounded_stream = _bounded_stream(http)
     core = import_module("httpcore2")
     request_of_thread = threading.local()
 
@@ -41,14 +43,29 @@ def bounded_client(sdk: Any, seconds: float) -> Any:
     def until_the_deadline(read: Callable[..., bytes]) -> Callable[..., bytes]:
         def bounded_read(max_bytes: int, timeout: float | None = None) -> bytes:
             remaining = request_of_thread.deadline - time.monotonic()
-            try:
-                return read(max_bytes, timeout=max(remaining, 1e-3))
-            except core.ReadTimeout:
-                raise http.ReadTimeout(f"no whole answer within {seconds:g} s") from None
+            with contextlib.suppress(core.ReadTimeout):
+                if remaining > 0:
+                    return read(max_bytes, timeout=remaining)
+            raise http.ReadTimeout(f"no whole answer within {seconds:g} s")
 
         return bounded_read
 
-    class Bounded(http.SyncByteStream):  # type: ignore[misc, name-defined]
+    def bound(response: Any) -> None:
+        encoding = response.headers.pop("Content-Encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
+            raise http.DecodingError(f"a response that is compressed as {encoding[:50]}, unrequested")
+        decoder = None if encoding == "identity" else zlib.decompressobj(_ANY_ZLIB)
+        response.stream = bounded_stream(response.stream, decoder)
+
+    make = getattr(sdk, "DefaultHttpx2Client", None) or sdk.DefaultHttpxClient
+    return make(timeout=seconds, event_hooks={"request": [begin], "response": [bound]})
+
+
+def _bounded_stream(http: Any) -> Any:
+    """Return the class of response bodies that are decompressed, have a largest size, and remember their
+    end."""
+
+    class Bounded(http.SyncByteStream):  # type: ignore[misc]
         def __init__(self, stream: Any, decoder: Any) -> None:
             self._stream, self._decoder = stream, decoder
             self.tail = b""
@@ -73,12 +90,4 @@ def bounded_client(sdk: Any, seconds: float) -> Any:
         def close(self) -> None:
             self._stream.close()
 
-    def bound(response: Any) -> None:
-        encoding = response.headers.pop("Content-Encoding", "identity").strip().lower()
-        if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
-            raise http.DecodingError(f"a response that is compressed as {encoding[:50]}, unrequested")
-        decoder = None if encoding == "identity" else zlib.decompressobj(_ANY_ZLIB)
-        response.stream = Bounded(response.stream, decoder)
-
-    make = getattr(sdk, "DefaultHttpx2Client", None) or sdk.DefaultHttpxClient
-    return make(timeout=seconds, event_hooks={"request": [begin], "response": [bound]})
+    return Bounded
