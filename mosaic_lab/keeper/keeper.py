@@ -33,6 +33,8 @@ from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress
 from mosaic_lab.keeper.worker_process import Worker
 
 TICK = 1.0  # seconds between looks at things that send no signal
+MOST_TELEMETRY = 256 << 20  # bytes that a worker may report, and in addition
+TELEMETRY_RATE = 1 << 20  # so many a second
 SHORT_TICK = 0.2  # the same in a queue and while a worker starts
 _SIGNALLED = "stopped by a signal to its keeper"
 _T = TypeVar("_T")
@@ -52,6 +54,7 @@ class Keeper:
         self.stop: str | None = None  # why the run is to stop
         self.why = ""  # what the request says of that
         self.stopped_by: str | None = None
+        self.flood = ""  # why the worker was killed, where it wrote too much
         self.grace = launch.grace_seconds
         self.terminated_at = 0.0  # monotonic time of the SIGTERM
         self.worker: Worker | None = None
@@ -153,12 +156,23 @@ class Keeper:
     def _look(self, worker: Worker) -> None:
         """Check requests, the stop ladder and the first telemetry once."""
         self._check_requests()
+        self._check_flood(worker)
         if self.stop is not None:
             self._climb(worker)
         elif self.record.status.state is State.STARTING and _size(self.folder.telemetry_path):
             self.record.move(State.RUNNING, f"the worker reports (process {worker.pid})")
         self.record.flush()
         self.log.bound(self.folder.log_path)
+
+    def _check_flood(self, worker: Worker) -> None:
+        """Kill a worker that would fill the disk with telemetry: more than any training reports."""
+        size, seconds = _size(self.folder.telemetry_path), time.monotonic() - worker.started
+        if not self.flood and size > MOST_TELEMETRY + TELEMETRY_RATE * seconds:
+            self.flood = (
+                f"the worker wrote {size / 1e6:,.0f} MB of telemetry in {seconds:,.0f} s and was killed "
+                "before it filled the disk: does it print to standard output without end?"
+            )
+            worker.kill()
 
     def _climb(self, worker: Worker) -> None:
         """The stop ladder: SIGTERM to the worker's group, the grace period, SIGKILL to everything."""
@@ -203,6 +217,7 @@ class Keeper:
         return Evidence(
             exit_code=worker.exit_code,
             signal=worker.signal,
+            problem=self.flood or None,
             final=final_message(self.folder.telemetry_path),
             stop=self.stop if self.stopped_by else None,
             stopped_by=self.stopped_by,

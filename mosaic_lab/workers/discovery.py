@@ -10,10 +10,12 @@ import importlib.util
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +46,8 @@ if found.find_spec("mosaic_contract") is None:  # a worker may do without
 runpy.run_module("mosaic_contract.discovery", run_name="__main__")"""
 _SHOWN = 2000  # characters of an error
 _LONGEST_ANSWER = 4 << 20  # bytes
+_MOST_OUTPUT = 64 << 20  # bytes
+_POLL = 0.05
 
 
 @dataclass(frozen=True)
@@ -222,28 +226,50 @@ def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | 
     variables = compose_variables(os.environ, environ=environ)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            answer = subprocess.run(
+            process = subprocess.Popen(
                 command,
                 cwd="/",
                 env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                timeout=timeout,
-                check=False,
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired as error:
-            raise WorkerEnvironmentError(
-                f"No answer within {timeout:.0f} s from: {' '.join(command)}"
-            ) from error
         except OSError as error:
             raise WorkerEnvironmentError(f"{command[0]} cannot be started: {error}") from error
-        if answer.returncode != 0:
+        try:
+            _await_end(process, timeout, command, (out, err))
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what it has started, too
+            process.wait()
+        if process.returncode != 0:
             raise WorkerEnvironmentError(
-                f"This ended with exit code {answer.returncode}: {' '.join(command)}\n"
+                f"This ended with exit code {process.returncode}: {' '.join(command)}\n"
                 + without_credentials(sanitize(_start_of(err)).strip()[-_SHOWN:])
             )
         return _start_of(out).strip()
+
+
+def _await_end(
+    process: subprocess.Popen[bytes], timeout: float, command: list[str], files: Sequence[BinaryIO]
+) -> None:
+    """Wait for the end of a process. Raises WorkerEnvironmentError at the deadline, and as soon as its output
+    is more than any answer has."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            process.wait(_POLL)
+            return
+        except subprocess.TimeoutExpired:
+            size = sum(os.fstat(file.fileno()).st_size for file in files)
+        if size > _MOST_OUTPUT:
+            raise WorkerEnvironmentError(
+                f"This printed {size / 1e6:,.0f} MB and was ended before it filled the disk: "
+                + " ".join(command)
+            )
+        if time.monotonic() > deadline:
+            raise WorkerEnvironmentError(f"No answer within {timeout:.0f} s from: {' '.join(command)}")
 
 
 def _start_of(file: BinaryIO) -> str:

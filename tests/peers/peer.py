@@ -256,6 +256,14 @@ def flood() -> None:
     event("run_completed", episodes=0)
 
 
+def spill() -> None:
+    """Megabytes that mean nothing, without end, whatever it is sent."""
+    deaf()
+    while True:
+        write(bytes(8 << 20))
+        time.sleep(0.02)
+
+
 def shout() -> None:
     """40 MB into its log, then at work for ever."""
     leave_on_sigterm()

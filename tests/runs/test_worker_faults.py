@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from support import PEERS, at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
+from mosaic_lab.keeper.keeper import MOST_TELEMETRY
 from mosaic_lab.keeper.processes import oom_kills
 from mosaic_lab.runs import Run, Supervisor
 
@@ -71,6 +73,14 @@ def test_it_hangs_and_ignores_sigterm(supervisor: Supervisor) -> None:
     run.stop()
     assert "after the request and was killed" in run.reason
     assert not marked_processes(run.path)
+
+
+@pytest.mark.usefixtures("bystander")
+def test_it_fills_the_disk_with_telemetry(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "spill", grace_seconds=60)
+    assert re.search(r"wrote [\d,]+ MB of telemetry in \d+ s and was killed before it filled", failure(run))
+    assert run.folder.telemetry_path.stat().st_size > MOST_TELEMETRY
+    shutil.rmtree(run.path)
 
 
 @pytest.mark.usefixtures("bystander")

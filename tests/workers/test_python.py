@@ -137,6 +137,14 @@ def test_an_interpreter_without_an_unknown_worker_is_refused(tmp_path: Path) -> 
         workers.install("toy", python=tmp_path / "venv" / "pyvenv.cfg")
 
 
+def test_an_interpreter_that_prints_without_end_is_ended_before_it_fills_the_disk(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nyes | cat\n")
+    python.chmod(0o755)
+    with pytest.raises(WorkerEnvironmentError, match=r"printed [\d,]+ MB and was ended before it filled"):
+        workers.install("toy", python=python)
+
+
 FIND = """
 import json
 import sys
