@@ -60,22 +60,29 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     """Have a function raise ConfigurationError for keywords that it does not have, with the nearest it has,
     and for arguments that are missing or too many.
 
-    ``name`` is what users call it by (default: its own name). One that takes any keyword stays as it is.
+    ``name`` is what users call it by (default: its own name).
     """
     form = signature(function)
     parameters = [*form.parameters.values()]
-    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
-        return function
+    open_ended = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
     known = {parameter.name for parameter in parameters if parameter.kind in _BY_NAME} - {"self"}
     name = name or function.__name__
+    positional = [one.name for one in parameters if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    named = [one.name for one in parameters if one.kind is Parameter.KEYWORD_ONLY]
+    order = ", ".join(one for one in positional if one != "self") or "none"
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not known.issuperset(kwargs):
+        if not open_ended and not known.issuperset(kwargs):
             _refuse(name, known, kwargs)
         try:
             form.bind(*args, **kwargs)
         except TypeError as error:
+            if len(args) > len(positional) and named:
+                raise ConfigurationError(
+                    f"{name}: only {order} can be given without a name; write the others with theirs, such "
+                    f"as {named[0]}={args[len(positional)]!r:.100}"
+                ) from None
             raise ConfigurationError(f"{name}: {error}") from None
         return function(*args, **kwargs)
 

@@ -25,6 +25,7 @@ from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import claims, same_environment
+from mosaic_lab.workers.own_environments import own_id
 
 _made: dict[tuple[str, str], EnvironmentInfo] = {}
 """Environments that this process has seen made, by the Python that made them and their id, settings and
@@ -73,7 +74,7 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
     if able:
         choices = " or ".join(f'family="{name}"' for name in able)
         raise ConfigurationError(f"{first_line}. It can be made here with {choices}")
-    raise ConfigurationError(refusal)
+    raise ConfigurationError(f"{refusal}{own_id(env_id)}")
 
 
 def environment_info(request: ArenaRequest, progress: Callable[[str], None]) -> EnvironmentInfo:

@@ -137,9 +137,10 @@ def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) ->
     name, _, value = unknown[0].lstrip("-").partition("=")
     if name in _RESERVED:
         return f"{name} is not a hyperparameter; --help lists the options"
-    following = unknown[1] if len(unknown) > 1 and not unknown[1].startswith("--") else "VALUE"
+    words = [word for word in unknown[1:] if word != "="]
+    following = words[0] if words and not words[0].startswith("--") else "VALUE"
     return (
-        f"give hyperparameters as {name.replace('-', '_')}={value or following} "
+        f"give hyperparameters as {name.replace('-', '_')}={value.lstrip('=') or following} "
         f"(mosaic-lab workers list {arguments.worker} names them all)"
     )
 
@@ -174,7 +175,13 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
     options["resume_from"] = _resumed(supervisor, arguments.resume_from)
     if isinstance(arguments.seed, list) and len(arguments.seed) == 1:
         options["seed"] = arguments.seed[0]  # one run is not a group
-    return Trainer(supervisor).train(arguments.worker, **options, **dict(arguments.hyperparameters))
+    hyperparameters = dict(arguments.hyperparameters)
+    if len(hyperparameters) < len(arguments.hyperparameters):
+        names = [name for name, _ in arguments.hyperparameters]
+        twice = next(name for name in names if names.count(name) > 1)
+        values = [f"{twice}={value!r}" for name, value in arguments.hyperparameters if name == twice]
+        raise ConfigurationError(f"{' and '.join(values)}: give {twice} once")
+    return Trainer(supervisor).train(arguments.worker, **options, **hyperparameters)
 
 
 def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
@@ -265,6 +272,8 @@ def _assignment(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(
             f"{text!r}: {name} is not a hyperparameter; --help lists the options"
         )
+    if value.startswith("="):
+        raise argparse.ArgumentTypeError(f"{text!r}: write one equals sign, {name}={value.lstrip('=')}")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -127,7 +127,7 @@ def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
         if path.stat().st_size > _LARGEST:
             raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
         text = path.read_text(encoding="utf-8")
-        document = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+        document = tomllib.loads(text) if path.suffix.lower() == ".toml" else _json(text)
     except OSError as error:
         raise ConfigurationError(f"the script {path} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
@@ -135,6 +135,20 @@ def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     if not isinstance(document, dict):
         raise ConfigurationError(f"{path.name} is not an object with keys")
     return document, _lines_of(text) if path.suffix.lower() == ".toml" else {}
+
+
+def _json(text: str) -> Any:
+    """Parse a JSON document. Raises ValueError, also for an object that has a key twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(one for one in names if names.count(one) > 1)
+            raise ValueError(f"it has the key {twice!r} twice in one object")
+        return found
+
+    return json.loads(text, object_pairs_hook=once)
 
 
 def _lines_of(text: str) -> dict[str, int]:

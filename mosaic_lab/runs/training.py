@@ -36,14 +36,17 @@ from mosaic_lab.runs.training_arguments import (
 )
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
 from mosaic_lab.runs.unstarted import starting
+from mosaic_lab.validation import checked_methods
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import remedy
+from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 _OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
+@checked_methods("lab")
 class Trainer:
     """Starts trainings in the store of ``supervisor``.
 
@@ -188,6 +191,8 @@ class Trainer:
     ) -> TrainingPlan:
         """Return a training that the worker has checked, without starting it. Arguments as in `train`;
         ``progress`` is called with a line for each step of an installation. Raises what `train` does."""
+        if env is not None:
+            check_environment_id(env)
         steps = step_count("total_timesteps", total_timesteps)
         every = step_count("checkpoint_every", checkpoint_every)
         stop = step_count("stop_at", stop_at)

@@ -12,6 +12,8 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 
+_NAMED = 10  # seeds in an error
+
 
 def checkpoint_setting(source: Run | Checkpoint | Path | str | None) -> str | None:
     try:
@@ -25,6 +27,11 @@ def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
         seeds = [whole_number("seed", one) for one in seed]
         if not seeds:
             raise ConfigurationError("seed: an empty list starts no run")
+        if twice := sorted({one for one in seeds if seeds.count(one) > 1}):
+            raise ConfigurationError(
+                f"seed has {', '.join(map(str, twice[:_NAMED]))} more than once: the runs would be the same; "
+                "give each once"
+            )
         return seeds, True
     return [whole_number("seed", seed)], False
 

@@ -17,6 +17,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers.catalog import unknown_worker, worker_name
 from mosaic_lab.workers.discovery import kernel_workers
 from mosaic_lab.workers.home import workers_home
+from mosaic_lab.workers.own_environments import PASS_FOLDER, check_environment_id, own_id
 from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.unavailable import reason_against
 from mosaic_lab.workers.worker_environment import RECORD, read_environment
@@ -34,14 +35,13 @@ def family_of(env_id: str, family: str | None = None) -> str:
     Raises ConfigurationError where no worker says that it makes such ids, two say so alike, or none can make
     them; WorkerEnvironmentError where there is no worker of the chosen name.
     """
+    check_environment_id(env_id)
     if family is not None:
         family = worker_name(family)
         known = family in bundled_shims() or read_environment(family) or kernel_workers(family)
         if not known:
             raise unknown_worker(family)
         return family
-    if not isinstance(env_id, str) or not env_id.strip():
-        raise ConfigurationError(f"env={env_id!r}: give the id of an environment, such as 'CartPole-v1'")
     weights = _weights(env_id, fnmatchcase)
     if not any(weights.values()):
         weights |= _weights(env_id, _nearly)
@@ -99,10 +99,13 @@ def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
         return ""
     if ":" in env_id and (missing := _NO_MODULE.search(refusal)):
-        return (
-            f" The Python of the worker '{worker}', {python}, has no module {missing[1]!r}. Put the folder "
-            'that holds it in the variable PYTHONPATH, and pass that on with pass_env=["PYTHONPATH"]'
-        )
+        lacks, own = missing[1].partition(".")[0], re.split(r"[.:]", env_id)[0]
+        if lacks != own:
+            install = f"mosaic-lab workers install {worker} --with {lacks}"
+            return f". Install that module's package into the worker: {install}"
+        return f" The Python of the worker '{worker}', {python}, has no module {missing[1]!r}. {PASS_FOLDER}"
+    if advice := own_id(env_id):
+        return f".{advice}"
     holders = [name for name, weight in _weights(env_id, fnmatchcase).items() if weight and name != worker]
     if holders:
         return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import marked_processes, wait_until
@@ -92,6 +93,60 @@ def test_an_id_that_the_module_does_not_register_is_refused_with_the_nearest(lab
     said = "the module 'corridor' registers no environment 'Coridor-v0'. Did you mean Corridor-v0?"
     with pytest.raises(ConfigurationError, match=said):
         lab.compare("corridor:Coridor-v0", {"r": operators.random()}, seeds=[1], pass_env=["PYTHONPATH"])
+
+
+@pytest.mark.usefixtures("path")
+def test_an_id_without_its_module_is_refused_with_the_module(
+    lab: mosaic.Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same in trainings and in arenas; and a module that lacks a package names the command for it."""
+    (tmp_path / "own" / "needy.py").write_text("import a_package_that_is_missing\n")
+    passed, lanes = {"pass_env": ["PYTHONPATH"]}, {"random": operators.random()}
+
+    def refusals(env: str) -> list[str]:
+        found = []
+        for start in (
+            lambda: lab.train("cleanrl", algorithm="ppo", env=env, total_timesteps=1_024, **passed),
+            lambda: lab.compare(env, lanes, seeds=[1], **passed),
+            lambda: lab.evaluate(env=env, operators=lanes, **passed),
+        ):
+            with pytest.raises(ConfigurationError) as caught:
+                start()
+            found.append(str(caught.value))
+        return found
+
+    assert all(
+        "Did you mean 'corridor:Corridor-v0'? Put the folder" in one for one in refusals("Corridor-v0")
+    )
+    install = "mosaic-lab workers install {} --with a_package_that_is_missing"
+    for worker, refusal in zip(("cleanrl", "gymnasium", "gymnasium"), refusals("needy:Any-v0"), strict=True):
+        assert install.format(worker) in refusal
+
+
+def test_what_is_not_an_id_is_refused_alike_by_every_verb(lab: mosaic.Lab) -> None:
+    class Thermostat:
+        pass
+
+    training = {"algorithm": "ppo", "total_timesteps": 1_024}
+    search = {"metric": "episode_return", "search": {"gamma": [0.9, 0.99]}, "trials": 2}
+    lanes = {"random": operators.random()}
+    for given, kind in ((Thermostat, "class"), (Thermostat(), "object"), (lambda: Thermostat(), "function")):
+        env: Any = given
+        for start in (
+            lambda env=env: lab.train("cleanrl", env=env, **training),
+            lambda env=env: lab.sweep("cleanrl", env=env, **training, **search),
+            lambda env=env: lab.compare(env, lanes, seeds=[1]),
+            lambda env=env: lab.evaluate(env=env, operators=lanes),
+        ):
+            with pytest.raises(
+                ConfigurationError, match=f"give an id, not a {kind}: a worker is another process"
+            ):
+                start()
+    with pytest.raises(ConfigurationError, match="seed has 1 more than once"):
+        lab.train("cleanrl", env="CartPole-v1", seed=[1, 1], **training)
+    by_position = "lab.train: only worker can be given without a name; .* such as algorithm='ppo'"
+    with pytest.raises(ConfigurationError, match=by_position):
+        lab.train("cleanrl", "ppo", "CartPole-v1")  # type: ignore[misc]
 
 
 def test_what_cannot_be_passed_on_is_refused_before_anything_starts(

@@ -145,6 +145,7 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
         ("script.toml", "env = \n", r"not valid TOML: .*line 1"),
         ("script.toml", "[operators.a]\nkind=1\n[operators.a]\n", r"not valid TOML: .*line 3"),
         ("script.json", '{"env": \n}', r"not valid JSON: .*line 2"),
+        ("script.json", '{"env": "A-v0", "env": "B-v0"}', r"it has the key 'env' twice in one object"),
         ("script.json", "[]", "is not an object with keys"),
         ("script.json", "{}", "2 problems:\n  env is missing\n  operators is missing"),
         ("script.toml", 'env = "CartPole-v1"\nseeds = {count = -1}\noperators = 3', "operators=3"),

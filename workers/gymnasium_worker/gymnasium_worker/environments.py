@@ -142,6 +142,12 @@ def _import_own(module: str, env_id: str) -> None:
     try:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
+        lacks = str(error.name).partition(".")[0]
+        if lacks != module.partition(".")[0]:
+            raise ConfigError(
+                f"{env_id!r} cannot be made here: {error}. Install that module's package into the worker: "
+                f"mosaic-lab workers install gymnasium --with {lacks}"
+            ) from None
         raise ConfigError(
             f"{env_id!r} cannot be made here: the Python of the worker 'gymnasium', {sys.executable}, has no "
             f"module {error.name!r}. Put the folder that holds it in the variable PYTHONPATH, and pass that "

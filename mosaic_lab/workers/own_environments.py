@@ -1,0 +1,87 @@
+"""Environments of the user's own: advice where a worker is given an object, or an id that only this process
+knows. Nothing is imported here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError
+
+PASS_FOLDER = (
+    'Put the folder that holds it in the variable PYTHONPATH, and pass that on with pass_env=["PYTHONPATH"]'
+)
+_MOST_FILES, _LARGEST = 500, 1 << 20  # of a folder that are searched, and bytes of each
+
+
+def check_environment_id(env: Any) -> None:
+    """Raise ConfigurationError for something that is not the id of an environment."""
+    if isinstance(env, str) and env.strip():
+        return
+    if isinstance(env, str | int | float | list | tuple | dict) or env is None:
+        raise ConfigurationError(f"env={env!r:.200}: give the id of an environment, such as 'CartPole-v1'")
+    kind = "class" if inspect.isclass(env) else "function" if inspect.isroutine(env) else "object"
+    owner = env if inspect.isclass(env) or inspect.isroutine(env) else type(env)
+    name, module = owner.__name__, owner.__module__
+    own = "my_env" if module == "__main__" else module
+    raise ConfigurationError(
+        f"env={name}: give an id, not a {kind}: a worker is another process, and imports the environment "
+        f'itself. In a file {own.rpartition(".")[2]}.py call gymnasium.register("{name}-v0", {name}), and '
+        f'give env="{own}:{name}-v0". {PASS_FOLDER}'
+    )
+
+
+def own_id(env_id: str) -> str:
+    """Return what to write for an unknown id that this process or a file beside it knows; empty where
+    neither does."""
+    if (module := _registering_module(env_id)) == "__main__":
+        return (
+            f" {env_id!r} is registered in this process alone, and a worker is another: put the class and "
+            f'its gymnasium.register(...) into a file, such as my_env.py, and give env="my_env:{env_id}". '
+            f"{PASS_FOLDER}"
+        )
+    module = module or _module_with(env_id)
+    if module is None:
+        return ""
+    given = env_id if module == env_id else f"{module}:{env_id}"
+    return f" {'' if module == env_id else f'Did you mean {given!r}? '}{PASS_FOLDER}"
+
+
+def _registering_module(env_id: str) -> str | None:
+    """Return the module of an environment in this process's registry of Gymnasium; None for none."""
+    spec = getattr(sys.modules.get("gymnasium"), "registry", {}).get(env_id)
+    entry = getattr(spec, "entry_point", None)
+    if entry is None:
+        return None
+    name = entry.partition(":")[0] if isinstance(entry, str) else str(entry.__module__)
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    return None if "site-packages" in file else name
+
+
+def _module_with(env_id: str) -> str | None:
+    """Return the module in the working directory or on PYTHONPATH that is or registers this environment."""
+    registers = re.compile(rf"""\bregister\(.*?["']{re.escape(env_id)}["']""", re.DOTALL)
+    for path in _sources():
+        if path.stem == env_id or registers.search(_text(path)):
+            return path.stem
+    return None
+
+
+def _sources() -> Iterator[Path]:
+    folders = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    for folder in dict.fromkeys(Path(one).resolve() for one in folders):
+        yield from islice(folder.glob("*.py"), _MOST_FILES)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace") if path.stat().st_size <= _LARGEST else ""
+    except OSError:
+        return ""
