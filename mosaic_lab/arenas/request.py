@@ -6,6 +6,7 @@ check, and to the signatures of `mosaic_lab.Lab`.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
@@ -24,6 +25,7 @@ from mosaic_lab.arenas.request_checks import (
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.runs.own_module import change_since
 from mosaic_lab.user_warnings import warn_user
 from mosaic_lab.validation import Problems
 from mosaic_lab.workers.families import same_environment
@@ -66,7 +68,8 @@ class ArenaRequest:
         }
 
     def warn(self) -> None:
-        """Warn of policies that were trained on another environment than they are to act in."""
+        """Warn of policies that were trained on another environment than they are to act in, or on another
+        version of the user's module that makes it."""
         found = {
             f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
             for spec in self.operators.values()
@@ -74,6 +77,11 @@ class ArenaRequest:
         }
         for text in sorted(found):
             warn_user(f"{text}: even where the spaces fit, they may differ", UserWarning)
+        variables = {name: os.environ[name] for name in self.pass_env}
+        operators = self.operators.values()
+        for checkpoint in sorted({spec.settings.get("checkpoint") or "" for spec in operators} - {""}):
+            if changed := change_since(Path(checkpoint), self.env_id, variables):
+                warn_user(changed, UserWarning)
 
 
 def build_request(

@@ -35,6 +35,7 @@ from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
+from mosaic_lab.runs.own_module import recorded_module
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.run_ids import default_label, new_run_id
@@ -150,7 +151,10 @@ class Supervisor:
         pass_env = list(pass_env)
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
         launch_dir = Path(config.get("launch_dir") or Path.cwd())
-        origin = provenance(launch_dir, worker_environment or {}, program)
+        origin = {
+            **provenance(launch_dir, worker_environment or {}, program),
+            "module": recorded_module(config.get("env_id"), variables),
+        }
         folder = self._new_folder(worker, config, run_id)
         lock = take_new(folder)
         try:

@@ -75,6 +75,11 @@ def test_it_is_trained_on_compared_in_and_evaluated_alike(
     script.write_text(json.dumps({**passed, "operators": {"random": {"kind": "random"}}, "seeds": [1]}))
     assert list(lab.evaluate(script).wait(120).results()["status"]) == ["ok"]
     assert not [str(one.message) for one in recwarn if issubclass(one.category, UserWarning)]
+    (tmp_path / "own" / "corridor.py").write_text(MODULE.replace("-1.0", "-2.0"), encoding="utf-8")
+    with pytest.warns(
+        UserWarning, match=r"/own/corridor\.py has changed since step-\d+\.pt was"
+    ):
+        lab.evaluate(operators={"ppo": lanes["ppo"]}, seeds=[1], **passed).wait(120)
     wait_until(lambda: not marked_processes(tmp_path))
 
 
