@@ -94,7 +94,7 @@ def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
 
 def _info(worker: WorkerEnvironment, request: ArenaRequest) -> EnvironmentInfo | str:
     """Return the facts about the environment as a worker makes it, or why it cannot."""
-    variables = [os.environ[name] for name in request.pass_env]
+    variables = {**request.passed, **request.environ}
     known = (str(worker.python), json.dumps([request.env_id, request.settings, variables]))
     if known not in _made:
         answer = _trial(worker, request)
@@ -113,7 +113,7 @@ def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> EnvironmentInfo 
                 [*worker.command(), "--arena"],
                 input="".join(json.dumps(command) + "\n" for command in commands),
                 cwd=folder,
-                env=compose_variables(os.environ, pass_env=request.pass_env),
+                env=compose_variables(os.environ, environ=request.environ, pass_env=request.pass_env),
                 capture_output=True,
                 text=True,
                 timeout=OPEN_SECONDS,

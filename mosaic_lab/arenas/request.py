@@ -67,6 +67,16 @@ class ArenaRequest:
             "step_timeout": self.step_timeout,
         }
 
+    @property
+    def passed(self) -> dict[str, str]:
+        """The variables of this process that are passed on."""
+        return {name: os.environ[name] for name in self.pass_env if name in os.environ}
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Further variables of the environment and of all operators."""
+        return {}
+
     def warn(self) -> None:
         """Warn of policies that were trained on another environment than they are to act in, or on another
         version of the user's module that makes it."""
@@ -77,10 +87,9 @@ class ArenaRequest:
         }
         for text in sorted(found):
             warn_user(f"{text}: even where the spaces fit, they may differ", UserWarning)
-        variables = {name: os.environ[name] for name in self.pass_env}
         operators = self.operators.values()
         for checkpoint in sorted({spec.settings.get("checkpoint") or "" for spec in operators} - {""}):
-            if changed := change_since(Path(checkpoint), self.env_id, variables):
+            if changed := change_since(Path(checkpoint), self.env_id, self.passed):
                 warn_user(changed, UserWarning)
 
 

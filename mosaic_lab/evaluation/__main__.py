@@ -117,7 +117,7 @@ def _work(
         if why := changed(plan):
             raise ConfigurationError(why)
         plan = equipped(plan, partial(print, flush=True))
-    variables = compose_variables(os.environ, pass_env=plan.pass_env)
+    variables = compose_variables(os.environ, environ=plan.environ, pass_env=plan.pass_env)
     return Pool(plan, folder, variables, telemetry, settled(plan, recorded))
 
 

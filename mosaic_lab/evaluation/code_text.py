@@ -41,7 +41,7 @@ def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
     try:
         plan = EvaluationPlan.from_config(run.config)
         used = Counter(key for lane in plan.lanes.values() for key in lane.values())
-        if max(used.values()) > 1:
+        if max(used.values()) > 1 or plan.brought_module is not None:
             return ""
         lanes = {label: _lane_code(plan, label) for label in plan.lanes}
         named = {

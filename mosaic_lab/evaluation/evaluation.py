@@ -180,10 +180,11 @@ class Evaluation(Results):
         """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
 
         In it are the script, the checkpoints, the results with every step, the exact versions in the workers'
-        environments, the fingerprint, and the ``notebook`` (as it was saved). With the ``recordings`` of its
-        language models, no endpoint or key is needed to play it; without them a warning says which models
-        would have to be called. Raises MosaicError before all episodes are done, and for operators that a
-        bundle cannot contain: workers with settings of their own, models in files.
+        environments, the fingerprint, the Python files of the module of an own environment ("module:Id"),
+        whose code runs elsewhere by consent only, and the ``notebook`` (as it was saved). With the
+        ``recordings`` of its language models, no endpoint or key is needed to play it; without them a warning
+        says which models would have to be called. Raises MosaicError before all episodes are done, and for
+        operators that a bundle cannot contain: workers with settings of their own, models in files.
         """
         from mosaic_lab.evaluation.sharing import write_bundle
 

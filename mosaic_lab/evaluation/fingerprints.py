@@ -14,13 +14,14 @@ from typing import Any
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.runs.own_module import module_hash
 
 OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
 """Settings of language models that say how they are called, not what they are."""
 
 _OF_THE_PLACE = (
     *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),
-    *("on", "only", "pass_env", "places", "replay"),
+    *("module", "on", "only", "pass_env", "places", "replay"),
 )
 _OUTCOME = (
     *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),
@@ -30,19 +31,24 @@ _COUNTS = ("calls", "illegal", "late", "errors", "input_tokens", "output_tokens"
 _BLOCK = 1 << 20
 
 
-def digests(specs: Iterable[OperatorSpec]) -> dict[str, str]:
-    """Return the SHA-256, by path, of every checkpoint and of every file of a user's policy that exists."""
+def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[str, str]:
+    """Return the SHA-256, by path, of every checkpoint, of every file of a user's policy and of the module of
+    the environment, as far as they exist."""
     paths = {str(path) for spec in specs for path in spec.files.values()}
-    return {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
+    found = {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
+    if module is not None and Path(module).exists():
+        found[module] = module_hash(Path(module))
+    return found
 
 
 def changed(plan: EvaluationPlan) -> str:
     """Return a sentence about a file that has changed since it was planned; empty where none has."""
-    now = digests(plan.operators.values())
+    now = digests(plan.operators.values(), plan.module)
     for path, known in plan.digests.items():
         if now.get(path) != known:
             how = "is gone" if path not in now else "is not what it was when it was evaluated"
-            return f"the {'code' if path.endswith('.py') else 'checkpoint'} {path} {how}"
+            is_code = path.endswith(".py") or path == plan.module
+            return f"the {'code' if is_code else 'checkpoint'} {path} {how}"
     return ""
 
 
@@ -57,6 +63,8 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
                 settings["checkpoint" if "checkpoint" in settings else name] = plan.digests[str(path)]
         config["operators"][key]["settings"] = settings
         del config["operators"][key]["pass_env"]
+    if plan.module is not None:
+        known["module"] = plan.digests[plan.module]
     # Lanes share nothing but the description of an operator: its keys are not part of what is evaluated.
     known["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
     known["operators"] = {

@@ -65,7 +65,8 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
     """Raise ConfigurationError where the script or bundle ``source`` names Python code without consent to
     run it. ``root``: what the paths of that are shown relative to."""
     codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
-    if run_code or not codes:
+    module = plan.brought_module
+    if run_code or not (codes or module):
         return
     lines = [
         f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} "
@@ -73,6 +74,9 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
         for name, code in codes
         for path in [Path(code["folder"], code["file"])]
     ]
+    if module is not None:
+        path = module.relative_to(root) if root else module
+        lines.append(f"  {plan.env_id}: {path} (SHA-256 {plan.digests[str(module)][:16]}…)")
     raise ConfigurationError(
         f"{source} runs Python code, with all your permissions on this machine:\n"
         + "\n".join(lines)

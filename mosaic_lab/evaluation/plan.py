@@ -5,14 +5,17 @@ An episode depends on its operator, seed and number alone, not on what was playe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
 from mosaic_contract import derive_seed
 
 from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.runs.own_module import module_path
 
 SeedSequence = Literal["procedural", "fixed"]
 OnFailure = Literal["stop", "skip", "retry"]
@@ -55,7 +58,8 @@ class EvaluationPlan(ArenaRequest):
     its language models may spend; ``replay`` is the folder of the recording that they answer from, None where
     they are called. ``only``: the keys of the episodes to play, None for all. ``on``: the cluster that plays
     them, ``parallel`` parts at once, each of which installs its workers itself; None for this machine. In a
-    part ``places`` are those of its seeds among all.
+    part ``places`` are those of its seeds among all. ``module``: the file or the folder of the user's module
+    that makes its environment, None where a worker has that.
     """
 
     arena: list[str]
@@ -71,6 +75,22 @@ class EvaluationPlan(ArenaRequest):
     only: list[Key] | None = None
     on: str | None = None
     places: list[int] | None = None
+    module: str | None = None
+
+    @property
+    def brought_module(self) -> Path | None:
+        """The module of its environment where a script or a bundle brings it; None where this process passes
+        on a PYTHONPATH that has it, and for an environment of a worker's own."""
+        if self.module is None or module_path(self.env_id, self.passed) == Path(self.module):
+            return None
+        return Path(self.module)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        if self.brought_module is None:
+            return {}
+        folders = [str(self.brought_module.parent), self.passed.get("PYTHONPATH", "")]
+        return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
     def jobs(self) -> list[Job]:
         """Return all episodes: seed by seed, each operator in turn."""
@@ -121,6 +141,7 @@ class EvaluationPlan(ArenaRequest):
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
         """Raises KeyError or TypeError for another run's configuration."""
+        config = {"module": None, **config}  # older ones have none
         given = {field.name: config[field.name] for field in fields(cls)}
         given["operators"] = {key: _read(spec) for key, spec in given["operators"].items()}
         if given["only"] is not None:

@@ -21,6 +21,7 @@ from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, r
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.runs.hardware import cpu_cores
+from mosaic_lab.runs.own_module import module_path
 from mosaic_lab.validation import Problems
 
 _WAITING_ARENAS = 8
@@ -38,6 +39,7 @@ def plan_evaluation(
     budget: Any = None,
     replay: Any = None,
     on: Any = None,
+    module: Any = None,
     recorded: bool = False,
     find_run: FindRun,
     problems: Problems | None = None,
@@ -46,6 +48,7 @@ def plan_evaluation(
     """Check the arguments of `mosaic_lab.Lab.evaluate`; the plan lacks the commands that `launch.equipped`
     adds.
 
+    ``module``: the file or the folder of the module of an own environment, by default as PYTHONPATH has it.
     ``recorded``: language models are not to be called, so that none of their keys need be set. ``find_run``
     finds the run whose id ``replay`` is. ``problems``: what is known to be wrong already. ``given``: the
     arguments of `build_request`.
@@ -70,6 +73,7 @@ def plan_evaluation(
     if not delay >= 0:
         problems.add("step_delay", f"step_delay={step_delay!r}: give seconds, 0 or more")
     _check_total(request, episodes, problems)
+    module = _module(request, module, problems) if on is None else None
     problems.check()
     plan = EvaluationPlan(
         **{field.name: getattr(request, field.name) for field in fields(request)},
@@ -81,10 +85,23 @@ def plan_evaluation(
         parallel=parallel,
         step_delay=delay,
         budget=budget,
-        digests=digests(operators),
+        digests=digests(operators, module),
+        module=module,
         on=on,
     )
     return plan if recording is None else replayed(plan, recording.folder)
+
+
+def _module(request: ArenaRequest, given: Any, problems: Problems) -> str | None:
+    """Return the path of the user's module that makes the environment; None where a worker has that."""
+    if given is None:
+        found = module_path(request.env_id, request.passed)
+        return None if found is None else str(found)
+    path = Path(given)
+    if not path.exists() or path.stem != request.env_id.partition(":")[0].partition(".")[0]:
+        text = f"module={str(given)!r}: give the file or the folder of the module in env={request.env_id!r}"
+        problems.add("module", text)
+    return str(path)
 
 
 def _check_choice(name: str, value: Any, known: Sequence[str], problems: Problems) -> None:

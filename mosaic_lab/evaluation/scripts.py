@@ -61,8 +61,10 @@ from mosaic_lab.validation import Problems
 KEYS = (
     *KEYWORDS,
     *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay", "on"),
+    "module",
 )
-"""The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`."""
+"""The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`, and the ``module`` of an own environment,
+a file or a folder beside the script, whose code then runs."""
 
 LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
     "llm": operators.llm,
@@ -108,6 +110,8 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
     given = {key: value for key, value in document.items() if key in KEYS}
     if isinstance(replay := given.get("replay"), str) and (path.parent / replay).is_dir():
         given["replay"] = path.parent / replay
+    if isinstance(module := given.get("module"), str):
+        given["module"] = (path.parent / module).resolve()
     if isinstance(given.get("seeds"), Mapping):
         given["seeds"] = _range_of(given["seeds"], problems)
     reader = _OperatorReader(path.parent, find_run, problems)

@@ -11,6 +11,7 @@ from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
+from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError
 
 ENV = "corridor:Corridor-v0"
@@ -55,7 +56,11 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("path")
 def test_it_is_trained_on_compared_in_and_evaluated_alike(
-    lab: mosaic.Lab, tmp_path: Path, recwarn: pytest.WarningsRecorder
+    lab: mosaic.Lab,
+    tmp_path: Path,
+    recwarn: pytest.WarningsRecorder,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     passed = {"env": ENV, "pass_env": ["PYTHONPATH"]}
     run = lab.train("cleanrl", algorithm="ppo", total_timesteps=1_024, num_steps=64, frames=False, **passed)
@@ -74,11 +79,19 @@ def test_it_is_trained_on_compared_in_and_evaluated_alike(
     script = tmp_path / "script.json"
     script.write_text(json.dumps({**passed, "operators": {"random": {"kind": "random"}}, "seeds": [1]}))
     assert list(lab.evaluate(script).wait(120).results()["status"]) == ["ok"]
+    bundle, there = evaluation.bundle(tmp_path / "share.zip"), ["--store", str(tmp_path / "elsewhere")]
+    monkeypatch.delenv("PYTHONPATH")
+    assert main(["evaluate", str(bundle), "--into", str(tmp_path / "a"), *there]) == 1
+    assert "corridor:Corridor-v0: environment/corridor.py (SHA-256" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists() and not (tmp_path / "elsewhere").exists()
+    agreed = ["--verify", "--run-code", "--into", str(tmp_path / "b")]
+    assert main(["evaluate", str(bundle), *agreed, *there]) == 0
+    script = ["evaluate", str(tmp_path / "b" / "script.json"), *there]
+    assert (main(script), main([*script, "--run-code"])) == (1, 0)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
     assert not [str(one.message) for one in recwarn if issubclass(one.category, UserWarning)]
     (tmp_path / "own" / "corridor.py").write_text(MODULE.replace("-1.0", "-2.0"), encoding="utf-8")
-    with pytest.warns(
-        UserWarning, match=r"/own/corridor\.py has changed since step-\d+\.pt was"
-    ):
+    with pytest.warns(UserWarning, match=r"/own/corridor\.py has changed since step-\d+\.pt was"):
         lab.evaluate(operators={"ppo": lanes["ppo"]}, seeds=[1], **passed).wait(120)
     wait_until(lambda: not marked_processes(tmp_path))
 

@@ -4,6 +4,7 @@ manifest.json     format, versions, fingerprint; size and SHA-256 of each file
 script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
 checkpoints/1/…   the policies, weights and descriptions
 policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
+environment/…     the Python files of the user's module that makes the environment; likewise
 episodes.jsonl    a line for each episode; results.csv is the same as a table
 steps/<arena>/…   every step
 exchanges/…       prompts to language models and answers, with images; missing where omitted
@@ -31,9 +32,10 @@ from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.reports.episode_table import differing_row, results_table
 from mosaic_lab.evaluation.sharing.archive import unpack
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording
-from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, models_text
+from mosaic_lab.evaluation.sharing.bundle_script import ENVIRONMENT, SCRIPT, check_script, models_text
 from mosaic_lab.evaluation.sharing.weights import danger_in, danger_in_model
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
+from mosaic_lab.runs.own_module import source_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +48,7 @@ NOTEBOOK = "notebook.ipynb"
 _LAYOUT = re.compile(
     r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
     rf"|{LAYOUT}"
+    rf"|{ENVIRONMENT}/.+\.py"
     r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|zip|json)|policies/\d+/.+"
 )
 _FACTS = ("mosaic_lab", "evaluation", "fingerprint")
@@ -170,6 +173,11 @@ class Bundle:
         with (self.path / EPISODES).open("rb") as lines:
             episodes = sum(1 for _ in lines)  # at most: one may have several lines
         check_script(self.script, self.name, episodes)
+        module = source_files(Path(self.plan.module)) if self.plan.module else []
+        for file in self.path.glob(f"{ENVIRONMENT}/**/*.py"):
+            if file not in module:  # an import could take it for another
+                member = file.relative_to(self.path).as_posix()
+                raise self._refused(member, f"is not a file of the module that {SCRIPT} names")
         for suffix, look in (("pt", danger_in), ("zip", danger_in_model)):
             for file in sorted(self.path.glob(f"checkpoints/**/*.{suffix}")):
                 if danger := look(file):

@@ -24,6 +24,8 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
 
 SCRIPT = "script.json"
+ENVIRONMENT = "environment"
+"""The folder with the user's module that makes the environment."""
 
 _LARGEST = 16 << 20  # bytes
 _OF_OPERATORS = ("env", "operators", "policies", "deadline", "fallback", "pass_env")
@@ -32,7 +34,7 @@ _PLAN_KEYS = (
     *("episodes", "seed_sequence", "on_failure"),
 )
 """What a bundle's script takes from the plan, beside the environment and the operators."""
-_KEYS = {"env", *_PLAN_KEYS, "operators"}
+_KEYS = {"env", "module", *_PLAN_KEYS, "operators"}
 _OPERATOR = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
     *("as", "policy", "folder", "files", "keywords"),
@@ -44,6 +46,7 @@ _ENGINES = ("stockfish",)
 _OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
 _MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env", "demonstrations"}
 _POLICIES = re.compile(r"policies/\d+")
+_MODULE = re.compile(rf"{ENVIRONMENT}/([A-Za-z_]\w*)(\.py)?", re.ASCII)
 
 
 def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]:
@@ -59,7 +62,9 @@ def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]
             for pattern, spec in plan.mapping(label).items()
         }
         lanes[label] = tables["*"] if set(tables) == {"*"} else tables
-    script = {"env": plan.env_id, **{name: getattr(plan, name) for name in _PLAN_KEYS}, "operators": lanes}
+    module = None if plan.module is None else f"{ENVIRONMENT}/{Path(plan.module).name}"
+    about = {"env": plan.env_id, "module": module}
+    script = {**about, **{name: getattr(plan, name) for name in _PLAN_KEYS}, "operators": lanes}
     return {name: value for name, value in script.items() if value is not None}
 
 
@@ -146,9 +151,15 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is wrong, as sentences; what comes after one is not safe to look at."""
     for key in sorted(set(document) - _KEYS):
         yield f"a bundle's script says nothing of {key!r:.100}"
-    env = document.get("env")
-    if not isinstance(env, str) or ":" in env or not env.isprintable():
-        yield f"env={env!r:.100}: the id of an environment, which names no module to import"
+    env, module = document.get("env"), document.get("module")
+    if not isinstance(env, str) or not env.isprintable():
+        yield f"env={env!r:.100} is not the id of an environment"
+    elif module is None and ":" in env:
+        yield f"env={env!r:.100}: the id of an environment, which names no module to import but the bundle's"
+    elif module is not None:
+        found = _MODULE.fullmatch(module)
+        if found is None or not re.match(rf"{found[1]}[.:]", env) or ":" not in env:
+            yield f"module={module!r:.100} is not a module of the bundle's that makes env={env!r:.100}"
     for label, value in document["operators"].items():
         if not label.isprintable():
             yield f"{label!r:.100} is not a valid name for an operator"

@@ -24,9 +24,10 @@ from mosaic_lab.evaluation.sharing.bundle import (
     steps_name,
 )
 from mosaic_lab.evaluation.sharing.bundle_recordings import recording_files
-from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, models_text, script_of
+from mosaic_lab.evaluation.sharing.bundle_script import ENVIRONMENT, SCRIPT, models_text, script_of
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.runs.own_module import source_files
 from mosaic_lab.user_warnings import warn_user
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ def write_bundle(
         raise MosaicError(why)
     files: dict[str, bytes | Path] = {}
     places = _checkpoints(plan, files) | _policies(plan.operators.values(), files)
+    if plan.module is not None:
+        module = Path(plan.module)
+        inside = {file.relative_to(module.parent).as_posix(): file for file in source_files(module)}
+        files |= {f"{ENVIRONMENT}/{name}": file for name, file in inside.items()}
     script = json.dumps(script_of(plan, places), indent=1)
     files[SCRIPT] = script.encode() + b"\n"
     with open_file(evaluation.folder.telemetry_path) as file:

@@ -57,6 +57,13 @@ def test_names_that_lead_elsewhere(tmp_path: Path, members: Members, name: str) 
     refused(tampered(tmp_path / "names.zip", members, (member, b"{}")), NAMES[name])
 
 
+def test_code_that_an_import_could_take_for_another_module(tmp_path: Path, members: Members) -> None:
+    hidden = bundled(tmp_path / "hidden.zip", members, {"environment/sitecustomize.py": b"print('run')"})
+    refused(
+        hidden, "member 'environment/sitecustomize.py' is not a file of the module that script.json names"
+    )
+
+
 def test_two_names_for_one_file(tmp_path: Path, members: Members) -> None:
     twice = [(zipfile.ZipInfo(f"checkpoints/1/{name}.json"), b"{}") for name in ("policy", "Policy")]
     refused(tampered(tmp_path / "case.zip", members, *twice), "'checkpoints/1/Policy.json' is in it twice")
@@ -234,6 +241,14 @@ SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a command": (lambda s: s.update(command=["rm"]), "says nothing of 'command'"),
     "as many processes as it likes": (lambda s: s.update(parallel=10_000), "says nothing of 'parallel'"),
     "a module": (lambda s: s.update(env="this:CartPole-v1"), "names no module to import"),
+    "another module": (
+        lambda s: s.update(env="this:Cart-v1", module="environment/that.py"),
+        "makes env='this:",
+    ),
+    "a module elsewhere": (
+        lambda s: s.update(env="os:Cart-v1", module="environment/../os.py"),
+        "is not a module of",
+    ),
     "a variable": (
         lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "pass_env": ["HOME"]}),
         "an operator of a bundle has no 'pass_env'",
