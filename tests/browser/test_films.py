@@ -40,7 +40,11 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     video = player.locator("video")
     expect(video).to_be_visible(timeout=SOON_MS)
     page.wait_for_function("() => document.querySelector('.mosaic-film-player video').currentTime > 0")
-    expect(player).to_have_text("step 40,000: return 40, 20 steps")
+    player.get_by_role("button", name="Pause").click()
+    expect(player.get_by_role("button", name="Play")).to_be_visible()
+    picture, controls = video.bounding_box(), player.get_by_role("slider").bounding_box()
+    assert picture and controls and controls["y"] >= picture["y"] + picture["height"]
+    expect(player.locator("figcaption")).to_have_text("step 40,000: return 40, 20 steps")
 
     write_film(run.path, STEPS[4])  # a film that is made meanwhile
     expect(strip).to_have_count(5, timeout=SOON_MS)
@@ -49,18 +53,18 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     strip.nth(1).focus()
     page.keyboard.press("End")
     page.keyboard.press("Enter")
-    expect(player).to_have_text("step 100,000: return 100, 20 steps")
+    expect(player.locator("figcaption")).to_have_text("step 100,000: return 100, 20 steps")
 
     chart = page.locator(".mosaic-panel .bqplot").first
     click(chart, 0.61)
-    expect(player).to_have_text("step 60,000: return 60, 20 steps")
+    expect(player.locator("figcaption")).to_have_text("step 60,000: return 60, 20 steps")
     expect(strip.nth(2)).to_have_attribute("aria-pressed", "true")
 
     for axis, label, part, step in (("Episodes", "episodes", 0.79, 80), ("Time", "wall time (s)", 0.41, 40)):
         page.locator(".mosaic-controls").get_by_role("button", name=axis).click()
         expect(chart).to_contain_text(label)
         click(chart, part)
-        expect(player).to_have_text(f"step {step},000: return {step}, 20 steps")
+        expect(player.locator("figcaption")).to_have_text(f"step {step},000: return {step}, 20 steps")
 
     film_path(run.path, STEPS[0]).unlink()
     strip.nth(0).click()
@@ -71,6 +75,7 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
 
 def click(chart: Locator, part: float) -> None:
     """Click a chart at a part of its x axis."""
+    chart.scroll_into_view_if_needed()
     axes = chart.locator(".plotarea_events").bounding_box()
     assert axes is not None
     chart.page.mouse.click(axes["x"] + part * axes["width"], axes["y"] + axes["height"] / 2)

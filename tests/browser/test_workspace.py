@@ -269,7 +269,9 @@ def test_every_control_of_the_charts_has_its_effect(page: Page, jupyterlab: Jupy
     expect(problem).to_be_hidden()
     workspace.get_by_role("button", name="log x").click()
     axis.select_option("episode")
-    wait_until(lambda: bool(shown(0.5)) and place_text.inner_text() in ("episode 99", "episode 100"))
+    wait_until(
+        lambda: bool(shown(0.5)) and place_text.inner_text() in ("episode 99 · raw", "episode 100 · raw")
+    )
     axis.select_option("time")
     wait_until(lambda: bool(shown(0.5)) and place_text.inner_text().count(":") == 2)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from curricula.staged_worker import hiker  # noqa: F401
+from overview.run_folders import append, metrics
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -196,6 +197,11 @@ def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
             first, second = (float(one) for one in labels.x)
             assert np.shape(lines.x) == (2, 2) and first < second
         assert (first, second) == (0.0, 100.0)
+        measured = metrics(0, 0, **{"system/memory_mb": 900_000.0})
+        append(curriculum.stage_runs[0].path, [measured], "system.jsonl")
+        panel.draw()
+        assert ["878.9 GB", "peak"] in panel.summary()["facts"], "its stages' memory is its own"
+        assert "memory up to 900k MB" in panel.system.head.text
     finally:
         panel.close()
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from ipywidgets import VBox, Widget
 
-from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH
+from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH, color
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.runs.curriculum import is_curriculum, stage_marks
+from mosaic_lab.runs.curriculum import Curriculum, is_curriculum, stage_marks
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Chart
@@ -34,7 +34,7 @@ from mosaic_lab.widgets.runs.run_chart import (
     metric_names,
     run_views,
 )
-from mosaic_lab.widgets.runs.run_view import Notice, info
+from mosaic_lab.widgets.runs.run_view import Notice, RunView, info
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
 from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
@@ -71,7 +71,8 @@ class RunPanel(FollowingPanel):
         self.controls.common = list(COMMON_NAMES)
         self.chart = Chart(marked=any(map(is_curriculum, runs)))
         self.films = CollapsibleFilms(views[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
-        self.system = SystemCharts(views)
+        self._stages: dict[str, RunView] = {}
+        self.system = SystemCharts(self._at_work)
         folded = [
             widget for part in (self.films, self.frames, self.system) if part for widget in part.widgets
         ]
@@ -87,7 +88,7 @@ class RunPanel(FollowingPanel):
 
     def read_rest(self) -> None:
         deadline = time.monotonic() + CATCH_UP_SECONDS
-        for view in self.views:
+        for view in self._at_work():
             view.catch_up(max(0.0, deadline - time.monotonic()))
             view.feed.close()
 
@@ -112,7 +113,18 @@ class RunPanel(FollowingPanel):
     # ------------------------------------------------------------ drawing
 
     def summary(self) -> dict[str, Any]:
-        return header_summary(self.views, self.title, self._detail(), self.again)
+        return header_summary(self.views, self.title, self._detail(), self.again, self._at_work())
+
+    def _at_work(self) -> list[RunView]:
+        """Return the views of all whose processes cost something: of a curriculum also its stages'."""
+        for view in self.views:
+            for run in Curriculum(view.run.folder).stage_runs if is_curriculum(view.run) else ():
+                if run.id not in self._stages:
+                    self._stages[run.id] = RunView(run, run.name, color(len(self._stages) + 1))
+        for view in self._stages.values():
+            view.look()
+            view.feed.poll()
+        return [*self.views, *self._stages.values()]
 
     def draw_content(self) -> None:
         self._choose_metric()

@@ -14,14 +14,18 @@ from mosaic_lab.overview.returns import mean_speed
 from mosaic_lab.telemetry.returns import BEST, LAST
 from mosaic_lab.widgets.page.html_table import html_table
 from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.system_charts import memory_peak
 
 _ORDER = list(State)
 
 
-def header_summary(views: Sequence[RunView], title: str, detail: str, again: str) -> dict[str, Any]:
+def header_summary(
+    views: Sequence[RunView], title: str, detail: str, again: str, at_work: Sequence[RunView]
+) -> dict[str, Any]:
     """Return what the header shows, every number as text. ``progress`` is None when no end is known.
 
-    ``again`` says how to show the panel again; the page needs it when the kernel is gone.
+    ``again`` says how to show the panel again; the page needs it when the kernel is gone. ``at_work`` are all
+    runs whose memory counts.
     """
     states = Counter(view.status.state for view in views)
     store = views[0].run.path.parent
@@ -43,7 +47,7 @@ def header_summary(views: Sequence[RunView], title: str, detail: str, again: str
         if alone and views[0].status.state not in (State.FAILED, State.LOST)
         else "",
         "progress": round(sum(known) / len(parts), 4) if len(known) == len(parts) else None,
-        "facts": _facts(views, live),
+        "facts": _facts(views, at_work, live),
         "stop": "" if not live else "Stop" if alone else "Stop all",
         "store": str(store),
         "runs": [view.run.id for view in views if view.run.path.parent == store],
@@ -88,7 +92,7 @@ def _overall(states: Counter[State]) -> State:
     return next(state for state in (*live, *ends) if states[state])
 
 
-def _facts(views: Sequence[RunView], live: bool) -> list[list[str]]:
+def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> list[list[str]]:
     steps, totals = (sum(view.feed.step for view in views), [view.run.total_timesteps for view in views])
     whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
     facts = [[f"{number(steps)}{whole}", "steps"]]
@@ -104,9 +108,10 @@ def _facts(views: Sequence[RunView], live: bool) -> list[list[str]]:
     facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
     facts.append([duration(elapsed), "elapsed" if live else "total"])
     # An ended run's memory is its peak, which nothing uses any more while others are at work.
-    used = _known(view.memory_mb() for view in views if not (live and view.finished))
+    used = _known(view.memory_mb() for view in at_work if not (live and view.finished))
     if used:
-        facts.append([memory(sum(used) if live else max(used)), "memory" if live else "peak"])
+        most = max(*used, memory_peak(at_work)) if not live else sum(used)
+        facts.append([memory(most), "memory" if live else "peak"])
     return facts
 
 

@@ -1,16 +1,18 @@
-"""What the runs of a panel cost their machine: small charts, collapsed at first to a line with the latest."""
+"""What the runs of a panel cost their machine: small charts, collapsed at first to a line."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from ipywidgets import Box, Layout, Widget
 
 from mosaic_lab.chart_style import color
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.number_format import number
+from mosaic_lab.overview.averages import Floats
 from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.charts.chart import Chart, Line
 from mosaic_lab.widgets.frames.collapsible import Collapsible
@@ -28,20 +30,20 @@ class Quantity(NamedTuple):
     pattern: re.Pattern[str]
     label: str
     unit: str
-    total: Callable[[Sequence[float]], float]
-    """How the numbers of several runs or GPUs become the one in the collapsed line."""
+    total: Callable[..., Any]
+    """How the numbers of several runs or GPUs become one: NumPy's sum or mean, without NaN."""
+    stays: bool = False
+    """Whether it remains when the run has ended."""
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
+MEMORY = f"{SYSTEM_PREFIX}memory_mb"
+_MEMORY = Quantity(re.compile(MEMORY), "memory", "MB", np.nansum)
 QUANTITIES = (
-    Quantity(re.compile(r"system/cpu_percent"), "CPU", "% of a core", sum),
-    Quantity(re.compile(r"system/memory_mb"), "memory", "MB", sum),
-    Quantity(re.compile(r"system/disk_mb"), "disk", "MB", sum),
-    Quantity(re.compile(r"system/gpu\d+_percent"), "GPU", "%", _mean),
-    Quantity(re.compile(r"system/gpu\d+_memory_mb"), "GPU memory", "MB", sum),
+    Quantity(re.compile(r"system/cpu_percent"), "CPU", "% of a core", np.nansum),
+    _MEMORY,
+    Quantity(re.compile(r"system/disk_mb"), "disk", "MB", np.nansum, stays=True),
+    Quantity(re.compile(r"system/gpu\d+_percent"), "GPU", "%", np.nanmean),
+    Quantity(re.compile(r"system/gpu\d+_memory_mb"), "GPU memory", "MB", np.nansum),
 )
 
 
@@ -51,9 +53,11 @@ class SystemCharts:
     A line is a run, in its colour, or one of several GPUs. Nothing is drawn while it is collapsed.
     """
 
-    def __init__(self, views: Sequence[RunView]) -> None:
+    def __init__(self, at_work: Callable[[], Sequence[RunView]]) -> None:
+        """``at_work`` returns the runs that are counted."""
         self.head = Collapsible(title="System")
-        self._views = views
+        self._at_work = at_work
+        self._views: Sequence[RunView] = ()
         self._charts: dict[str, Chart] = {}
         self._content = Box([], layout=Layout(flex_flow="row wrap", width="100%"))
         self._drawn: object = None
@@ -70,9 +74,10 @@ class SystemCharts:
 
     def draw(self, x: Axis) -> None:
         """Bring the line, and the charts where they are expanded, up to date."""
+        self._views = self._at_work()
         found = [(one, entries) for one in QUANTITIES if (entries := self._entries(one))]
         self.head.layout.display = None if found else "none"
-        self.head.text = ", ".join(_latest(one, entries) for one, entries in found)
+        self.head.text = ", ".join(_figure(one, entries) for one, entries in found)
         if not self.head.opened:
             self._content.children, self._drawn = [], None
             return
@@ -114,9 +119,44 @@ class SystemCharts:
         return found
 
 
-def _latest(one: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
+def _figure(one: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
+    """Return what the live runs cost now; of ended ones the most that they did at any time."""
     alive = [(view, name) for view, name, _ in entries if not view.finished]
-    shown = alive or [(view, name) for view, name, _ in entries]
-    values = [last for view, name in shown if (last := view.feed.series[name].last) is not None]
+    if alive:
+        latest: dict[tuple[str, str], float] = {}
+        for view, name in alive:
+            if (last := view.feed.series[name].last) is not None:
+                latest[source(view, name)] = last
+        most, text = float(one.total([*latest.values()])) if latest else 0.0, ""
+    else:
+        most, text = peak(one, [(view, name) for view, name, _ in entries]), "up to "
     unit = "%" if one.unit.startswith("%") else f" {one.unit}"
-    return f"{one.label} {number(one.total(values))}{unit}"
+    return f"{one.label} {text}{number(most)}{unit}"
+
+
+def source(view: RunView, name: str) -> tuple[str, str]:
+    """Return what a metric is measured of: a run or, where runs share it, a whole GPU."""
+    shared = name.startswith(f"{SYSTEM_PREFIX}gpu") and not view.run.on
+    return ("" if shared else view.run.id, name)
+
+
+def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
+    """Return the greatest total of a quantity at any time, of the runs that were at work then."""
+    curves = []
+    for view, name in measured:
+        seconds, values = view.feed.series[name].view("time", POINTS)
+        begun = (view.span() or (0.0, 0.0))[0]
+        curves.append((source(view, name), begun + seconds, values))
+    at = np.unique(np.concatenate([times for _, times, _ in curves]))
+    rows: dict[tuple[str, str], Floats] = {}
+    for key, times, values in curves:
+        inside = (at >= times[0]) & (one.stays | (at <= times[-1]))
+        now = np.where(inside, values[np.searchsorted(times, at, "right") - 1], np.nan)
+        rows[key] = np.fmax(rows.get(key, now), now)
+    return float(np.max(one.total(np.array([*rows.values()]), axis=0)))
+
+
+def memory_peak(views: Sequence[RunView]) -> float:
+    """Return the most memory that runs used together at any time, MB; 0 where it was not measured."""
+    measured = [(view, MEMORY) for view in views if MEMORY in view.feed.series]
+    return peak(_MEMORY, measured) if measured else 0.0

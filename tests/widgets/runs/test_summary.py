@@ -47,9 +47,8 @@ def run_of(total: int | None) -> Run:
 
 
 def facts(*views: dict[str, Any]) -> dict[str, str]:
-    header = summary.header_summary(
-        [Known(run_of(TOTAL), "", "", **one) for one in views], "title", "detail", "again"
-    )
+    shown = [Known(run_of(TOTAL), "", "", **one) for one in views]
+    header = summary.header_summary(shown, "title", "detail", "again", shown)
     return {name: value for value, name in header["facts"]}
 
 
@@ -73,9 +72,8 @@ def test_no_remaining_time_is_shown_while_a_part_of_it_is_unknown() -> None:
 def test_a_run_that_has_not_begun_shows_no_progress_whether_its_end_is_known_or_not() -> None:
     for total in (TOTAL, None):
         for state, progress in ((State.QUEUED, 0.0), (State.STARTING, 0.0), (State.COMPLETED, 1.0)):
-            header = summary.header_summary(
-                [Known(run_of(total), "", "", state=state)], "title", "detail", "again"
-            )
+            shown = [Known(run_of(total), "", "", state=state)]
+            header = summary.header_summary(shown, "title", "detail", "again", shown)
             assert header["progress"] == progress
 
 

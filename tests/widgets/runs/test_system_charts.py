@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from overview.run_folders import append, metrics, run_in
+from overview.run_folders import START, append, metrics, run_in
 
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.states import Outcome, RunStatus, State, Transition
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.runs.run_chart import run_views
@@ -46,9 +48,10 @@ def drawn(charts: SystemCharts) -> dict[str, list[list[float]]]:
 def test_a_run_with_two_gpus(tmp_path: Path, x: Axis, end: float) -> None:
     first = {"cpu_percent": 150, "memory_mb": 400, "gpu0_percent": 30, "gpu1_percent": 50}
     run = measured(tmp_path / "run", first, {**first, "gpu1_percent": 70, "memory_mb": 500})
-    charts = SystemCharts(views_of(run))
+    views = views_of(run)
+    charts = SystemCharts(lambda: views)
     charts.draw(x)
-    assert charts.head.text == "CPU 150%, memory 500 MB, GPU 50%"
+    assert charts.head.text == "CPU up to 150%, memory up to 500 MB, GPU up to 50%"
     assert charts.widgets_beside == []  # nothing is drawn for nobody
     charts.head.opened = True
     charts.draw(x)
@@ -68,14 +71,44 @@ def test_a_run_with_two_gpus(tmp_path: Path, x: Axis, end: float) -> None:
 def test_several_runs_have_their_colours_and_one_line_of_text(tmp_path: Path) -> None:
     runs = [measured(tmp_path / name, {"cpu_percent": 40, "disk_mb": 3}) for name in ("a", "b")]
     views = views_of(*runs)
-    charts = SystemCharts(views)
+    charts = SystemCharts(lambda: views)
     charts.head.opened = True
     charts.draw("step")
-    assert charts.head.text == "CPU 80%, disk 6 MB"
+    assert charts.head.text == "CPU up to 80%, disk up to 6 MB"
     assert charts.widgets[1].children[0].marks[-1].colors == [view.color for view in views]
 
 
 def test_a_run_that_was_not_measured_has_no_line(tmp_path: Path) -> None:
-    charts = SystemCharts(views_of(measured(tmp_path / "run")))
+    views = views_of(measured(tmp_path / "run"))
+    charts = SystemCharts(lambda: views)
     charts.draw("step")
     assert charts.head.layout.display == "none"
+
+
+@pytest.mark.parametrize(
+    ("apart", "text"),
+    [
+        (0, "CPU up to 140%, memory up to 700 MB, disk up to 8 MB, GPU memory up to 900 MB"),
+        (60, "CPU up to 80%, memory up to 400 MB, disk up to 8 MB, GPU memory up to 900 MB"),
+    ],
+)
+def test_what_runs_cost_together_is_that_of_one_time(tmp_path: Path, apart: float, text: str) -> None:
+    """Nothing is added up over time, nor is a GPU that runs share."""
+    runs = []
+    for number, (cpu, memory) in enumerate([(60, 300), (80, 400)]):
+        sample = {"cpu_percent": cpu, "memory_mb": memory, "disk_mb": 4, "gpu0_memory_mb": 900}
+        run = measured(tmp_path / f"run{number}", sample, sample)
+        begun = START + apart * number
+        status = RunStatus(
+            State.COMPLETED,
+            "",
+            begun + 1,
+            (Transition(State.STARTING, "", begun),),
+            outcome=Outcome(duration_seconds=1.0),
+        )
+        write_json(run.folder.state_path, status.to_dict())
+        runs.append(Run(run.folder))
+    views = views_of(*runs)
+    charts = SystemCharts(lambda: views)
+    charts.draw("step")
+    assert charts.head.text == text
