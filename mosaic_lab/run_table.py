@@ -160,8 +160,8 @@ def progress_text(run: Run) -> str:
     """Return ``45% of 100,000``, of an evaluation ``412 of 1,000 episodes``, of a sweep ``12 of 40 trials``;
     empty before the first step.
 
-    Without a known end, and of a completed run, it is the step count alone: workers may do a few steps less
-    or more than requested.
+    Of a completed run it is the step count, with ``(25,000 requested)`` where whole updates made it another;
+    without a known end the step count alone.
     """
     if episodes := _episodes_of(run):
         return f"{_played(run, episodes):,} of {episodes:,} episodes"
@@ -172,8 +172,11 @@ def progress_text(run: Run) -> str:
     step, total = run.step, run.total_timesteps
     if step is None:
         return ""
-    if not total or run.state is State.COMPLETED:
+    if not total:
         return f"{step:,} steps"
+    if run.state is State.COMPLETED:
+        requested = run.requested_timesteps
+        return f"{step:,} steps" + (f" ({requested:,} requested)" if requested != total else "")
     return f"{min(1.0, step / total):.0%} of {total:,}"
 
 

@@ -11,6 +11,13 @@ test('a sweep says how many of its trials have ended', () => {
   assert.equal(text({ ...sweep, segmented: true }), '12 of 1,040 segments');
 });
 
+test('a run that trained other steps than were requested says so', () => {
+  const run = { total_trials: null, total_episodes: null, progress: 1, state: 'completed', step: 19_968 };
+  const text = (row: object) => progressText({ ...run, ...row } as RunRow, english);
+  assert.equal(text({ total_steps: 19_968, requested_steps: 20_000 }), '19,968 (20,000 requested)');
+  assert.equal(text({ total_steps: 19_968, requested_steps: 19_968 }), '20k');
+});
+
 test('a trial that was pruned says so, and when', () => {
   const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow, english);
   assert.equal(text('stopped on request (it ended by itself with exit code 0)'), 'cancelled');

@@ -76,6 +76,7 @@ function row(id: string, more: Partial<RunRow> = {}): RunRow {
     duration: 60,
     step: 500,
     total_steps: 500,
+    requested_steps: 500,
     episodes: null,
     total_episodes: null,
     trials: null,

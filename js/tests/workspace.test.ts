@@ -36,7 +36,15 @@ function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Pa
       tags: [],
       notes: ''
     },
-    ...{ created: null, started: null, ended: null, duration: null, step: null, total_steps: null },
+    ...{
+      created: null,
+      started: null,
+      ended: null,
+      duration: null,
+      step: null,
+      total_steps: null,
+      requested_steps: null
+    },
     ...{
       episodes: null,
       total_episodes: null,
@@ -100,7 +108,18 @@ describe('settings', () => {
   });
 
   test('that may group runs are all of them, those that differ first', () => {
-    const names = ['seed', 'extra', 'rate', 'worker', 'algorithm', 'env', 'group', 'gamma', 'nested'];
+    const names = [
+      'seed',
+      'extra',
+      'rate',
+      'worker',
+      'algorithm',
+      'env',
+      'group',
+      'total_steps',
+      'gamma',
+      'nested'
+    ];
     assert.deepEqual(groupingNames(rows), names);
     const seeds = [row('a', { gamma: 0.9 }), row('b', { gamma: 0.9 })];
     assert.ok(groupingNames(seeds).includes('gamma'), 'runs of one configuration have settings, too');

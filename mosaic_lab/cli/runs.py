@@ -154,7 +154,11 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     facts += [("worker", run.worker), ("cluster", run.on or ""), ("group", run.group or "")]
     for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
         facts.append((name, str(run.config.get(key, ""))))
-    facts.append(("steps requested", f"{run.total_timesteps:,}" if run.total_timesteps else ""))
+    requested, planned = run.requested_timesteps, run.total_timesteps
+    steps = f"{requested:,}" if requested else ""
+    facts.append(
+        ("steps requested", steps if planned == requested else f"{steps} ({planned:,} in whole updates)")
+    )
     facts.append(
         (
             "hyperparameters",

@@ -1,4 +1,4 @@
-"""The last messages of a telemetry file and the last lines of a log, from a bounded part at its end."""
+"""The first and the last messages of a telemetry file, and the last lines of a log, from bounded parts."""
 
 from __future__ import annotations
 
@@ -27,6 +27,20 @@ def final_message(path: Path) -> dict[str, Any] | None:
         except RecursionError:
             continue
     return None
+
+
+def started_config(path: Path) -> Mapping[str, Any] | None:
+    """Return the configuration in the file's first message, run_started: None before it, else empty."""
+    try:
+        with open_file(path) as file:
+            line = file.readline(_WINDOW)
+        message = json.loads(line) if line else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    if message is None:
+        return None
+    config = _payload(message).get("config") if isinstance(message, dict) else None
+    return config if isinstance(config, dict) else {}
 
 
 def progress(path: Path) -> Mapping[str, int]:

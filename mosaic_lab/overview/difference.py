@@ -82,6 +82,8 @@ def _configuration(run: Run) -> Facts:
     names = launched.get("environment_names")
     facts: Facts = {"worker": run.worker}
     facts |= _flat({name: value for name, value in run.config.items() if name not in _OWN})
+    if run.total_timesteps is not None:
+        facts["steps in whole updates"] = run.total_timesteps
     for name in ("gpus", "threads", "grace_seconds", "films"):
         if launched.get(name) is not None:
             facts[name] = launched[name]

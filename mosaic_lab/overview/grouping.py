@@ -21,8 +21,8 @@ MOST_LETTERS = 40
 def setting(run: Run, name: str) -> Any:
     """Return a setting of a run by its name; None for one that the run does not have.
 
-    First come "worker", "algorithm", "env", "seed" and "group", then the hyperparameters, then everything
-    else of the run's configuration.
+    First come "worker", "algorithm", "env", "seed", "group" and "total_steps" (those that are trained), then
+    the hyperparameters, then everything else of the run's configuration.
     """
     known = {
         "worker": run.worker,
@@ -30,6 +30,7 @@ def setting(run: Run, name: str) -> Any:
         "env": run.config.get("env_id"),
         "seed": run.seed,
         "group": run.group,
+        "total_steps": run.total_timesteps,
     }
     if name in known:
         return known[name]

@@ -28,9 +28,10 @@ class RunRow:
     ``label`` is what the run was called when it was started, ``name`` the same until the user gives another.
     ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
     run that it belongs below: of a trial its sweep, of a stage its curriculum; ``continues`` the id of the
-    run from whose checkpoint it goes on. ``trials`` are a sweep's
-    that have ended, of a population, which is ``segmented``, the segments. ``duration`` is in seconds,
-    ``speed`` in steps a second: of a live run over the last 12 seconds, afterwards over all of ``duration``.
+    run from whose checkpoint it goes on. ``total_steps`` are trained, in whole updates, of the
+    ``requested_steps``. ``trials`` are a sweep's that have ended, of a population, which is ``segmented``,
+    the segments. ``duration`` is in seconds, ``speed`` in steps a second: of a live run over the last 12
+    seconds, afterwards over all of ``duration``.
     ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
     ones, ``sparkline`` at most 40 means over equal parts of the returns so far. These four come later than
     the rest, when the run's telemetry has been read.
@@ -58,6 +59,7 @@ class RunRow:
     duration: float | None = None
     step: int | None = None
     total_steps: int | None = None
+    requested_steps: int | None = None
     episodes: int | None = None
     total_episodes: int | None = None
     trials: int | None = None
@@ -115,6 +117,7 @@ def run_row(
         duration=run.seconds(status),
         step=step,
         total_steps=total_steps,
+        requested_steps=_whole(run.requested_timesteps),
         episodes=episodes,
         total_episodes=total_episodes,
         trials=trials,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.run import Run
-from mosaic_lab.telemetry.decoding import whole
 
 
 def trained(run: Run) -> bool:
@@ -15,13 +12,5 @@ def trained(run: Run) -> bool:
     if run.state is not State.CANCELLED:
         return run.state is State.COMPLETED
     saved = run.checkpoints
-    return bool(saved) and saved[-1].step >= _last_step(run)
-
-
-def _last_step(run: Run) -> float:
-    """Return the step at which the training of a run that has started ends; infinite where its worker does
-    not say so."""
-    with run.folder.telemetry_path.open("rb") as file:
-        started = whole(file.readline(), "run_started")
-    steps = started["payload"]["config"].get("steps") if started is not None else None
-    return steps if isinstance(steps, int) else math.inf
+    planned = run.planned_timesteps
+    return bool(saved) and planned is not None and saved[-1].step >= planned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
-from mosaic_lab.keeper.tail import last_lines, progress, recent_values
+from mosaic_lab.keeper.tail import is_count, last_lines, progress, recent_values, started_config
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.runs.stopping import survivors
@@ -30,6 +31,8 @@ class RunRecord:
 
     def __init__(self, folder: RunFolder | Path | str) -> None:
         self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).resolve())
+        self._started: Mapping[str, Any] | None = None
+        """What its worker has resolved, once it has reported that it starts."""
 
     # ------------------------------------------------------------ what it is
 
@@ -121,11 +124,26 @@ class RunRecord:
 
     @property
     def total_timesteps(self) -> int | None:
-        """The step at which it ends: of a segment of a longer training, where that is to stop."""
+        """The step at which it ends: after whole updates, so it may differ from `requested_timesteps`."""
+        requested = self.requested_timesteps
+        return None if requested is None else self.planned_timesteps or requested
+
+    @property
+    def requested_timesteps(self) -> int | None:
+        """The step at which it was to end: of a segment of a longer training, where that is to stop."""
         checkpoint = self.config.get("checkpoint")
         stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
         total = self.config.get("total_timesteps") if stop is None else stop
         return total if isinstance(total, int) else None
+
+    @property
+    def planned_timesteps(self) -> int | None:
+        """The step at which it ends as its worker has resolved it; None where the worker does not say."""
+        planned = self._launch.get("steps")
+        if planned is None and self._started is None:
+            self._started = started_config(self.folder.telemetry_path)
+        steps = (self._started or {}).get("steps") if planned is None else planned
+        return int(steps) if is_count(steps) else None
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
@@ -211,7 +229,7 @@ class RunRecord:
 
     @property
     def progress(self) -> float | None:
-        """The fraction of ``total_timesteps`` that is done, 0 to 1; None while unknown."""
+        """The fraction of its steps that is done, 0 to 1; None while unknown."""
         step, total = self.step, self.total_timesteps
         return min(1.0, step / total) if step is not None and total else None
 

@@ -118,6 +118,7 @@ class Supervisor:
         program: Mapping[str, str] | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         films: FilmMode = "off",
+        steps: int | None = None,
         parent: str | None = None,
         sweep: Mapping[str, Any] | None = None,
         curriculum: Mapping[str, Any] | None = None,
@@ -133,9 +134,10 @@ class Supervisor:
         ``environ`` adds variables to the worker's environment and ``pass_env`` names some of this process's
         to pass on; names are recorded, values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL.
         ``worker_environment`` is its description for the run's provenance, ``program`` the user's own (its
-        path and cwd). ``hyperparameters`` are all values that it trains with, defaults included. ``films`` is
-        recorded: of which checkpoints there are to be films. ``parent`` is the id of the run that this one
-        works for, in the background: it takes no place of ``max_running``. ``sweep`` are the ``id`` of the
+        path and cwd). ``hyperparameters`` are all values that it trains with, defaults included. ``films``
+        (of which checkpoints there are to be) and ``steps`` (after which its worker ends) are recorded.
+        ``parent`` is the id of the run that this one works for, in the background: it takes no place of
+        ``max_running``. ``sweep`` are the ``id`` of the
         sweep and the number of the ``trial`` that the run belongs to, ``curriculum`` the ``id`` of the
         curriculum and the number of the ``stage``. ``run_id`` is a new one by default.
         ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. ``on`` names a
@@ -173,6 +175,7 @@ class Supervisor:
                 "grace_seconds": grace_seconds,
                 "max_running": self.max_running,
                 "films": films,
+                "steps": steps,
                 "parent": parent,
                 "sweep": dict(sweep) if sweep is not None else None,
                 "curriculum": dict(curriculum) if curriculum is not None else None,

@@ -95,7 +95,8 @@ class Trainer:
             worker: such as ``"cleanrl"``; ``"script"`` runs a command of yours.
             algorithm: one of the worker's. Only ``"script"`` can do without this and the next two.
             env: an environment id.
-            total_timesteps: environment steps to train for.
+            total_timesteps: environment steps to train for. Only whole updates are trained: the run's panel
+                and `Run.total_timesteps` say how many steps these are.
             curriculum: stages to train in, one after the other, such as
                 ``[mosaic.Stage("CartPole-v0", until=150), mosaic.Stage("CartPole-v1")]``, in place of
                 ``env``: the run, a `Curriculum`, trains each in a run of its own that resumes from the newest
@@ -252,6 +253,7 @@ class Trainer:
             on=on,
             restarts=restarts,
             spaces={name: resolved[name] for name in SPACES if name in resolved},
+            steps=resolved.get("steps"),
         )
 
     def make_films(

@@ -20,8 +20,8 @@ class TrainingPlan:
 
     ``config`` is that of the run with the first seed, ``hyperparameters`` are all values that it trains with,
     defaults included, ``pass_env`` the names of environment variables; values of variables are not in it.
-    ``spaces`` are those of the environment, as descriptions of checkpoints have them; empty where the worker
-    does not say them.
+    ``spaces`` are those of the environment, as descriptions of checkpoints have them, ``steps`` is the step
+    at which it ends, after whole updates; empty and None where the worker does not say them.
     """
 
     worker: str
@@ -38,6 +38,7 @@ class TrainingPlan:
     on: str | None = None
     restarts: int = 0
     spaces: Mapping[str, Any] = field(default_factory=dict)
+    steps: int | None = None
 
     def start(
         self,
@@ -77,6 +78,7 @@ class TrainingPlan:
             if self.hyperparameters is None
             else {**self.hyperparameters, **(changes or {})},
             films=self.films,
+            steps=None if changes or given else self.steps,
             on=self.on,
             restarts=self.restarts,
             **more,

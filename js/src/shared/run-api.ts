@@ -46,7 +46,9 @@ export interface RunRow {
   /** Seconds of work so far. */
   readonly duration: number | null;
   readonly step: number | null;
+  /** Those that are trained: after whole updates, so perhaps other than the `requested_steps`. */
   readonly total_steps: number | null;
+  readonly requested_steps: number | null;
   readonly episodes: number | null;
   readonly total_episodes: number | null;
   /** Of a sweep: the trials that have ended, or the segments where it is `segmented`. */

@@ -94,8 +94,10 @@ def _overall(states: Counter[State]) -> State:
 
 def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> list[list[str]]:
     steps, totals = (sum(view.feed.step for view in views), [view.run.total_timesteps for view in views])
-    whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
-    facts = [[f"{number(steps)}{whole}", "steps"]]
+    whole, requested = sum(_known(totals)), sum(_known(view.run.requested_timesteps for view in views))
+    facts = [[number(steps) + (f" / {number(whole)}" if all(totals) else ""), "steps"]]
+    if all(totals) and whole != requested:  # in full: they are close together
+        facts = [[f"{steps:,} / {whole:,}", f"steps ({requested:,} requested)"]]
     elapsed = _elapsed(views)
     speed = mean_speed(sum(view.trained() for view in views), 0, elapsed)
     if live:

@@ -97,5 +97,8 @@ export function progressText(row: RunRow, trans: Translation): string {
   if (row.total_episodes !== null && row.episodes !== null) {
     return trans._n('%1 episode', '%1 episodes', row.episodes);
   }
-  return row.step === null ? '' : number(row.step);
+  if (row.step === null) return '';
+  return row.total_steps === row.requested_steps
+    ? number(row.step)
+    : trans.__('%1 (%2 requested)', whole(row.step), whole(row.requested_steps));
 }

@@ -5,7 +5,7 @@ import type { RunRow } from '../../shared/run-api.ts';
 import { trialName } from '../runs/run-text.ts';
 
 /** Settings beside the hyperparameters; as `setting` in `mosaic_lab/overview/grouping.py`. */
-const COMMON = ['worker', 'algorithm', 'env', 'seed', 'group'] as const;
+const COMMON = ['worker', 'algorithm', 'env', 'seed', 'group', 'total_steps'] as const;
 type Common = (typeof COMMON)[number];
 
 /** Numbers from `low` to `high`, or some values as text. */
