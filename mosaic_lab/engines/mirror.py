@@ -31,6 +31,7 @@ PLACEMENT = "engine.json"
 the ``attempt``, how the one before was ``lost``, and the sizes of the files that grow when it was begun."""
 READ_SECONDS = 2.0
 _AGAIN = 1.0  # seconds until a cluster that did not answer is tried again
+_HEADLESS = 10.0  # seconds without a head after which what it had queued is given up when that is stopped
 _LARGE = 256 << 10  # bytes whose writing other runs do not wait for
 _PART = ".part"
 Report = Callable[[dict[str, Any]], None]
@@ -65,6 +66,8 @@ class Mirror:
         self._begun_at: dict[str, int] = {}
         self._lost = ""
         self._stop: Stop | None = None
+        self._sent: Stop | None = None
+        """The stop that the engine has taken."""
         self._abandoned = asyncio.Event()
         self._frames: asyncio.Task[None] | None = None
 
@@ -85,21 +88,22 @@ class Mirror:
                 self._frames.cancel()
 
     async def _run(self) -> None:
-        submitted, sent = False, None
+        submitted = False
         while not self._abandoned.is_set():
             try:
                 if not submitted:
                     await asyncio.to_thread(self._submit)
                     submitted = True
-                if self._stop is not None and self._stop != sent:
+                if self._stop is not None and self._stop != self._sent:
                     await self._engine.stop(self._job.run_id, self._stop)
-                    sent = self._stop
+                    self._sent = self._stop
                 if await self._step():
                     await self._engine.forget(self._job.run_id)
                     (self._folder / PLACEMENT).unlink(missing_ok=True)
                     return
             except Unreachable as error:
-                self._report_unreachable(error)
+                if self._report_unreachable(error).finished:
+                    return
                 await self._pause()
             except NodeLost as error:
                 if not self._may_restart():
@@ -213,9 +217,25 @@ class Mirror:
 
     # ------------------------------------------------------------------- faults
 
-    def _report_unreachable(self, error: Unreachable) -> None:
-        state = (self._status or {}).get("state", str(State.QUEUED))
-        self._say({"state": state, "reason": self._silence.reason(error), "outcome": None})
+    def _report_unreachable(self, error: Unreachable) -> State:
+        """Report why the cluster does not answer, and a stop that cannot be sent; return the run's state."""
+        state, reason = self._state, self._silence.reason(error)
+        if self._stop is not None:
+            queued = not (self._folder / PLACEMENT).is_file()  # no node has had it
+            if queued and self._silence.headless >= _HEADLESS:
+                state, reason = State.CANCELLED, f"{self._stop} before it started, as {error}"
+            else:
+                how = (
+                    "the cluster has the stop" if self._sent else "the stop is sent when the cluster answers"
+                )
+                state, reason = State.STOPPING, f"{self._stop}: {how}; {reason}"
+        self._say({"state": str(state), "reason": reason, "outcome": None})
+        return state
+
+    @property
+    def _state(self) -> State:
+        """The state that was reported last."""
+        return State((self._status or {}).get("state", State.QUEUED))
 
     def _end(self, why: str) -> None:
         reason = f"{why}{self._reached()}{self._restarted}"

@@ -23,6 +23,11 @@ class Silence:
         """Take in that it has answered."""
         self._since = self._headless = None
 
+    @property
+    def headless(self) -> float:
+        """The seconds for which nothing has listened at its head; 0 where the head may live."""
+        return 0.0 if self._headless is None else time.time() - self._headless
+
     def reason(self, error: Unreachable) -> str:
         """Return the reason of a run's state; it changes at most once in a silence."""
         now = time.time()

@@ -56,7 +56,7 @@ class RemoteKeeper(Keeper):
     def _pass_on_stop(self, link: BridgeLink) -> None:
         if self.stopped_by is None:
             self.stopped_by = "cluster"
-            self.record.move(State.STOPPING, f"{self.stop}: the cluster was sent the stop")
+            self.record.move(State.STOPPING, f"{self.stop}: the stop is being sent to the cluster")
         link.stop(self.grace, self.why)
 
     def _take(self, message: dict[str, object]) -> _End | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mosaic_lab.engines.engine import Increment, Known, Node, NodeLost, Piece, Stop
+from mosaic_lab.engines.engine import Increment, Known, Node, NodeLost, NoHead, Piece, Stop
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.mirror import Mirror
 from mosaic_lab.engines.restart import LOST
@@ -114,6 +114,50 @@ def test_a_run_goes_on_from_its_newest_checkpoint(tmp_path: Path) -> None:
     assert reports[-1]["reason"] == f"it is completed; {lost}"
     assert not (tmp_path / "run" / "engine.json").exists()
     assert [one.step for one in read_checkpoints(RunFolder(tmp_path / "run"))] == [2]
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_stop_that_a_cluster_without_a_head_cannot_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: bool
+) -> None:
+    """A run that was queued there ends; one that runs there is stopping until the cluster answers."""
+
+    class Headless(Scripted):
+        async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
+            await asyncio.sleep(0.01)
+            return said("running" if started else "queued")
+
+        async def stop(self, run_id: str, stop: Stop) -> None:
+            raise NoHead("nothing answers at 10.0.0.5:6379")
+
+        def node_of(self, run_id: str) -> str | None:  # type: ignore[override]
+            return "node1" if started else None
+
+    async def stopped() -> None:
+        mirror = Mirror(Headless(), "gpu-lab", job, {}, folder, take)
+        work = asyncio.create_task(mirror.run())
+        await until(lambda: len(reports) == 1)
+        mirror.stop(Stop(10.0))
+        await until(lambda: len(reports) > 1 and (started or work.done()))
+        mirror.abandon()
+        await work
+
+    async def until(holds: Callable[[], object]) -> None:
+        while not holds():
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr("mosaic_lab.engines.mirror._HEADLESS", 0.0)
+    folder, reports = tmp_path / "run", list[dict[str, Any]]()
+    folder.mkdir()
+    take, job = reports.append, Job("run", "toy", {}, "", 10.0)
+    asyncio.run(stopped())
+    why = "nothing answers at 10.0.0.5:6379"
+    if started:
+        text = "stopped on request: the stop is sent when the cluster answers; gpu-lab has not answered since"
+        assert reports[1]["state"] == "stopping" and reports[1]["reason"].startswith(text)
+    else:
+        assert reports[1]["state"] == "cancelled"
+        assert reports[1]["reason"] == f"stopped on request before it started, as {why}"
 
 
 def test_without_a_checkpoint_it_begins_again(tmp_path: Path) -> None:
