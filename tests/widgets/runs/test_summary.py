@@ -43,7 +43,8 @@ class Known(RunView):
 
 
 def run_of(total: int | None) -> Run:
-    return cast(Any, SimpleNamespace(total_timesteps=total, path=Path("runs/one"), id="one", config={}))
+    steps = {"total_timesteps": total, "requested_timesteps": total}
+    return cast(Any, SimpleNamespace(**steps, path=Path("runs/one"), id="one", config={}))
 
 
 def facts(*views: dict[str, Any]) -> dict[str, str]:
