@@ -19,7 +19,11 @@ _WIDEST = 80  # characters of a cell where the table is text
 
 
 class WorkerTable(pd.DataFrame):
-    """A DataFrame of texts, which a notebook shows in full. A part of the table is an ordinary DataFrame."""
+    """A DataFrame of texts, which a notebook shows in full, as it does parts of it."""
+
+    @property
+    def _constructor(self) -> type[WorkerTable]:
+        return WorkerTable
 
     def _repr_html_(self) -> str:
         table = self.to_html(justify="left", na_rep="", max_rows=None)

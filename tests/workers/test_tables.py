@@ -22,6 +22,7 @@ def test_workers_algorithms_and_hyperparameters_are_tables() -> None:
     assert mosaic.algorithms("Toy").loc["walk", "hyperparameters"] == 1
     table = mosaic.hyperparameters("toy", "Walk")
     assert table.loc["learning_rate", ["type", "default"]].to_list() == ["float", 0.5]
+    assert "<td style=" in table.head(1)._repr_html_()
     with pytest.raises(ConfigurationError, match=r"toy has no algorithm 'wolk'.*'walk'"):
         mosaic.hyperparameters("toy", "wolk")
     with pytest.raises(WorkerEnvironmentError, match=r'mosaic_lab\.workers\.install\("rllib"\)'):
