@@ -36,6 +36,8 @@ MOST_LINES = 24
 MOST_RAW = 4
 """Smoothed lines that are drawn with their raw data behind them."""
 MOST_POINTS = 1000
+FLAT = 0.02
+"""A line that takes up less than this share of the height of another one looks constant."""
 SHORT = 0.9
 """A run that got less far than this share of the furthest is named as the end of the mean."""
 ALL_POINTS = 6000
@@ -134,7 +136,21 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
         below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
         if below:
             notes.append("the logarithmic axis leaves out values of zero and below")
+    if alone and not settings.log:
+        notes += _flat([line for line in lines if line.key not in settings.hidden])
     return ChartContent(lines, x_label, notes)
+
+
+def _flat(lines: Sequence[Line]) -> list[str]:
+    """Return a note on the metrics whose changes cannot be seen on an axis that is another one's."""
+    spans = {
+        line.label: float(np.ptp(y)) for line in lines if len(y := line.curve[1][~np.isnan(line.curve[1])])
+    }
+    widest = max(spans, key=lambda name: spans[name], default="")
+    flat = [name for name, span in spans.items() if 0 < span < FLAT * spans[widest]]
+    if not flat:
+        return []
+    return [f"{', '.join(flat)}: flat on the scale of {widest}, a click on whose name above hides it"]
 
 
 def legend_entry(line: Line, state: str | None) -> dict[str, str]:
