@@ -36,3 +36,14 @@ def assert_environments_are_checked(worker: Any, operators: Conversation, **conf
     assert from_one.code == 0, from_one.log
     begin(operators, from_one.checkpoints[-1], "from_one", deterministic=False)
     assert set(actions_of(operators, 50 * [np.float32([0.1, 0.5])], "from_one")) == {1, 2, 3}
+
+
+def assert_a_changing_team_is_trained(worker: Any, operators: Conversation, **config: Any) -> None:
+    """Train on a PettingZoo module of one's own whose agents leave and come later; all of them then act."""
+    run = worker.train(env_id="leaving_v0", total_timesteps=128, **config)
+    assert run.code == 0, run.log
+    assert {episode["steps"] for episode in run.episodes} == {8}
+    for agent, size in (("red team/1", 2), ("blau ä", 3), ("late_0", 2)):
+        begin(operators, run.checkpoints[-1], agent)
+        (action,) = actions_of(operators, [np.zeros(size, np.float32)], agent)
+        assert action in range(size)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import shim_kit
+from arenas.arena_lane import ArenaLane
 
 from mosaic_lab.workers import WorkerEnvironment
 
@@ -52,3 +53,15 @@ def test_each_broken_promise_is_one_sentence(
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert json.loads(done.stdout.splitlines()[-1]) == REFUSED, done.stderr
     assert "close() of CloseFails-v0 has failed: AttributeError: it has no screen" in done.stderr
+
+
+def test_a_module_of_pettingzoos_kind_is_named_as_it_is_imported(
+    worker: WorkerEnvironment, tmp_path: Path
+) -> None:
+    """Its agents leave and come later."""
+    command = ["env", f"PYTHONPATH={Path(shim_kit.__path__[0]) / 'environments'}", *worker.command()]
+    with ArenaLane(command, tmp_path / "lane") as lane:
+        assert lane.open("leaving_v0")["agents"] == ["red team/1", "blau ä", "late_0"]
+        steps = lane.play(3, 8)[1:]
+        assert len(steps) == 8
+        assert not any(fault for step in steps for _, _, fault in step[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract.config import nearest
@@ -21,7 +22,14 @@ def mapping_of(policies: Any, spec: EnvironmentSpec) -> dict[str, str]:
         return dict.fromkeys(spec.actions, ALONE_POLICY)
     if isinstance(policies, Mapping):
         return {agent: policies.get(agent, policies.get(_REST, "")) for agent in spec.actions}
-    return {agent: agent if policies == EACH else SHARED for agent in spec.actions}
+    if policies == EACH:  # upstream names files by them
+        names = {agent: re.sub(r"\W", "_", agent) for agent in spec.actions}
+        return (
+            names
+            if len({*names.values()}) == len(names)
+            else {agent: f"agent_{index}" for index, agent in enumerate(names)}
+        )
+    return dict.fromkeys(spec.actions, SHARED)
 
 
 def problems_of(policies: Any, spec: EnvironmentSpec) -> Iterator[str]:

@@ -121,6 +121,11 @@ class MultiAgentEnvironment(ParallelPettingZooEnv):  # type: ignore[misc]
         super().__init__(env)
         self.agents = list(env.possible_agents)
         self.possible_agents = list(env.possible_agents)
+        # Upstream's has the spaces of those only that are there after a reset; others may come later.
+        self.observation_space, self.action_space = (
+            gymnasium.spaces.Dict({agent: space(agent) for agent in self.possible_agents})
+            for space in (env.observation_space, env.action_space)
+        )
         self._context, self._score = context, Score()
         self._publishes = context is not None and context.frames.show(env, self._score)
 

@@ -9,7 +9,11 @@ from socketserver import TCPServer
 from typing import Any
 
 import pytest
-from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
+from shim_kit.promise_checks import (  # noqa: F401
+    assert_a_changing_team_is_trained,
+    assert_environments_are_checked,
+    promises,
+)
 
 TAG = "simple_tag_v3"
 BAD = {
@@ -126,3 +130,10 @@ def test_the_platforms_own_example_is_understood(worker: Any) -> None:
 def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
     small = {"train_batch_size_per_learner": 64, "minibatch_size": 32, "total_timesteps": 128}
     assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
+
+
+@pytest.mark.extended
+@pytest.mark.usefixtures("promises")
+def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
+    small = {"algorithm": "ppo", "train_batch_size_per_learner": 64, "minibatch_size": 32, "policies": "each"}
+    assert_a_changing_team_is_trained(worker, operators, **small, num_env_runners=0)

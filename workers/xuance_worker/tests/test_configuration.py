@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
+from shim_kit.promise_checks import (  # noqa: F401
+    assert_a_changing_team_is_trained,
+    assert_environments_are_checked,
+    promises,
+)
 
 SPREAD = "simple_spread_v3"
 BAD = {
@@ -106,3 +110,10 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
 def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
     small = {"horizon_size": 64, "parallels": 1, "total_timesteps": 128}
     assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
+
+
+@pytest.mark.extended
+@pytest.mark.usefixtures("promises")
+def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
+    small = {"algorithm": "mappo", "parallels": 1, "buffer_size": 64, "use_parameter_sharing": False}
+    assert_a_changing_team_is_trained(worker, operators, **small, use_global_state=True)

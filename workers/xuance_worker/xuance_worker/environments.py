@@ -121,6 +121,8 @@ def misfits(algorithm: Algorithm, spec: XuanceEnvironmentSpec) -> list[str]:
             f"{spec.env_id} is a team of one, which upstream's learners of teams cannot stack; "
             "those of one agent do not take PettingZoo's environments"
         ]
+    if dotted := [agent for agent in spec.actions if "." in agent and spec.several]:
+        return [f"upstream's modules are named as agents are, which must have no dot: rename {dotted[0]!r}"]
     kinds = {name: one.policies for name, one in alike.items()}
     sees = algorithm.games and spec.configured == GAMES
     return [
