@@ -35,7 +35,7 @@ CONTENTS = {
     "600×400": {"sizes": [[400, 600, 3]], "pattern": "flat"},
     "640×480 noise": {"sizes": [[480, 640, 3]], "pattern": "noise"},
 }
-SERVERS = {"plain server": False, "our server extension": True}
+SERVERS = {"plain server": False, "small messages at once": True}
 
 SETUP = f"""
 import os, sys
@@ -168,7 +168,7 @@ def table() -> Iterator[list[list[str]]]:
 def server(
     tmp_path_factory: pytest.TempPathFactory, browser: Browser, request: pytest.FixtureRequest
 ) -> Iterator[JupyterLab]:
-    option = f"--ServerApp.jpserver_extensions={ {'mosaic_lab.server': SERVERS[request.param]} }"
+    option = f"--MosaicLab.small_messages_at_once={SERVERS[request.param]}"
     with serving(tmp_path_factory.mktemp("jupyter"), option) as server:
         yield server
 
@@ -231,7 +231,7 @@ def test_eight_tiles(
         table.append([name, f"{middle:.4g}", "", "", *judged(middle, target)])
 
 
-@pytest.mark.parametrize("server", ["our server extension"], indirect=True)
+@pytest.mark.parametrize("server", ["small messages at once"], indirect=True)
 def test_a_minute_of_1000_frames_a_second(
     chromium: Chromium, server: JupyterLab, paint: Callable[..., Path], table: list[list[str]]
 ) -> None:

@@ -1,4 +1,5 @@
-"""The server extension in a real server: it is loaded without a complaint, and small messages do not wait."""
+"""The server extension in a real server: it is loaded without a complaint, and leaves kernels' websockets as
+they are unless it is set to send small messages at once."""
 
 from __future__ import annotations
 
@@ -33,16 +34,15 @@ class Probe(ZMQChannelsWebsocketConnection):
 
 @pytest.fixture
 def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[JupyterLab]:
-    """A server with the wheel's configuration file, or with the extension disabled."""
+    """A server with the wheel's configuration file, and with further options."""
     shipped = json.loads((ROOT / "js" / "jupyter_server_config.json").read_text())
-    shipped["ServerApp"]["jpserver_extensions"]["mosaic_lab.server"] &= getattr(request, "param", True)
     config = tmp_path / "config" / "jupyter_server_config.d" / "mosaic-lab.json"
     config.parent.mkdir(parents=True)
     config.write_text(json.dumps(shipped))
     (tmp_path / "probe.py").write_text(PROBE)
     probe = "--ServerApp.kernel_websocket_connection_class=probe.Probe"
     environ = {"PYTHONPATH": str(tmp_path), "JUPYTER_PREFER_ENV_PATH": "no"}
-    with serving(tmp_path, probe, environ=environ) as server:
+    with serving(tmp_path, probe, *getattr(request, "param", ()), environ=environ) as server:
         yield server
 
 
@@ -68,13 +68,13 @@ def nodelay(server: JupyterLab) -> str:
     return reported.read_text()
 
 
-def test_a_kernels_small_messages_do_not_wait(server: JupyterLab, tmp_path: Path) -> None:
-    assert nodelay(server) == "True"
+def test_jupyters_websockets_stay_as_they_are(server: JupyterLab, tmp_path: Path) -> None:
+    assert nodelay(server) == "False"
     log = (tmp_path / "server.log").read_text()
     assert "mosaic_lab.server | extension was successfully loaded" in log
     assert not re.search(r"^\[[WEC] .*(mosaic|nodelay|Probe)|Traceback", log, re.MULTILINE), log
 
 
-@pytest.mark.parametrize("server", [False], indirect=True)
-def test_disabled_it_changes_nothing(server: JupyterLab) -> None:
-    assert nodelay(server) == "False"
+@pytest.mark.parametrize("server", [["--MosaicLab.small_messages_at_once=True"]], indirect=True)
+def test_set_to_a_kernels_small_messages_do_not_wait(server: JupyterLab) -> None:
+    assert nodelay(server) == "True"
