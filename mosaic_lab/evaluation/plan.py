@@ -14,6 +14,7 @@ from typing import Any, Literal
 from mosaic_contract import derive_seed
 
 from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.request_checks import MOST_EPISODES
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.own_module import module_path
 
@@ -140,9 +141,12 @@ class EvaluationPlan(ArenaRequest):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
-        """Raises KeyError or TypeError for another run's configuration."""
+        """Raises KeyError, TypeError or ValueError for a configuration that is not an evaluation's."""
         config = {"module": None, **config}  # older ones have none
         given = {field.name: config[field.name] for field in fields(cls)}
+        total = len(given["seeds"]) * len(given["lanes"]) * given["episodes"]
+        if not 0 <= total <= MOST_EPISODES:
+            raise ValueError(f"it plans {total:,} episodes: {MOST_EPISODES:,} at most")
         given["operators"] = {key: _read(spec) for key, spec in given["operators"].items()}
         if given["only"] is not None:
             given["only"] = [(str(label), int(seed), int(episode)) for label, seed, episode in given["only"]]

@@ -62,6 +62,8 @@ class Supervisor:
             raise ConfigurationError(f"max_running={max_running}: give 1 or more")
         reserve_standard_streams()
         self.store = RunStore(root)
+        if self.store.root.exists() and not self.store.root.is_dir():
+            raise ConfigurationError(f"{self.store.root} is a file: give the folder of a run store")
         self.display = display
         self.max_running = max_running or cpu_cores()
         fastlane.sweep()  # what runs have left whose keeper was killed too

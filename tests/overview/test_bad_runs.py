@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from support import MAIN, wait_until
 from sweeps import stored
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.overview.service import Service
@@ -134,3 +137,12 @@ def test_a_flipped_bit_costs_a_sweep_one_trial_and_no_other_run_anything(tmp_pat
     assert rows[good.name].state == "completed" and rows[sweep.id].kind == "sweep"
     with pytest.raises(MosaicError, match=r"lacks trial 0: the sweep cannot go on"):
         found.resume()
+
+
+def test_a_plan_without_end_is_refused_instead_of_listed(tmp_path: Path) -> None:
+    empty = dict.fromkeys(field.name for field in fields(EvaluationPlan))
+    config = {**empty, "seeds": [1], "lanes": {"a": {}}, "episodes": 10**30, "total_episodes": 10**30}
+    run = run_in(tmp_path / "20300101-000000-evaluation-s1-abcd", [], config=config)
+    with pytest.raises(MosaicError, match=r"it plans 1(,000){10} episodes: 1,000,000 at most"):
+        Evaluation(run.folder).results()
+    assert [row.id for row in RunIndex(tmp_path).changes(0)[1]] == [run.id]
