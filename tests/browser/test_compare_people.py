@@ -104,6 +104,8 @@ def test_two_people_play_in_one_environment(page: Page, jupyterlab: JupyterLab, 
     picture(page, "two").click()
     page.keyboard.press("ArrowLeft")
     expect(lane(page, "two").get_by_text("your turn")).to_have_count(1)  # the other one's
+    page.keyboard.press("ArrowLeft")  # once more, before the other has answered
+    expect(lane(page, "two")).to_contain_text("move left refused: this step has your action")
     at_step(page, two=0)
     page.keyboard.press("w")
     at_step(page, two=1)

@@ -273,6 +273,8 @@ export interface Person {
   legal: Action[] | null;
   turn: boolean;
   realtime: boolean;
+  /** What became of a key that was pressed while no action was awaited; empty without such. */
+  early: string;
 }
 
 export interface LaneOperator {

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ipywidgets import VBox, Widget
 
@@ -21,7 +21,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.comparison.collapsible_exchanges import CollapsibleExchanges
 from mosaic_lab.widgets.comparison.comparison_widgets import SPEEDS, EpisodesView, LanesView
-from mosaic_lab.widgets.comparison.page_state import episode_rows, page_state
+from mosaic_lab.widgets.comparison.page_state import MOST_AGENTS, episode_rows, page_state, person_action_text
 from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, lane_stroke, return_lines
 from mosaic_lab.widgets.comparison.saved_comparison import SHOW_AGAIN, SavedComparison
 from mosaic_lab.widgets.frames import register_target
@@ -41,6 +41,24 @@ PAGE_SECONDS = 10.0
 """A comparison that no page has shown for so long has no page."""
 EARLY_SECONDS = 1.0
 """For so long a key counts that was pressed before its person's turn."""
+REFUSAL_SECONDS = 4.0
+"""For so long a person reads that a key did not count."""
+
+_LONGEST_NAME = 40  # characters of an action that was typed
+
+
+class _EarlyKey(NamedTuple):
+    """A key that was pressed while no action of its person was awaited; ``refusal``: why it does not count,
+    empty while it is kept."""
+
+    pressed_at: float
+    action: Any
+    name: str
+    refusal: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name} refused: {self.refusal}" if self.refusal else f"{self.name} kept for your turn"
 
 
 class ComparisonPanel(LivePanel):
@@ -58,7 +76,7 @@ class ComparisonPanel(LivePanel):
         """The comparison has ended, or exists no longer."""
         self._final_form_requested = False
         self._last_call: dict[str, int] = {}
-        self._early: dict[tuple[int, str], tuple[float, Any]] = {}
+        self._early: dict[tuple[int, str], _EarlyKey] = {}
         self._beat_at = self._charted_at = -math.inf
         self._charted: object = None
         self._shown_at = math.inf
@@ -171,21 +189,26 @@ class ComparisonPanel(LivePanel):
             return
         view = comparison.view()
         shown = view["lanes"][lane]
-        if agent not in shown["turn"]:
-            return
-        starts = view["mode"] == "idle" and shown["state"] == "ready"
-        if starts or view["mode"] == "playing":
-            self._early[lane, agent] = time.monotonic(), action
+        due = agent in shown["turn"]
+        starts = due and view["mode"] == "idle" and shown["state"] == "ready"
+        refusal = "" if starts or (due and view["mode"] == "playing") else _why_not_now(agent, shown)
+        name = person_action_text(action, agent, shown, self._lanes[lane])[:_LONGEST_NAME]
+        self._early[lane, agent] = _EarlyKey(time.monotonic(), action, name, refusal)
         if starts:
             comparison.step(timeout=0)
 
     def _answer_early(self, view: Mapping[str, Any]) -> None:
-        for (lane, agent), (pressed_at, action) in list(self._early.items()):
+        """Play the kept keys whose turn has come, refuse those whose turn came too late."""
+        for (lane, agent), key in list(self._early.items()):
             awaited = any(request["agent"] == agent for request in view["lanes"][lane]["requests"])
-            if awaited or time.monotonic() - pressed_at > EARLY_SECONDS:
+            age = time.monotonic() - key.pressed_at
+            if awaited or (key.refusal and age > REFUSAL_SECONDS):
                 self._early.pop((lane, agent), None)
-            if awaited:
-                self.attempt(partial(self._call, "act"), {"lane": lane, "agent": agent, "action": action})
+            elif not key.refusal and age > EARLY_SECONDS:
+                late = f"your turn did not come within {EARLY_SECONDS:g} s"
+                self._early[lane, agent] = key._replace(refusal=late)
+            if awaited and not key.refusal:
+                self.attempt(partial(self._call, "act"), {"lane": lane, "agent": agent, "action": key.action})
 
     def show_message(self, level: str, text: str) -> None:
         self.lanes.said = {"level": level, "text": text, "number": self.lanes.said["number"] + 1}
@@ -193,7 +216,8 @@ class ComparisonPanel(LivePanel):
     # ------------------------------------------------------------------ drawing
 
     def _page_state(self) -> dict[str, Any]:
-        return page_state(self._view, self._lanes, self.ended)
+        early = {person: key.text for person, key in list(self._early.items())}
+        return page_state(self._view, self._lanes, self.ended, early)
 
     def draw(self) -> None:
         view = self._view
@@ -221,6 +245,16 @@ class ComparisonPanel(LivePanel):
             return
         self._charted, self._charted_at = stamp, time.monotonic()
         self.chart.draw(return_lines(view), "steps")
+
+
+def _why_not_now(agent: str, lane: Mapping[str, Any]) -> str:
+    if lane["done"]:
+        return "the episode has ended"
+    if lane["state"] not in ("ready", "stepping"):
+        return f"the lane is {lane['state']}"
+    if agent not in lane["turn"]:
+        return f"it is {', '.join(lane['turn'][:MOST_AGENTS])}'s turn"
+    return "this step has your action"
 
 
 def _speed(arguments: Mapping[str, Any]) -> float | None:

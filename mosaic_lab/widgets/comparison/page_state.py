@@ -29,9 +29,12 @@ _LONGEST_TEXT = 20_000  # characters of a description
 _DIGITS = 3
 
 
-def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], ended: bool) -> dict[str, Any]:
-    """Return the state of ``LanesView``. ``ended``: the comparison has."""
-    shown = [_lane(one, lane, view["env_id"]) for one, lane in zip(view["lanes"], lanes, strict=True)]
+def page_state(
+    view: Mapping[str, Any], lanes: Sequence[Lane], ended: bool, early: Mapping[tuple[int, str], str]
+) -> dict[str, Any]:
+    """Return the state of ``LanesView``. ``ended``: the comparison has. ``early``: by lane and person, what
+    became of a key that was pressed while no action was awaited."""
+    shown = [_lane(one, lane, view["env_id"], early) for one, lane in zip(view["lanes"], lanes, strict=True)]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
         "env": view["environment"],
@@ -68,6 +71,13 @@ def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
     return str(action)
 
 
+def person_action_text(action: Any, agent: str, view: Mapping[str, Any], lane: Lane) -> str:
+    """Return an action that a person may play, as readable text: numbers are those of the action space."""
+    space = lane.environment.spaces[agent]["action"] if lane.environment else {}
+    index = action - space.get("start", 0) if isinstance(action, int) else action
+    return action_text(index, view["action_meanings"].get(agent))
+
+
 def _row(row: Mapping[str, Any], lane_color: str) -> dict[str, Any]:
     returns = {
         name.removeprefix("return "): value for name, value in row.items() if name.startswith("return ")
@@ -102,7 +112,9 @@ def _end(row: Mapping[str, Any]) -> str:
     return word if success is None else f"{word}, {'success' if success else 'no success'}"
 
 
-def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
+def _lane(
+    view: Mapping[str, Any], lane: Lane, env_id: str, early: Mapping[tuple[int, str], str]
+) -> dict[str, Any]:
     moves = view["moves"]
     passive = {one["key"] for one in view["operators"] if one["category"] == "passive"}
     return {
@@ -135,7 +147,10 @@ def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
         "done": view["done"],
         "thinking": _thinking(view),
         "blank": "" if view["renders"] else f"no pictures: {view['render_reason'] or 'it renders none'}",
-        "people": [_person(agent, keys, view, lane) for agent, keys in view["keys"].items()],
+        "people": [
+            {**_person(agent, keys, view, lane), "early": early.get((view["index"], agent), "")}
+            for agent, keys in view["keys"].items()
+        ],
     }
 
 
@@ -210,19 +225,15 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
     described = view["described"].get(agent, {})
     moves = list(described["legal_moves"]) if "legal_moves" in described else None
     actions = _actions(space, keys, legal) if moves is None else []
-    meanings = view["action_meanings"].get(agent)
     start = space.get("start", 0)
     return {
         "agent": agent,
         "keys": [[key, action] for key, action in keys.items()],
-        "actions": [
-            [action, action_text(action - start if isinstance(action, int) else action, meanings)]
-            for action in actions
-        ],
+        "actions": [[action, person_action_text(action, agent, view, lane)] for action in actions],
         "bounds": [start, start + space["n"] - 1] if space.get("type") == "Discrete" else None,
         "typed": not actions,
         "moves": moves,
-        "text": text[:_LONGEST_TEXT] if isinstance(text := described.get("text"), str) else None,
+        "text": _situation(described),
         "words": space.get("type") == "Text",
         "board": {"fen": described["fen"], "moves": moves or []} if "fen" in described else None,
         "request": None if request is None else str(request["id"]),
@@ -230,6 +241,15 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
         "turn": agent in view["turn"],
         "realtime": agent in view["realtime"],
     }
+
+
+def _situation(described: Mapping[str, Any]) -> str | None:
+    """Return the mission and the state in words, None without either."""
+    text, mission = described.get("text"), described.get("mission")
+    lines = [text] if isinstance(text, str) else []
+    if mission and not (lines and mission in lines[0]):
+        lines.insert(0, f"Mission: {mission}")
+    return "\n".join(lines)[:_LONGEST_TEXT] if lines else None
 
 
 def _actions(space: Mapping[str, Any], keys: Mapping[str, Any], legal: Sequence[int] | None) -> list[Any]:

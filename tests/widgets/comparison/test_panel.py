@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,41 @@ def test_a_key_that_is_pressed_while_nothing_moves_makes_a_step(start_comparison
         call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
         wait_until(partial(moved_to, number, panel, comparison))
     assert list(comparison.steps("me")["action"]) == [1, 0, 1]
+
+
+def test_a_key_pressed_before_its_turn_is_shown_as_kept_or_refused(start_comparison: Compare) -> None:
+    people = {"player_1": operators.human(), "player_2": operators.human()}
+    game = panel_of(start_comparison("tictactoe_v3", {"game": people}))
+    call(game, ["page", 1, "press", {"lane": 0, "agent": "player_2", "action": 3}])
+    assert early(game, "player_2") == "cell 4 refused: it is player_1's turn"
+    go = threading.Event()
+    slow = lambda observation: go.wait(30) and 0  # noqa: E731
+    comparison = start_comparison(CARTPOLE, {"me": operators.human(), "slow": slow})
+    panel = panel_of(comparison)
+    comparison.play()
+    wait_until(lambda: comparison.view()["lanes"][0]["requests"])
+    for number, action in enumerate((1, 0), 1):
+        call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
+    assert early(panel, "agent_0") == "push left kept for your turn"
+    wait_until(lambda: early(panel, "agent_0").startswith("push left refused: your turn did not come within"))
+    call(panel, ["page", 3, "press", {"lane": 0, "agent": "agent_0", "action": 1}])
+    go.set()
+    wait_until(partial(moved_to, 2, panel, comparison))
+    assert early(panel, "agent_0") == ""
+    assert list(comparison.steps("me")["action"]) == [1, 1]
+
+
+def test_a_person_reads_the_mission(start_comparison: Compare) -> None:
+    panel = panel_of(start_comparison("MiniGrid-Empty-5x5-v0", {"me": operators.human()}))
+    (person,) = panel.lanes.state["lanes"][0]["people"]
+    assert person["text"] == "Mission: get to the green goal square"
+
+
+def early(panel: ComparisonPanel, agent: str) -> str:
+    """What the first lane, as refreshed, says of a key that this person pressed too early."""
+    bring_up_to_date(panel)
+    people = {person["agent"]: person["early"] for person in panel.lanes.state["lanes"][0]["people"]}
+    return str(people[agent])
 
 
 def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:

@@ -157,12 +157,13 @@ export class Pad implements Player {
   }
 
   private drawHead(): void {
-    const { agent, realtime, typed } = this.person;
+    const { agent, early, realtime, typed } = this.person;
     this.el.classList.toggle('mosaic-awaited', this.awaited);
     setText(this.name, this.several ? agent : 'You');
     const changing = this.chosen ? 'now press its key' : this.changing ? 'choose an action' : '';
-    const playing = realtime ? 'real time: hold a key' : this.awaited ? 'your turn' : '';
+    const playing = realtime ? 'real time: hold a key' : this.awaited ? 'your turn' : early;
     setText(this.message, changing || playing);
+    this.message.title = early;
     this.restore.hidden = !this.changing || !this.own;
     setText(this.change, this.changing ? 'Done' : 'Keys');
     setPressed(this.change, this.changing);

@@ -31,7 +31,8 @@ close                                                  closed, then exit 0
 An operator that is `inside` lives in the arena's process, where the worker that makes the environment allows
 that for its own operators; else its command is used. One whose command is null lives in the kernel and gets
 the request "ask" {id, agent, operator, observation, action_mask, info, step_index}, open until the answer, or
-"withdrawn" {id}. `descriptions` are the states as described to those of them who act next and need that.
+"withdrawn" {id}. `descriptions` are the states as described to those of them who act next and need that,
+each with the "mission" of its observation where it has one.
 While an operator takes its time there is "thinking" {agent, operator, seconds}, and in a "step" "partial"
 {agent, operator, text} with what its model has written so far. A command that fails is answered by "error"
 {where, agent, operator, message, error_type, log}. While a reset, a step or an episode is under way there is

@@ -66,6 +66,12 @@ class Hints:
             hints["messages"] = self.mailboxes.take(agent)
         return hints
 
+    def mission(self, agent: str) -> Mapping[str, str]:
+        """Return the mission that is part of an observation, as in MiniGrid's; empty where there is none."""
+        observation = self._environment.observe(agent).observation
+        mission = observation.get("mission") if isinstance(observation, Mapping) else None
+        return {"mission": mission} if isinstance(mission, str) else {}
+
     def _drawn(self, operator: Operator) -> Any:
         if self._frame is None:
             try:

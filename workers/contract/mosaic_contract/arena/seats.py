@@ -206,7 +206,7 @@ class Seats:
         for agent in agents:
             operator = self.of_agent[agent]
             if isinstance(operator, KernelOperator) and DESCRIPTION in operator.needs:
-                found[agent] = self._hints.described(agent)
+                found[agent] = {**self._hints.mission(agent), **(self._hints.described(agent) or {})}
         return {agent: described for agent, described in found.items() if described}
 
     def answer(self, message: Mapping[str, Any]) -> None:
