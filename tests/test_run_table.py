@@ -91,6 +91,14 @@ def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
     assert order == sorted(order, reverse=True), "hyperparameters, then metrics"
 
 
+def test_the_recent_return_of_a_run_without_a_metric_of_it_is_that_of_its_episodes(lab: mosaic.Lab) -> None:
+    run = lab.runs[0]
+    by_metric, telemetry = run.recent_return, run.folder.telemetry_path
+    lines = telemetry.read_text().splitlines(keepends=True)
+    telemetry.write_text("".join(line for line in lines if "metrics" not in line))
+    assert run.recent_return == pytest.approx(by_metric)
+
+
 @pytest.mark.usefixtures("toy")
 def test_other_kinds_of_runs_and_no_runs_have_a_table_too(tmp_path: Path) -> None:
     with store(tmp_path / "other"):

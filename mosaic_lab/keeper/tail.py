@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeGuard
 
-from mosaic_lab.keeper.events import CHECKPOINT_SAVED, HEARTBEAT, METRICS, RUN_COMPLETED, TERMINAL
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS, RUN_COMPLETED, TERMINAL
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.sanitize import sanitize, sanitize_json
 
@@ -67,11 +69,20 @@ def recent_values(path: Path, names: Sequence[str], count: int) -> list[float]:
             continue
         for name in names:
             value = values.get(name)
-            if isinstance(value, int | float) and abs(value) < 1e300:
+            if _is_finite(value):
                 found[name].append(float(value))
         if len(found[names[0]]) >= count:
             break
     return next((newest[:count][::-1] for newest in found.values() if newest), [])
+
+
+def recent_returns(path: Path, count: int) -> list[float]:
+    """Return the returns of the last ``count`` episodes near the end of the file, oldest first; of several
+    agents' their mean."""
+    lines = (line for line in _from_end(path, (EPISODE,)) if _is_finite(line.get("total_reward")))
+    episodes = groupby(lines, lambda line: line.get("episode_index"))
+    means = (fmean(line["total_reward"] for line in agents) for _, agents in islice(episodes, count))
+    return list(means)[::-1]
 
 
 def saved_at(path: Path) -> int | None:
@@ -108,6 +119,10 @@ def is_count(value: object) -> TypeGuard[float]:
     """Whether a worker's value is a number that can count something: not NaN, not negative, not beyond
     reason."""
     return isinstance(value, int | float) and 0 <= value <= 2**53
+
+
+def _is_finite(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and abs(value) < 1e300
 
 
 def _end(path: Path, window: int) -> bytes:

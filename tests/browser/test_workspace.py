@@ -81,6 +81,11 @@ def brush(page: Page, over: Locator, start: float, end: float) -> None:
     page.mouse.up()
 
 
+def edges(row: Locator) -> list[float]:
+    """The left edges of a row's cells."""
+    return row.evaluate("row => Array.from(row.cells, cell => cell.getBoundingClientRect().left)")
+
+
 def place(workspace: Locator) -> float:
     text = workspace.locator(".mosaic-values-place").inner_text()
     return float(re.sub("[^0-9.]", "", text))
@@ -155,6 +160,11 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     (folders[0] / "launch.json").write_text(json.dumps({**launch, "label": HTML}))
     workspace = opened(page, jupyterlab, store)
     expect(workspace.get_by_role("rowheader", name=HTML)).to_be_visible(timeout=SOON_MS)
+    heads, cells = (
+        workspace.locator(f".mosaic-charted {part} tr:has(:nth-child(2))").first
+        for part in ("thead", "tbody")
+    )
+    assert edges(heads) == edges(cells), "headers over their columns"
     over = plot(workspace, "episode_return")
     hover(page, over, 0.3)
     assert HTML in values(workspace)

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.tail import final_message, last_lines, progress, recent_values, saved_at
+from mosaic_lab.keeper.tail import (
+    final_message,
+    last_lines,
+    progress,
+    recent_returns,
+    recent_values,
+    saved_at,
+)
 from mosaic_lab.runs.checkpoints import read_checkpoints
 
 COMPLETED = b'{"event": "run_completed", "payload": {"episodes": 7}}\n'
@@ -111,6 +118,16 @@ def test_recent_values_are_the_last_ones_of_the_first_metric_that_is_there(file:
     file.write_text("".join(lines))
     found = recent_values(file, ("first", "second", "third"), 20)
     assert found == [float(number) for number in range(10, 30)]
+
+
+def test_recent_returns_are_means_of_the_agents_of_the_last_episodes(file: Path) -> None:
+    lines = [
+        f'{{"type": "episode", "episode_index": {number}, "total_reward": {reward}}}\n'
+        for number in range(30)
+        for reward in (number, number + 2, '"NaN"', "Infinity")
+    ]
+    file.write_text("".join(lines))
+    assert recent_returns(file, 20) == [float(number) for number in range(11, 31)]
 
 
 def test_the_newest_checkpoint_that_is_there_counts(file: Path) -> None:
