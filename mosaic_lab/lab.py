@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, progress_text
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.curriculum import Curriculum, find_curriculum
+from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets import DISPLAY, register
@@ -37,8 +39,9 @@ class Lab(Trainer):
     """The runs in one folder, and the way to start more.
 
     ``root`` is the run store. ``max_running``: how many of its runs may run at once before a new one queues
-    (default: the number of CPU cores). A new Lab prints which runs are still alive, the memory that they use,
-    and how to see and stop them. All of its state is in the store, which any number of Labs, in any number of
+    (default: the number of CPU cores). A new Lab prints which runs of this notebook are still alive, the
+    memory that they use, how to see and stop them, and how many others are alive; of a store that does not
+    exist yet, its folder. All of its state is in the store, which any number of Labs, in any number of
     kernels, may share.
     """
 
@@ -47,6 +50,8 @@ class Lab(Trainer):
         register()
         announce(self.root)
         self._reattach()
+        if not self.root.exists():
+            print(_new_store(self.root))
         if alive := [run for run in self.supervisor.runs() if run.alive]:
             print(_still_alive(alive, self.root))
 
@@ -70,7 +75,7 @@ class Lab(Trainer):
         return LiveRunList(self.root, self.supervisor.runs(), self.supervisor.incomplete())
 
     def run(self, run_id: str) -> Run:
-        """One run by its id, an unambiguous beginning or end of it, or the name that you gave it.
+        """One run by its id, an unambiguous beginning or end of it, or the name that it is shown by.
 
         Raises UnknownRun.
         """
@@ -392,17 +397,43 @@ class Lab(Trainer):
         return f"<Lab {self.root}: {len(runs)} runs, {sum(run.alive for run in runs)} alive>"
 
 
+def _new_store(root: Path) -> str:
+    """Return which folder will be made, and the nearest store of this name in a folder above it."""
+    line = f"{root} does not exist: the first run makes it, a new run store."
+    above = (folder / root.name for folder in root.parent.parents)
+    if found := next((store for store in above if RunStore(store).folders()), None):
+        count = len(RunStore(found).folders())
+        line += (
+            f'\nA store with {count} run{"s" if count > 1 else ""} is in {found}: Lab("{found}") opens it.'
+        )
+    return line
+
+
 def _still_alive(runs: list[Run], root: Path) -> str:
-    """What a user who restarted a kernel to get memory back must know."""
-    count = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
-    lines = [f"{count} still alive in {root}:"]
-    for run in runs:
-        memory, elapsed = run.memory_mb, run.elapsed
-        facts = [str(run.state), progress_text(run)]
-        facts.append("" if memory is None else f"{memory:,.0f} MB")
-        facts.append("" if elapsed is None else f"for {duration(elapsed)}")
-        lines.append(f"  {run.id}  " + ", ".join(fact for fact in facts if fact))
-    one = f'lab.run("{runs[-1].id}")'
-    lines.append(f"{one} as the last line of a cell shows one live, {one}.stop() ends it,")
-    lines.append("lab.stop_all() ends all.")
+    """Return what a user who restarted a kernel to get memory back must know.
+
+    Runs of other notebooks are counted alone: the text is saved in the document.
+    """
+    here = this_notebook()
+    own = [run for run in runs if run.notebook == here]
+    others = len(runs) - len(own)
+    lines = []
+    if own:
+        lines.append(f"{'1 run is' if len(own) == 1 else f'{len(own)} runs are'} still alive in {root}:")
+        lines += map(_alive_line, own)
+        one = f'lab.run("{own[-1].id}")'
+        lines.append(f"{one} as the last line of a cell shows one live, {one}.stop() ends it,")
+        lines.append("lab.stop_all() ends all.")
+    if others:
+        count = "1 run that was" if others == 1 else f"{others} runs that were"
+        verb = "is" if others == 1 else "are"
+        lines.append(f"{count} started elsewhere {verb} alive in {root}: lab.runs lists all.")
     return "\n".join(lines)
+
+
+def _alive_line(run: Run) -> str:
+    memory, elapsed = run.memory_mb, run.elapsed
+    facts = [str(run.state), progress_text(run)]
+    facts.append("" if memory is None else f"{memory:,.0f} MB")
+    facts.append("" if elapsed is None else f"for {duration(elapsed)}")
+    return f"  {run.id}  " + ", ".join(fact for fact in facts if fact)

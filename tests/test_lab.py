@@ -251,9 +251,34 @@ def test_a_part_of_a_checkpoint_is_answered_with_the_whole(tmp_path: Path) -> No
             take(tmp_path / "step-7.rllib")
 
 
-def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_store_is_said_with_the_one_in_a_folder_above(
+    lab: mosaic.Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_peer(lab.supervisor, "train").wait(30)
+    capsys.readouterr()
+    mosaic.Lab(tmp_path / "notebooks" / "runs")
+    assert capsys.readouterr().out == (
+        f"{tmp_path}/notebooks/runs does not exist: the first run makes it, a new run store.\n"
+        f'A store with 1 run is in {lab.root}: Lab("{lab.root}") opens it.\n'
+    )
+
+
+def test_a_new_lab_counts_the_runs_of_other_notebooks(
+    lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JPY_SESSION_NAME", "other.ipynb")
+    run = at_work(start_peer(lab.supervisor, "hang", grace_seconds=0))
+    capsys.readouterr()
+    monkeypatch.setenv("JPY_SESSION_NAME", "this.ipynb")
     mosaic.Lab(lab.root)
-    assert capsys.readouterr().out == ""
+    said = capsys.readouterr().out
+    assert said == f"1 run that was started elsewhere is alive in {lab.root}: lab.runs lists all.\n"
+    monkeypatch.setenv("JPY_SESSION_NAME", "other.ipynb")
+    mosaic.Lab(lab.root)
+    assert run.id in capsys.readouterr().out
+
+
+def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.CaptureFixture[str]) -> None:
     start_peer(lab.supervisor, "train").wait(30)
     runs = [at_work(start_peer(lab.supervisor, "hang", grace_seconds=0)) for _ in range(2)]
     again = mosaic.Lab(lab.root)

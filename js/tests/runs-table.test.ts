@@ -229,7 +229,13 @@ describe('changes', () => {
 describe('the filter', () => {
   beforeEach(() => {
     source.change([
-      row('run-1', { name: 'baseline', tags: ['paper'], hyperparameters: { learning_rate: 0.001 }, seed: 1 }),
+      row('run-1', {
+        name: 'baseline',
+        tags: ['paper'],
+        hyperparameters: { learning_rate: 0.001 },
+        seed: 1,
+        last_return: 250.5
+      }),
       row('run-2', { name: 'fast', notes: 'diverges', hyperparameters: { learning_rate: 0.1 }, seed: 2 }),
       row('run-3', { name: 'dqn', algorithm: 'dqn', state: 'failed', hyperparameters: { buffer: 5000 } })
     ]);
@@ -256,6 +262,8 @@ describe('the filter', () => {
     assert.deepEqual(search('lr>0.01'), ['fast']);
     assert.deepEqual(search('buffer<=5_000'), ['dqn']);
     assert.deepEqual(search('seed=2'), ['fast']);
+    assert.deepEqual(search('last_return>200'), ['baseline']);
+    assert.deepEqual(search('best_return>=0 last_return>200'), []);
   });
 
   test('counts what each value of a facet would show', () => {
@@ -385,7 +393,7 @@ test('what is remembered is taken up, and what it cannot be is not', () => {
 
 test('a search that no run can match says why', () => {
   const problem = (text: string) => filterProblem(text, ['learning_rate', 'batch_size'], english);
-  assert.equal(problem('ppo lr<0.1 -seed=3 batch_size>=1_000 env='), '');
+  assert.equal(problem('ppo lr<0.1 last_return>200 -seed=3 batch_size>=1_000 env='), '');
   assert.equal(problem('lr<abc'), 'lr<abc: abc is not a number.');
   assert.equal(problem('lr=linear'), '');
   assert.equal(problem('batch=3'), 'No run has the setting batch. Similar: batch_size.');

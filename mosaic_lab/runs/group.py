@@ -76,6 +76,11 @@ class RunGroup(Sequence[Run]):
                 run.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
             except RunFailed as error:
                 failures.append(str(error))
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    f"only the wait has ended: {sum(run.alive for run in self)} of {len(self)} runs are "
+                    "alive; the group's wait() waits again, its stop() ends them"
+                ) from None
         parts = []
         if failures:
             parts.append(f"{len(failures)} of {len(self)} runs failed.\n" + "\n\n".join(failures))

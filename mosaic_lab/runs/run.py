@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, overload
 
@@ -30,6 +30,10 @@ class RunDisplay(Protocol):
 
     def chart(self, runs: Sequence[Run], metric: str) -> None:
         """Show a metric's mean over the runs with its interval, live."""
+
+    def waiting(self, run: Run) -> Callable[[], None] | None:
+        """Return what shows a line of the run's progress when it is called, as often as `wait` looks at the
+        run; None where there is no place for it."""
 
     def run_ended(self, run: Run) -> None:
         """Update what shows ``run``: `wait` or `stop` has just seen its end, or it will be deleted."""
@@ -178,19 +182,31 @@ class Run(RunRecord):
     # ----------------------------------------------------------- wait and stop
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Wait for the end; interrupting the wait leaves the run alone.
+        """Wait for the end, in a notebook with a line of progress; an interrupt leaves the run alone, and
+        says so.
 
         Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message
         and its last log lines, when it failed or was lost, RunTimeout after ``timeout`` seconds, and
         MosaicError when the run was removed.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not (status := self.status).state.finished:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise RunTimeout(
-                    f"run {self.id} is still {status.state} after {timeout:g} s: {status.reason}"
-                )
-            time.sleep(_POLL)
+        show = self.display.waiting(self) if self.display is not None else None
+        try:
+            while not (status := self.status).state.finished:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise RunTimeout(
+                        f"run {self.id} is still {status.state} after {timeout:g} s: {status.reason}"
+                    )
+                if show is not None:
+                    show()
+                time.sleep(_POLL)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                f"only the wait has ended: run {self.id} is {self.state}; its wait() waits again, its stop() "
+                "ends it"
+            ) from None
+        if show is not None:
+            show()
         if status.state is State.REMOVED:
             raise MosaicError(f"run {self.id} was removed: there is no end of it to wait for")
         self._announce_end()

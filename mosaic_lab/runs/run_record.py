@@ -92,6 +92,12 @@ class RunRecord:
         return sanitize(group) if isinstance(group, str) else None
 
     @property
+    def notebook(self) -> str | None:
+        """The notebook that started the run, as Jupyter's server names it; None for others and old runs."""
+        notebook = self._launch.get("notebook")
+        return notebook if isinstance(notebook, str) else None
+
+    @property
     def created(self) -> float | None:
         """When the run was started or queued, in Unix seconds; None where that is not recorded."""
         created = self._launch.get("created")

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
-from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
+from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.own_module import recorded_module
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
@@ -88,20 +89,20 @@ class Supervisor:
         return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
 
     def run(self, run_id: str) -> Run:
-        """Return one run by its id, an unambiguous beginning or end of it, or the name that its user gave it.
-        Raises UnknownRun."""
+        """Return one run by its id, an unambiguous beginning or end of it, or the name that it is shown by:
+        the user's, or its label. Raises UnknownRun."""
         try:
             return Run(self.store.folder(run_id), self.display)
         except UnknownRun:
-            called = [folder for folder in self.store.folders() if read_annotations(folder).name == run_id]
-            if not run_id or not called:
+            called = [run for run in self.runs() if isolated(partial(_is_called, run, run_id), _unreadable)]
+            if not called:
                 raise
         if len(called) > 1:
-            names = ", ".join(folder.run_id for folder in called[-_NAMED:])
+            names = ", ".join(run.id for run in called[-_NAMED:])
             raise UnknownRun(
                 f"{run_id!r} is the name of {len(called)} runs in {self.store.root} ({names}): give an id"
             )
-        return Run(called[0], self.display)
+        return called[0]
 
     def start(
         self,
@@ -184,6 +185,7 @@ class Supervisor:
                 "starts_runs": starts_runs,
                 "on": on,
                 "restarts": restarts,
+                "notebook": this_notebook(),
                 "created": time.time(),
             }
             write_json(folder.launch_path, recorded)
@@ -298,6 +300,19 @@ class Supervisor:
             except OSError as error:
                 raise MosaicError(f"no run folder can be made in {self.store.root}: {error}") from error
         raise MosaicError(f"{self.store.root} has a run folder {run_id or 'of every name that was tried'}")
+
+
+def this_notebook() -> str | None:
+    """Return the notebook whose kernel this process is, as Jupyter's server names it; None elsewhere."""
+    return os.environ.get("JPY_SESSION_NAME")
+
+
+def _is_called(run: Run, name: str) -> bool:
+    return bool(name) and name in (run.name, run.label)
+
+
+def _unreadable(reason: str) -> bool:
+    return False
 
 
 def _quiet(line: str) -> None:

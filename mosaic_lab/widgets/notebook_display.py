@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from IPython.display import DisplayHandle
+
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.number_format import duration
+from mosaic_lab.run_table import progress_text
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.widgets.page.shell import notebook_shell
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
+
+_LINE_SECONDS = 1.0  # between two updates of the line of a run that is waited for
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +51,12 @@ class NotebookDisplay:
 
         show_runs(list(runs), alone=False, metric=metric, interval=True)
 
+    def waiting(self, run: Run) -> Callable[[], None] | None:
+        """Return what shows the line of a run that is waited for, at most once a second until its end."""
+        if notebook_shell() is None:
+            return None
+        return WaitingLine(run).show
+
     def run_ended(self, run: Run) -> None:
         """Fill in the static form of what shows ``run``, once all its runs have ended."""
         if notebook_shell() is None:
@@ -63,6 +78,35 @@ class NotebookDisplay:
         _attempt(show_removal, run)
         close_removed(run)
         forget(run.path)
+
+
+class WaitingLine:
+    """One line of a cell's output with the progress of a run that is waited for."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._due = time.monotonic() + _LINE_SECONDS  # a run that ends before has none
+        self._handle: DisplayHandle | None = None
+
+    def show(self) -> None:
+        """Show the progress as it is now, unless the line is recent; the end of the run is always shown."""
+        now = time.monotonic()
+        if now < self._due and (self._handle is None or not self._run.finished):
+            return
+        self._due = now + _LINE_SECONDS
+        line = isolated(partial(_progress_line, self._run), str)
+        bundle = {"text/plain": f"run {self._run.id}: {line}"}
+        if self._handle is None:
+            self._handle = DisplayHandle()
+            self._handle.display(bundle, raw=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+def _progress_line(run: Run) -> str:
+    elapsed = run.elapsed
+    facts = (str(run.state), progress_text(run), "" if elapsed is None else duration(elapsed))
+    return ", ".join(fact for fact in facts if fact)
 
 
 def _attempt(update: Callable[[Run], None], run: Run) -> None:

@@ -24,6 +24,9 @@ class RecordingDisplay:
     def chart(self, runs: Any, metric: str) -> None:
         self.calls.append(("chart", *(run.id for run in runs), metric))
 
+    def waiting(self, run: Any) -> None:
+        self.calls.append(("waiting", run.id))
+
     def run_ended(self, run: Any) -> None:
         self.calls.append(("ended", run.id))
 
@@ -44,6 +47,7 @@ def test_a_supervisor_hands_its_display_to_the_runs_that_it_starts_and_finds(tmp
         found.remove()
     assert display.calls == [
         ("frames", run.id, 5),
+        ("waiting", run.id),
         ("ended", run.id),
         ("chart", run.id, "value"),
         ("frames", run.id, 30),

@@ -90,7 +90,10 @@ def test_a_wait_that_runs_out_leaves_the_run_alone(supervisor: Supervisor) -> No
 
 def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_path: Path) -> None:
     run = at_work(start_peer(supervisor, "train", **meeting(tmp_path)))
-    code = f"from mosaic_lab.runs import Run\nprint('up', flush=True)\nRun({str(run.path)!r}).wait()"
+    code = (
+        "from mosaic_lab.runs import Run\nclass Shown:\n    def waiting(self, run):\n"
+        f"        return lambda: print('up', flush=True)\nRun({str(run.path)!r}, Shown()).wait()"
+    )
     waiting = subprocess.Popen(
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
@@ -101,7 +104,8 @@ def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_pa
     assert waiting.stdout is not None
     waiting.stdout.readline()
     waiting.send_signal(2)
-    assert "KeyboardInterrupt" in waiting.communicate(timeout=30)[1]
+    said = waiting.communicate(timeout=30)[1]
+    assert f"KeyboardInterrupt: only the wait has ended: run {run.id} is running; its wait() waits" in said
     assert run.alive
     (tmp_path / "go").touch()
     run.wait(30)
@@ -155,6 +159,11 @@ def test_ids_are_readable_and_unique_also_within_a_second(supervisor: Supervisor
         supervisor.run(runs[0].id[:5])
     with pytest.raises(UnknownRun, match="no run 'nonsense'"):
         supervisor.run("nonsense")
+    with pytest.raises(UnknownRun, match=r"is the name of 4 runs .*: give an id"):
+        supervisor.run("peer silent Peer-v0 seed 7")
+    runs[0].name = "baseline"
+    other = start_peer(supervisor, "silent", seed=8, grace_seconds=0)
+    assert [supervisor.run(name) for name in ("baseline", other.label)] == [runs[0], other]
 
 
 def test_the_worker_works_in_its_run_folder_and_headless(supervisor: Supervisor) -> None:

@@ -1,7 +1,7 @@
 /** What is wrong with a search: comparisons that no run can match. */
 
 import type { Translation } from '../translation.ts';
-import { COMPARISON, numberOf, SHORT_NAMES } from './filter.ts';
+import { COMPARISON, NUMBERS, numberOf, SHORT_NAMES } from './filter.ts';
 
 const MOST_NAMED = 3;
 
@@ -12,7 +12,7 @@ export function filterProblem(text: string, known: readonly string[], trans: Tra
     if (name === undefined || sign === undefined || wanted === undefined) {
       continue;
     }
-    const names = ['seed', ...known].map(one => one.toLowerCase());
+    const names = [...NUMBERS, ...known].map(one => one.toLowerCase());
     if (![name, SHORT_NAMES[name]].some(one => one !== undefined && names.includes(one))) {
       const similar = names.filter(one => one.includes(name) || one.startsWith(name.slice(0, 3)));
       return similar.length

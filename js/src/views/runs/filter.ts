@@ -7,7 +7,7 @@ export const FACETS = ['state', 'kind', 'worker', 'algorithm', 'env', 'tags'] as
 export type Facet = (typeof FACETS)[number];
 
 export interface Filter {
-  /** Words that all must be found; `name=value`, `name<value`, … are hyperparameters; `-word` must not be found. */
+  /** Words that all must be found; `name=value`, `name<value`, … are hyperparameters or `NUMBERS`; `-word` must not be found. */
   readonly text: string;
   /** Of each facet the values that pass; none stands for all. */
   readonly facets: Readonly<Partial<Record<Facet, readonly string[]>>>;
@@ -61,6 +61,18 @@ function passes(row: RunRow, filter: Filter, facet: Facet): boolean {
 /** Word by word: name, sign and value of a comparison. */
 export const COMPARISON = /^([^=<>!]+)(<=|>=|!=|=|<|>)(.+)$/;
 export const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate' };
+/** The numbers of a row that can be compared, by their names in `lab.runs.table()`. */
+export const NUMBERS = [
+  'seed',
+  'last_return',
+  'best_return',
+  'step',
+  'total_steps',
+  'episodes',
+  'progress',
+  'speed',
+  'duration'
+] as const;
 
 function matchesText(row: RunRow, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -71,18 +83,19 @@ function matchesText(row: RunRow, text: string): boolean {
   const all = [name, label, id, notes, worker, algorithm, env, group, state, ...tags]
     .join('\n')
     .toLowerCase();
-  const has = (word: string) => all.includes(word) || matchesHyperparameter(row, word);
+  const has = (word: string) => all.includes(word) || matchesComparison(row, word);
   return words.every(word => (word.length > 1 && word.startsWith('-') ? !has(word.slice(1)) : has(word)));
 }
 
-function matchesHyperparameter(row: RunRow, word: string): boolean {
+function matchesComparison(row: RunRow, word: string): boolean {
   const [, name, sign, wanted] = COMPARISON.exec(word) ?? [];
   if (name === undefined || wanted === undefined) {
     return false;
   }
-  const names = name === 'seed' ? [] : [name, SHORT_NAMES[name]];
+  const field = NUMBERS.find(one => one === name);
+  const names = [name, SHORT_NAMES[name]];
   const found = Object.entries(row.hyperparameters).find(([key]) => names.includes(key.toLowerCase()));
-  const value = name === 'seed' ? row.seed : found?.[1];
+  const value = field === undefined ? found?.[1] : row[field];
   if (value === undefined || value === null) {
     return false;
   }

@@ -145,7 +145,8 @@ function Body(props: RunsViewProps & { compact: boolean }) {
           {trans.__(
             'Words are searched for in names, ids, states, workers, algorithms, environments, tags and notes. Also possible:'
           )}{' '}
-          <code>learning_rate&lt;0.001</code>, <code>seed=3</code>, <code>-dqn</code>.
+          <code>learning_rate&lt;0.001</code>, <code>last_return&gt;200</code>, <code>seed=3</code>,{' '}
+          <code>-dqn</code>.
         </p>
       </div>
     );
