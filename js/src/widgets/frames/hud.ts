@@ -9,7 +9,7 @@ const NUMBERS = [
   ['step', 'step', whole],
   ['reward', 'reward', number],
   ['episode_return', 'return', number],
-  ['steps_per_second', 'steps/s', number]
+  ['steps_per_second', 'steps/s now', number]
 ] as const;
 
 /** Returns what shows a record in `box`. */
