@@ -16,6 +16,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, progress_text
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.runs import continuing as continuing  # gives Run.resume
 from mosaic_lab.runs.curriculum import Curriculum, find_curriculum
 from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.training import Trainer

@@ -21,8 +21,5 @@ test('a run that trained other steps than were requested says so', () => {
 test('a trial that was pruned says so, and when', () => {
   const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow, english);
   assert.equal(text('stopped on request (it ended by itself with exit code 0)'), 'cancelled');
-  assert.equal(
-    text('stopped on request: pruned at step 1,222; resume_from= goes on'),
-    'pruned at step 1,222'
-  );
+  assert.equal(text('stopped on request: pruned at step 1,222; resume() goes on'), 'pruned at step 1,222');
 });

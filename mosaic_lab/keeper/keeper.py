@@ -227,7 +227,6 @@ class Keeper:
             leftovers=len(worker.leftovers),
             last_log_line=log[0] if log else "",
             saved_at=saved_at(self.folder.telemetry_path),
-            resumes=self.launch.starts_runs,
             reached=self._reached(),
         )
 

@@ -24,8 +24,7 @@ class Evidence:
     reason of a stop request (None without one), ``problem`` what prevented starting or watching the worker,
     ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
     ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
-    step of the newest checkpoint, ``resumes`` whether the run itself goes on from it. ``reached`` is how far
-    it was, such as "at step 512 of 600".
+    step of the newest checkpoint. ``reached`` is how far it was, such as "at step 512 of 600".
     """
 
     exit_code: int | None = None
@@ -40,7 +39,6 @@ class Evidence:
     leftovers: int = 0
     last_log_line: str = ""
     saved_at: int | None = None
-    resumes: bool = False
     reached: str = ""
 
     @property
@@ -107,8 +105,7 @@ def _stopped(evidence: Evidence) -> str:
         how = f"it ended by itself with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
-        call = "resume()" if evidence.resumes else "resume_from="
-        reason += f"; {call} goes on from its checkpoint at step {evidence.saved_at:,}"
+        reason += f"; resume() goes on from its checkpoint at step {evidence.saved_at:,}"
     if error := own_message(evidence.final):
         reason += f"; it reported an error while stopping: {error}"
     return f"{reason} ({how})"

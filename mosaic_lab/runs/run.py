@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self, overload
+from typing import Any, ClassVar, Protocol, Self, overload
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keeper.run_store import RunFolder
@@ -56,6 +56,9 @@ class Run(RunRecord):
 
     ``display`` is given by `Lab`; without it, everything that needs no notebook works.
     """
+
+    start_continuation: ClassVar[Callable[[Run], Run]]
+    """Given by `mosaic_lab.runs.continuing`: starting a training takes all that is built on runs."""
 
     def __init__(self, folder: RunFolder | Path | str, display: RunDisplay | None = None) -> None:
         super().__init__(folder)
@@ -231,6 +234,15 @@ class Run(RunRecord):
         for folder in filming if wait else ():
             end(folder, patience, wait)
         return self
+
+    def resume(self) -> Run:
+        """Start a training that continues this one, under the same name, from its newest checkpoint.
+
+        Return the new run at once; this one stays as it is. The variables that were given to `Lab.train` as
+        ``environ`` or ``pass_env`` are read from this process. Raises MosaicError when the run is alive, has
+        completed, has no checkpoint or is not a training, and what `Lab.train` raises.
+        """
+        return type(self).start_continuation(self)
 
     def remove(self) -> None:
         """Delete the run: its folder with everything in it, and the runs that have made films of it.

@@ -182,7 +182,7 @@ def test_a_stopped_run_shows_how_to_go_on(supervisor: Supervisor, capsys: pytest
     run = start_peer(supervisor, "save_checkpoints", stay=True)
     wait_until(lambda: len(run.checkpoints) == 2)
     assert main(["runs", "stop", run.id, "--grace", "0"]) == 0
-    assert "resume_from= goes on from its checkpoint" in capsys.readouterr().out
+    assert "resume() goes on from its checkpoint" in capsys.readouterr().out
     assert main(["runs", "show", run.id]) == 0
     facts = _facts(capsys.readouterr().out)
     assert facts["go on with"] == f"--resume-from {run.checkpoints[-1].path}"

@@ -76,12 +76,7 @@ TABLE = [
     (
         Evidence(exit_code=143, stop="stopped on request", stopped_by="SIGTERM", saved_at=2000),
         "cancelled",
-        "stopped on request; resume_from= goes on from its checkpoint at step 2,000 (it ended by itself",
-    ),
-    (
-        Evidence(exit_code=143, stop="stopped", stopped_by="SIGTERM", saved_at=8, resumes=True),
-        "cancelled",
-        "stopped; resume() goes on from its checkpoint at step 8 (it ended by itself with exit code 143)",
+        "stopped on request; resume() goes on from its checkpoint at step 2,000 (it ended by itself",
     ),
     (
         Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),

@@ -49,6 +49,8 @@ export interface Summary {
 export interface HeaderTraits extends PanelTraits {
   summary: Summary;
   stops: number;
+  resumable: boolean;
+  resumes: number;
 }
 
 export interface LegendEntry {

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, UnsetType
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview.service import Name, Params, RunId, Service, converted
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.runs.code_text import training_arguments
+from mosaic_lab.runs.continuing import continue_training
 from mosaic_lab.runs.curriculum import Curriculum, is_curriculum
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.widgets.evaluation import is_evaluation
@@ -79,8 +79,6 @@ class Actions:
         training that continues, under the same name, from the newest checkpoint of this one. Returns the id
         of the run that goes on."""
         (run,) = self._runs([params.run])
-        if run.alive:
-            raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
         if is_evaluation(run):
             from mosaic_lab.evaluation import Evaluation
 
@@ -98,11 +96,7 @@ class Actions:
             Supervisor(self._root, display=self._display),
             lambda: nullcontext(lambda line: report({"worker": run.worker, "line": line})),
         )
-        started = trainer.train(run.worker, **{**training_arguments(run), "resume_from": run})
-        assert isinstance(started, Run)  # of its one seed
-        if run.name != run.label:
-            started.name = run.name
-        return {"run": started.id}
+        return {"run": continue_training(trainer, run).id}
 
     def remove(self, params: RemoveParams, report: Report) -> None:
         """Delete runs that have ended, with the trials of sweeps and the stages of curricula where that is

@@ -20,7 +20,7 @@ MOST_METRICS = 8
 
 
 class Header(anywidget.AnyWidget):
-    """Title, state, progress, numbers, Stop. ``presence``: the page's latest reports of visibility."""
+    """Title, state, progress, numbers, Stop, Resume. ``presence``: the page's reports of visibility."""
 
     _esm = page_code("header.js")
     _css = page_code("header.css")
@@ -30,6 +30,8 @@ class Header(anywidget.AnyWidget):
         sync=True
     )
     stops = t.Int(0).tag(sync=True)
+    resumable = t.Bool(False, help="a new run can continue what has ended").tag(sync=True)
+    resumes = t.Int(0).tag(sync=True)
     presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
 
 

@@ -13,6 +13,7 @@ from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH, color
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.runs.continuing import why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, is_curriculum, stage_marks
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
@@ -67,6 +68,7 @@ class RunPanel(FollowingPanel):
         self._notes: list[str] = []
         self._hidden: int | None = 0  # lines that are all hidden; None while one is drawn
         self._metric_chosen = metric is not None
+        self._ended = False  # and was drawn so
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
         self.chart = Chart(marked=any(map(is_curriculum, runs)))
@@ -127,6 +129,9 @@ class RunPanel(FollowingPanel):
         return [*self.views, *self._stages.values()]
 
     def draw_content(self) -> None:
+        if self._alone and self.finished and not self._ended:
+            self._ended = True
+            self.header.resumable = not why_not_continued(self.views[0].run)
         self._choose_metric()
         settings = self._settings()
         counts = [view.feed.series[name].count if name in view.feed.series else 0
@@ -200,6 +205,7 @@ class RunPanel(FollowingPanel):
     def _observe(self) -> None:
         on, controls = self.observe, self.controls
         on(self.system.head, "opened", self.redraw)
+        on(self.header, "resumes", lambda _: self._in_thread(self._resume))
         on(controls, "resets", self._on_reset)
         for limit in ("low", "high"):
             on(controls, limit, lambda _: self.chart.limit(self.controls.low, self.controls.high))
@@ -232,6 +238,16 @@ class RunPanel(FollowingPanel):
     def _in_thread(self, action: Callable[[ChartSettings], None]) -> None:
         """Do what takes a while in a thread of its own: the panel and the other panels go on."""
         threading.Thread(target=self.attempt, args=(action, self._settings()), daemon=True).start()
+
+    def _resume(self, settings: ChartSettings) -> None:
+        self.header.resumable = False
+        try:
+            run = self.views[0].run.resume()
+        except BaseException:
+            self.header.resumable = True
+            raise
+        shown = f'lab.run("{run.id}") as the last line of a cell shows it live'
+        self.show_message("info", f"run {run.id} continues this one: {shown}")
 
     def _save_png(self, settings: ChartSettings) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import store
+from support import store, wait_until
 from toy_worker import toy
 
 import mosaic_lab as mosaic
@@ -40,6 +40,12 @@ def save_checkpoint(run: Run, step: int) -> Path:
     return path
 
 
+def started_panel(run: Run) -> RunPanel:
+    panel = RunPanel([run], alone=True)
+    panel.start()
+    return panel
+
+
 @pytest.mark.usefixtures("toy")
 def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.Lab) -> None:
     actions = Actions(lab.root, Service(lab.root), DISPLAY)
@@ -50,17 +56,29 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     with pytest.raises(MosaicError, match="it can be resumed when it has ended"):
         actions.act("resume", {"run": run.id}, print)
     run.stop()
-    with pytest.raises(MosaicError, match="resume_from: "):
-        actions.act("resume", {"run": run.id}, print)
+    with pytest.raises(MosaicError, match=f"run {run.id} has no checkpoint to resume from"):
+        run.resume()
+    assert not started_panel(run).header.resumable, "there is no checkpoint"
     path = save_checkpoint(run, 500)
     run.name = "baseline"
     resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
     resumed.stop()
+    panel = started_panel(run)
+    assert panel.header.resumable
+    panel.header.resumes += 1
+    wait_until(lambda: panel.notices() and "continues this one" in panel.notices()[0]["text"])
+    assert not panel.header.resumable
+    again = lab.runs[-1].stop()
+    assert (again.name, again.config["checkpoint"]) == ("baseline", resumed.config["checkpoint"])
     assert resumed.id != run.id and resumed.name == "baseline"
     assert resumed.config["checkpoint"]["resume_from"] == str(path)
     assert [run_row(one).continues for one in (run, resumed)] == [None, run.id]
     assert (
         RunPanel([resumed], alone=True).summary()["detail"] == f"{resumed.id} · continues baseline ({run.id})"
     )
+    ended = lab.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=10).wait(60)
+    assert isinstance(ended, Run)
+    with pytest.raises(MosaicError, match=r"has completed: lab\.train"):
+        ended.resume()
     for name in ("algorithm", "env_id", "total_timesteps", "seed", "hyperparameters"):
         assert resumed.config[name] == run.config[name]

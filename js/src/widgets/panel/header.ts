@@ -1,4 +1,4 @@
-/** The top of a panel: what runs, its state and reason, its progress, and the button that stops it. */
+/** The top of a panel: what runs, its state and reason, its progress, and the buttons that stop and resume it. */
 
 import './panel.css';
 import { openRuns } from '../../shared/open-runs.ts';
@@ -36,6 +36,8 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
     },
     'mosaic-stop'
   );
+  const hint = 'Start a run that continues this one from its newest checkpoint';
+  const resume = button(top, 'Resume', hint, () => send(model, 'resumes', model.get('resumes') + 1));
   const bar = element('div', 'mosaic-progress', el);
   bar.setAttribute('role', 'progressbar');
   bar.setAttribute('aria-label', 'Progress');
@@ -75,11 +77,13 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
     charts.hidden = summary.runs.length === 0 || markOf(document.body) === undefined;
     stop.hidden = summary.stop === '';
     stop.textContent = summary.stop;
+    resume.hidden = !model.get('resumable');
+    resume.disabled = trouble !== '';
     stop.disabled = summary.state === 'stopping' || trouble !== '';
     gone.textContent = troubleText(trouble, summary.again);
     gone.hidden = trouble === '';
   };
-  onChange(model, ['summary'], draw);
+  onChange(model, ['summary', 'resumable'], draw);
   draw();
   const visibility = reportVisibility(model, el);
   const live = () => model.get('summary').stop !== '';

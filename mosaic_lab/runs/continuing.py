@@ -1,0 +1,51 @@
+"""Continuing a training that has ended early, by a new run from its newest checkpoint."""
+
+from __future__ import annotations
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs.code_text import training_arguments
+from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.runs.training import Trainer
+
+_RESUMED_IN_PLACE = {"total_episodes": "evaluation", "total_trials": "sweep_of", "curriculum": "curriculum"}
+"""By a field of their configurations, the methods of `Lab` for runs that resume in their own folder."""
+
+
+def continue_training(trainer: Trainer, run: Run) -> Run:
+    """Start the training that continues ``run`` under the same name; see `Run.resume`."""
+    if obstacle := why_not_continued(run):
+        raise MosaicError(obstacle)
+    started = trainer.train(run.worker, **{**training_arguments(run), "resume_from": run})
+    assert isinstance(started, Run)  # of its one seed
+    if run.name != run.label:
+        started.name = run.name
+    return started
+
+
+def why_not_continued(run: Run) -> str:
+    """Return why no new run can continue this one, and what to do instead; empty where one can."""
+    if run.alive:
+        return f"run {run.id} is {run.state}: it can be resumed when it has ended"
+    method = next((name for field, name in _RESUMED_IN_PLACE.items() if field in run.config), None)
+    if method is not None:
+        return f'run {run.id} resumes in its own folder: lab.{method}("{run.id}").resume()'
+    if run.parent is not None or run.total_timesteps is None:
+        return f"run {run.id} ({run.label}) is not a training of a number of steps, which alone is resumed"
+    if run.state is State.COMPLETED:
+        return f"run {run.id} has completed: lab.train(..., resume_from=run) trains from its checkpoint"
+    if not run.checkpoints:
+        return (
+            f"run {run.id} has no checkpoint to resume from: start it again by lab.train, "
+            "with checkpoint_every= for more checkpoints"
+        )
+    return ""
+
+
+def _continue_in_its_store(run: Run) -> Run:
+    limit = run.folder.document(run.folder.launch_path).get("max_running")
+    return continue_training(Trainer(Supervisor(run.path.parent, limit, run.display)), run)
+
+
+Run.start_continuation = _continue_in_its_store
