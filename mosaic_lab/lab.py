@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
@@ -402,7 +403,7 @@ def _new_store(root: Path) -> str:
     """Return which folder will be made, and the nearest store of this name in a folder above it."""
     line = f"{root} does not exist: the first run makes it, a new run store."
     above = (folder / root.name for folder in root.parent.parents)
-    if found := next((store for store in above if RunStore(store).folders()), None):
+    if found := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
         count = len(RunStore(found).folders())
         line += (
             f'\nA store with {count} run{"s" if count > 1 else ""} is in {found}: Lab("{found}") opens it.'

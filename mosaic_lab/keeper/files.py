@@ -48,11 +48,16 @@ def folder_in(parent: Path, name: str) -> Path | None:
 def folders_in(path: Path) -> list[Path]:
     """Return the folders in a folder, links left out, by name; none where it cannot be listed."""
     try:
-        check_inside(path)
-        with os.scandir(path) as entries:
-            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return list_folders(path)
     except OSError:
         return []
+
+
+def list_folders(path: Path) -> list[Path]:
+    """`folders_in`, of a folder that can be listed. Raises OSError otherwise."""
+    check_inside(path)
+    with os.scandir(path) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     return [path / name for name in sorted(names)]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.keeper import locks
-from mosaic_lab.keeper.files import folders_in, kind_of, open_file
+from mosaic_lab.keeper.files import folders_in, kind_of, list_folders, open_file
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
 from mosaic_lab.keeper.tail import final_message, is_there
@@ -183,8 +183,13 @@ class RunStore:
         self.slots_path = self.root / ".slots"
 
     def folders(self) -> list[RunFolder]:
-        """Return all run folders, oldest first, including those that are still empty."""
-        folders = (RunFolder(path) for path in folders_in(self.root) if not path.name.startswith("."))
+        """Return all run folders, oldest first, including those that are still empty. Raises OSError for a
+        store that cannot be listed."""
+        try:
+            paths = list_folders(self.root)
+        except FileNotFoundError:
+            return []
+        folders = (RunFolder(path) for path in paths if not path.name.startswith("."))
         runs = (one for one in folders if is_run_id(one.run_id) or is_there(one.state_path))
         return sorted(runs, key=_age)
 
