@@ -57,8 +57,8 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
 
 
 _SHOWN = (TrialState.COMPLETED, TrialState.PRUNED)
-_TRIALS_NOTE = "Grey: pruned trials, with their value when they were stopped. Orange: the best."
-_SLICES_NOTE = "Each completed trial against one parameter; grey: pruned"
+_TRIALS_NOTE = "The value of a pruned trial is that when it was stopped"
+_SLICES_NOTE = "Each trial against one parameter"
 _PARALLEL_NOTE = (
     "Each completed trial as a line from row to row, each row from its least value (left) to its greatest; "
     "blue: the best quarter, orange: the best. Importance: how much of the difference a parameter explains"
