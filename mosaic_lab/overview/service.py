@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -24,12 +25,13 @@ from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
 from mosaic_lab.overview.details import details
-from mosaic_lab.overview.difference import difference
+from mosaic_lab.overview.difference import Row, Section, difference
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.step_places import step_places
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import film
+from mosaic_lab.runs.isolation import isolated
 
 Answer = tuple[dict[str, Any], list[bytes]]
 """What can be written as JSON, and the binary parts that it describes."""
@@ -182,11 +184,20 @@ class Service:
         return {"name": file.name, "type": file.type}, [file.content]
 
     def details(self, params: DetailsParams) -> Answer:
-        return {"runs": {run.id: details(run, self._columns) for run in self.runs(params.runs)}}, []
+        def unreadable(reason: str) -> dict[str, Any]:
+            return {"results": {}, "code": f"# {reason}"}
+
+        runs = self.runs(params.runs)
+        return {
+            "runs": {run.id: isolated(partial(details, run, self._columns), unreadable) for run in runs}
+        }, []
 
     def difference(self, params: DifferenceParams) -> Answer:
         first, second = map(self.run, params.runs)
-        sections = difference(first, second, self._columns)
+        sections = isolated(
+            partial(difference, first, second, self._columns),
+            lambda reason: [Section("Unreadable", [Row(reason, ("", ""), same=False)])],
+        )
         return {"sections": [asdict(section) for section in sections]}, []
 
     def log(self, params: LogParams) -> Answer:

@@ -122,8 +122,8 @@ class Sweep(Run):
     def explained(self, status: RunStatus) -> str:
         """Return why the sweep is in this state, with the lines of its log that cannot be read."""
         self._log.read()
-        lines = f"{self._log.damaged:,} line{'' if self._log.damaged == 1 else 's'}"
-        damaged = f"{lines} of its trials.jsonl cannot be read and are left out" if self._log.damaged else ""
+        lines = "1 line" if self._log.damaged == 1 else f"{self._log.damaged:,} lines"
+        damaged = f"left out as unreadable: {lines} of its trials.jsonl" if self._log.damaged else ""
         return "; ".join(filter(None, (super().explained(status), damaged)))
 
     @property

@@ -101,6 +101,15 @@ def test_every_run_is_a_row_that_a_page_can_read(store: Path, rows: list[RunRow]
     assert rows[-1].id.endswith("\\udcff-s1-abcd")
 
 
+def test_details_and_differences_of_every_run_are_answered(store: Path, rows: list[RunRow]) -> None:
+    service, ids = Service(store), [row.id for row in rows[:-1]]
+    details, _ = service.answer("details", {"runs": ids})
+    assert list(details["runs"]) == ids
+    for run in ids[1:]:
+        found, _ = service.answer("difference", {"runs": (ids[0], run)})
+        json.dumps([details, found], allow_nan=False, ensure_ascii=False).encode()
+
+
 @pytest.mark.parametrize("bad", BAD)
 def test_the_row_says_what_cannot_be_read(rows: list[RunRow], bad: str) -> None:
     row = rows[1 + list(BAD).index(bad)]
@@ -131,7 +140,7 @@ def test_a_flipped_bit_costs_a_sweep_one_trial_and_no_other_run_anything(tmp_pat
     supervisor = Supervisor(tmp_path)
     found = find_sweep(supervisor, sweep.id)
     assert list(found.trials().index) == [1, 2, 3] and "3 of 4 trials" in repr(found)
-    assert "of its trials.jsonl cannot be read and are left out" in found.explained(found.status)
+    assert "left out as unreadable: 11 lines of its trials.jsonl" in found.explained(found.status)
     assert "3 of 4 trials" in repr(RunList(supervisor.runs()))
     rows = {row.id: row for row in RunIndex(tmp_path).changes(0)[1]}
     assert rows[good.name].state == "completed" and rows[sweep.id].kind == "sweep"
