@@ -9,6 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,11 @@ def _problems(name: str, kind: str, target: Path) -> Iterator[str]:
         yield f"'_worker' is added to the name: give {name.removesuffix('_worker')!r}"
     if taken := next((info for info in catalog() if info.name == name), None):
         yield f"there is a worker {name!r} already ({taken.origin}, {taken.state}): give another name"
+    elif name in sys.stdlib_module_names:
+        yield (
+            f"{name!r} is the name of a module of Python's standard library: give another, such as "
+            f"'{name}_rl'"
+        )
     if target.exists():
         yield f"{target} exists already: give another name, or move it away"
     elif not target.parent.is_dir():

@@ -92,6 +92,7 @@ def test_places_to_fill_in_are_marked_and_nothing_else_is_of_the_template(kind: 
         ("class", r"'class' cannot be the name"),
         ("a/b", r"'a/b' cannot be the name"),
         ("", r"'' cannot be the name"),
+        ("json", r"'json' is the name of a module of Python's standard library: .*such as 'json_rl'"),
         ("hill_worker", r"'_worker' is added to the name: give 'hill'"),
         ("cleanrl", r"there is a worker 'cleanrl' already \(bundled, not installed\): give another name"),
     ],
