@@ -24,6 +24,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation
 from mosaic_lab.evaluation.reports.summary_table import played_by
 from mosaic_lab.operators.spec import OperatorSpec
+from mosaic_lab.table_files import as_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +127,8 @@ def _write_episode(
         for step, (reading, played) in enumerate(zip(readings, steps.itertuples(), strict=True)):
             ended = bool(played.terminated or played.truncated)
             seen = _observed(exchanges.get(step + 1))
-            rows.writerow([step, reading.candidate, reading.reasoning or "", seen, played.reward, ended])
+            said = map(as_cell, (reading.candidate, reading.reasoning or "", seen))
+            rows.writerow([step, *said, played.reward, ended])
     episode = {
         "task": task,
         "action_frequency": Counter(
