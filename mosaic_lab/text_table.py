@@ -1,4 +1,4 @@
-"""Tables as plain text, for the command line, reprs and error messages."""
+"""Texts in columns and in little room, for the command line, reprs, charts and error messages."""
 
 from __future__ import annotations
 
@@ -12,3 +12,9 @@ def text_table(rows: Iterable[Sequence[str]], indent: str = "") -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     return "\n".join(indent + line for line in lines)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text in at most ``most`` characters, without its middle: names differ at both ends."""
+    end = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"

@@ -14,6 +14,7 @@ from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.results import results
 from mosaic_lab.runs import Run
+from mosaic_lab.text_table import shortened
 
 MOST_ROWS = 1_000
 """Of one section."""
@@ -178,7 +179,9 @@ def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any], text: C
     same = _same(first, second, name)
     one, other = (text(facts[name]) if name in facts else "" for facts in (first, second))
     if not same and one == other:  # 0.1 + 0.2 and 0.3, or 3 and "3"
-        one, other = (_cut(repr(facts[name])) if name in facts else "" for facts in (first, second))
+        one, other = (
+            shortened(repr(facts[name]), LONGEST_VALUE) if name in facts else "" for facts in (first, second)
+        )
     return Row(name, (one, other), same)
 
 
@@ -192,7 +195,9 @@ def _same(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> boo
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return shortened(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), LONGEST_VALUE
+    )
 
 
 def _result_text(value: Any) -> str:
@@ -200,7 +205,3 @@ def _result_text(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return number(value) if isinstance(value, float) else _text(value)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

@@ -11,6 +11,7 @@ from mosaic_lab.chart_marks import mean_places
 from mosaic_lab.overview.averages import mean_over_runs
 from mosaic_lab.overview.curve_lines import CurveLine
 from mosaic_lab.runs import Run
+from mosaic_lab.text_table import shortened
 
 APART = ("worker", "algorithm", "env")
 """Settings whose values a mean does not mix."""
@@ -86,5 +87,4 @@ def _label(run: Run, names: Sequence[str]) -> str:
 
 
 def _text(value: Any) -> str:
-    text = "none" if value is None else str(value)
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+    return shortened("none" if value is None else str(value), MOST_LETTERS)

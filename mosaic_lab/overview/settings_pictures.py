@@ -17,6 +17,7 @@ from mosaic_lab.overview.grouping import setting
 from mosaic_lab.overview.results import Results
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.runs import Run
+from mosaic_lab.text_table import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +78,7 @@ class Scale:
         if self.texts:
             step = -(-len(self.texts) // MOST_TICKS)
             shown = self.texts[::step]
-            return [(self.place(text) or 0.0, _shortened(text)) for text in shown]
+            return [(self.place(text) or 0.0, shortened(text, MOST_LETTERS)) for text in shown]
         if self.numbers:
             return [(self.place(value) or 0.0, f"{value:.6g}") for value in self.numbers]
         middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
@@ -119,7 +120,7 @@ def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], backgrou
         axes.axvline(place, color=INK, linewidth=0.8)
         for height, text in scale.ticks:
             axes.annotate(text, (place, height), (4, 2), textcoords="offset points", color=INK, fontsize=7.5)
-    axes.set_xticks(range(len(names)), [_shortened(_TITLES.get(name, name)) for name in names])
+    axes.set_xticks(range(len(names)), [shortened(_TITLES.get(name, name), MOST_LETTERS) for name in names])
     axes.set_xlim(-0.1, len(names) - 0.6)
     axes.tick_params(colors=INK, labelsize=8.5, length=0)
     axes.set_yticks([])
@@ -153,7 +154,3 @@ def _is_number(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -9,6 +9,7 @@ from typing import Any
 
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.run import Run
+from mosaic_lab.text_table import shortened
 
 MOST_SETTINGS = 3
 MOST_LETTERS = 40
@@ -128,8 +129,7 @@ def _value(known: Mapping[str, Any], name: str) -> str:
     """``default`` stands for a value that only upstream knows."""
     if name == "resume_from":
         return PurePath(str(known[name])).name if name in known else "nothing"
-    text = str(known[name]) if name in known else "default"
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+    return shortened(str(known[name]) if name in known else "default", MOST_LETTERS)
 
 
 def _words(label: str) -> list[str]:

@@ -1,5 +1,6 @@
 /** What is said of runs that have ended: one notice a run, or one for all of a group that end one after the other. */
 
+import { shortened } from '../shared/names.ts';
 import type { RunState } from '../shared/run-api.ts';
 import type { Translation } from '../views/translation.ts';
 import type { IEndedRun } from './tokens.ts';
@@ -63,7 +64,8 @@ export class Endings {
     const worst = runs.find(({ row }) => isBad(row.state)) ?? runs[0];
     const head = runs.length === 1 ? this._one(runs[0] as IEndedRun) : this._several(runs);
     const reason = worst?.row.state === 'completed' ? '' : (worst?.row.reason.split('\n')[0] ?? '');
-    return { message: shortened(reason ? `${head}: ${reason}` : head), type, runs };
+    const message = reason ? `${head}: ${shortened(reason, MOST_CHARACTERS - head.length - 2)}` : head;
+    return { message, type, runs };
   }
 
   private _one({ row }: IEndedRun): string {
@@ -103,8 +105,4 @@ export class Endings {
 /** Whether a run in this state did not end as it should. */
 export function isBad(state: RunState): boolean {
   return state === 'failed' || state === 'lost';
-}
-
-function shortened(text: string, most = MOST_CHARACTERS): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

@@ -15,6 +15,7 @@ from ipywidgets import HBox, Layout, VBox
 from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.evaluation.reports.plot import Facet, Plot, mark_color, plot_picture
 from mosaic_lab.overview.averages import Floats
+from mosaic_lab.text_table import shortened
 from mosaic_lab.widgets.charts.chart import (
     EMPTY,
     FEW_TICKS,
@@ -60,7 +61,7 @@ class FacetFigure:
         self._y_axis = bqplot.Axis(scale=self._y, side="left")
         left = 58
         if rows:
-            names = [_short(name) if named else "" for name in rows]
+            names = [shortened(name, MOST_NAME_PIXELS // NAME_PIXELS) if named else "" for name in rows]
             self._y_axis.grid_lines = "none"
             self._y_axis.tick_values = np.arange(len(rows))
             self._y_axis.tick_labels = {str(row): name for row, name in enumerate(names)}
@@ -208,8 +209,3 @@ def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int
         low, high = reach
         margin = padding * (high - low)
         axis.tick_values = round_ticks(low - margin, high + margin, few)
-
-
-def _short(name: str) -> str:
-    most = MOST_NAME_PIXELS // NAME_PIXELS
-    return name if len(name) <= most else f"{name[: most - 1]}…"

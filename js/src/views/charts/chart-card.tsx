@@ -12,6 +12,7 @@ import {
   useState
 } from 'react';
 import { fineNumber } from '../../shared/numbers.ts';
+import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
 import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
 import type { ChartLine } from './lines.ts';
@@ -173,7 +174,9 @@ function Values({ cursor, view, xLabel, kind, trans }: ValuesProps): ReactNode {
       {points.map(point => (
         <div key={point.line.data.key} className={point === nearest ? 'mosaic-values-nearest' : ''}>
           <i style={{ background: point.line.color }} />
-          <span>{point.line.label}</span>
+          <span>
+            <RunName name={point.line.label} />
+          </span>
           <b>{fineNumber(point.y)}</b>
           <small>{intervalText(point)}</small>
         </div>

@@ -1,13 +1,27 @@
-/** A run's name where there is little room: its end, where seeds are, is never cut off. */
+/** A run's name where there is little room: words that the names around it have, too, are cut off first, its seed never. */
 
 import './run-name.css';
+import { createContext, useContext } from 'react';
+
+import { type NamePart, nameParts } from '../../shared/names.ts';
+
+/** The words that the names in view have in common. */
+export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
 
 export function RunName({ name }: { readonly name: string }) {
-  const [, head, tail] = /^(.+)(\sseed \d+.*)$/.exec(name) ?? [];
+  const parts = nameParts(name, useContext(WordsAlike));
   return (
     <span className="mosaic-run-name">
-      <span>{head ?? name}</span>
-      {tail && <span className="mosaic-run-name-tail">{tail}</span>}
+      {parts.map(({ text, kind }, place) => (
+        <span key={place} className={`mosaic-mod-${kind}`} style={{ minWidth: `${least(text, kind)}ch` }}>
+          {text}
+        </span>
+      ))}
     </span>
   );
+}
+
+/** So many letters are always seen: of " ppo" all. */
+function least(text: string, kind: NamePart['kind']): number {
+  return Math.min(text.length, kind === 'alike' ? 2 : 4);
 }

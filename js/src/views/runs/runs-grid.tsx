@@ -12,13 +12,16 @@ import {
   useCallback,
   useEffect,
   useId,
+  useMemo,
   useRef
 } from 'react';
 
+import { wordsAlike } from '../../shared/names.ts';
 import type { Translation } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { Icon } from './icons.tsx';
 import { RunLine } from './run-line.tsx';
+import { WordsAlike } from './run-name.tsx';
 import type { RunEntry } from './run-rows.ts';
 import type { RunTable, Snapshot } from './run-table.ts';
 import type { Line, Sort } from './tree.ts';
@@ -40,6 +43,10 @@ export interface RunsGridProps {
 
 export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onOpen }: RunsGridProps) {
   const { lines, selection, shown } = snapshot;
+  const alike = useMemo(() => {
+    const tops = lines.filter(({ depth }) => depth === 0);
+    return wordsAlike(tops.flatMap(({ members }) => members.map(({ row }) => row.name)));
+  }, [lines]);
   const grid = useRef<HTMLDivElement>(null);
   const prefix = useId();
   const focus = lines.findIndex(line => line.key === selection.focus);
@@ -147,31 +154,33 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
         className="mosaic-runs-body"
         style={{ height: virtual.getTotalSize(), minWidth: compact ? undefined : width }}
       >
-        {items.map(item => {
-          const line = lines[item.index];
-          return (
-            line && (
-              <RunLine
-                key={slotOf(item)}
-                line={line}
-                id={idOf(prefix, line.key)}
-                index={item.index}
-                top={item.start}
-                height={item.size}
-                compact={compact}
-                columns={shown}
-                selected={selection.keys.has(line.key)}
-                focused={item.index === focus}
-                readOnly={line.kind === 'store' ? (readOnly.get(line.store) ?? '') : ''}
-                now={snapshot.now}
-                trans={trans}
-                onClick={click}
-                onToggle={toggle}
-                onOpen={open}
-              />
-            )
-          );
-        })}
+        <WordsAlike.Provider value={alike}>
+          {items.map(item => {
+            const line = lines[item.index];
+            return (
+              line && (
+                <RunLine
+                  key={slotOf(item)}
+                  line={line}
+                  id={idOf(prefix, line.key)}
+                  index={item.index}
+                  top={item.start}
+                  height={item.size}
+                  compact={compact}
+                  columns={shown}
+                  selected={selection.keys.has(line.key)}
+                  focused={item.index === focus}
+                  readOnly={line.kind === 'store' ? (readOnly.get(line.store) ?? '') : ''}
+                  now={snapshot.now}
+                  trans={trans}
+                  onClick={click}
+                  onToggle={toggle}
+                  onOpen={open}
+                />
+              )
+            );
+          })}
+        </WordsAlike.Provider>
       </div>
     </div>
   );

@@ -1,6 +1,7 @@
 /** An axis of the parallel coordinates with its brush, and the same filter as text fields. */
 
 import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
+import { shortened } from '../../shared/names.ts';
 import type { Translation } from '../translation.ts';
 import { brushed, brushOf, ticksOf, type ValueAxis } from './axes.ts';
 import { MOST_LETTERS, pixels } from './parallel-layout.ts';
@@ -127,8 +128,4 @@ export function AxisLimits({
       ))}
     </fieldset>
   );
-}
-
-function shortened(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

@@ -3,6 +3,7 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { rampColor } from '../charts/palette.ts';
+import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
@@ -145,7 +146,9 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
           >
             <div className="mosaic-values-nearest">
               <i style={{ background: colorOf(selected) }} />
-              <span>{names.get(selected.id)}</span>
+              <span>
+                <RunName name={names.get(selected.id) ?? ''} />
+              </span>
             </div>
             {axes.map(({ name }) => (
               <div key={name}>

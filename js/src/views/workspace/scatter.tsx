@@ -1,8 +1,10 @@
 /** Any setting against any result: a dot a run. */
 
 import { type ReactNode, useMemo, useState } from 'react';
+import { shortened } from '../../shared/names.ts';
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
+import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
@@ -107,7 +109,7 @@ export function Scatter(props: ScatterProps): ReactNode {
                   y2={HEIGHT - BOTTOM}
                 />
                 <text x={left(tick.place)} y={HEIGHT - BOTTOM + 16} textAnchor="middle">
-                  {tick.text.length > 14 ? `${tick.text.slice(0, 13)}…` : tick.text}
+                  {shortened(tick.text, 14)}
                 </text>
               </g>
             ))}
@@ -146,7 +148,9 @@ export function Scatter(props: ScatterProps): ReactNode {
           >
             <div className="mosaic-values-nearest">
               <i style={{ background: colorOf(current.row.id) }} />
-              <span>{names.get(current.row.id)}</span>
+              <span>
+                <RunName name={names.get(current.row.id) ?? ''} />
+              </span>
             </div>
             <div>
               <span>{name}</span>

@@ -5,11 +5,13 @@
 
 import './workspace.css';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { wordsAlike } from '../../shared/names.ts';
 import type { ChartRequest, RunSource } from '../../shared/run-api.ts';
 import { download } from '../../widgets/common/buttons.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
 import type { LineData } from '../charts/lines.ts';
 import { DifferenceView } from '../difference/difference.tsx';
+import { WordsAlike } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
 import { ChartGrid } from './chart-grid.tsx';
 import { ChartPanel } from './chart-panel.tsx';
@@ -92,6 +94,7 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
     useMemo(() => distinctNames(rows), [rows]),
     sameNames
   );
+  const alike = useMemo(() => wordsAlike([...names.values()]), [names]);
   const colorOf = useColors(rows, state);
   const lineColor = useCallback((line: LineData) => colorOf(line.runs[0] ?? ''), [colorOf]);
   const lineName = useCallback(
@@ -124,142 +127,146 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
           )
         : '';
   return (
-    <div className="mosaic-workspace">
-      <SettingsBar
-        state={state}
-        metrics={metrics ?? []}
-        settings={grouping}
-        trans={trans}
-        change={change}
-        onAdd={metric => onState(before => addChart(before, metric))}
-        films={moment !== null}
-        onFilms={() => setMoment(moment || !visible[0] ? null : { run: visible[0], axis: state.x, x: null })}
-      />
-      {[failure, rows.length > 0 ? problem : '', say].filter(Boolean).map(text => (
-        <p key={text} className="mosaic-note" role="status">
-          {text}
-        </p>
-      ))}
-      <div className="mosaic-workspace-parts">
-        <div className="mosaic-workspace-table" style={{ width: state.tableWidth ?? undefined }}>
-          <RunTable
-            rows={shown}
-            filtered={filtered}
-            names={names}
-            colorOf={colorOf}
-            settings={settings}
-            results={[
-              ...TABLE_RESULTS,
-              ...metricColumns.filter(name => !/episode_return|^return$/.test(name))
-            ]}
-            values={results}
-            state={state}
-            trans={trans}
-            onToggle={run => onState(before => toggleRun(before, run))}
-            onAlone={run => onState(before => showOnly(before, run))}
-            onAll={() => change({ hidden: state.hidden.length ? [] : state.runs })}
-            onSort={column => change({ sort: nextSort(state.sort, column) })}
-            onHover={run => link.emphasize(run)}
-          />
-        </div>
-        <Splitter width={state.tableWidth} trans={trans} set={tableWidth => change({ tableWidth })} />
-        <div className="mosaic-workspace-views">
-          {state.view === 'charts' && (
-            <ChartGrid>
-              {columns =>
-                (charts ?? []).map((chart, place) => ({
-                  id: chart.id,
-                  node: (onDrag: (dragged: boolean) => void) => (
-                    <ChartPanel
-                      source={source}
-                      chart={chart}
-                      state={state}
-                      runs={runs}
-                      visible={visible}
-                      nameOf={lineName}
-                      colorOf={lineColor}
-                      link={link}
-                      columns={columns}
-                      trans={trans}
-                      onChange={part => onState(before => changeChart(before, chart.id, part))}
-                      onRemove={() => onState(before => removeChart(before, chart.id))}
-                      onMove={by => onState(before => moveChart(before, chart.id, place + by))}
-                      onZoom={xLimits => change({ xLimits })}
-                      onPick={({ line, x }) => {
-                        const [run] = line.data.runs;
-                        if (run) setMoment({ run, axis: state.x, x });
-                      }}
-                      onExport={save}
-                      onDrag={onDrag}
-                    />
-                  ),
-                  drop: (dragged: string) => onState(before => moveChart(before, dragged, place))
-                }))
-              }
-            </ChartGrid>
-          )}
-          {state.view === 'charts' && !charts?.length && rows.length > 0 && (
-            <p className="mosaic-empty">
-              {metrics?.some(isOwn)
-                ? trans.__('No charts. Add one with “+ Chart”.')
-                : trans.__('These runs have no metrics yet.')}
-            </p>
-          )}
-          {state.view === 'parallel' && (
-            <ParallelCoordinates
-              rows={rows}
-              filtered={filtered}
-              hidden={state.hidden}
-              names={names}
-              axes={state.axes ?? varying(rows).filter(name => name !== 'group')}
-              settings={settings}
-              resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
-              results={results}
-              state={state}
-              colorOf={colorOf}
-              trans={trans}
-              change={change}
-            />
-          )}
-          {state.view === 'scatter' && (
-            <Scatter
-              rows={rows.filter(({ id }) => visible.includes(id))}
-              names={names}
-              settings={settingNames(rows)}
-              differing={settings}
-              resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
-              results={results}
-              state={state}
-              colorOf={colorOf}
-              trans={trans}
-              change={change}
-            />
-          )}
-          {state.view === 'difference' && (
-            <DifferenceView
-              source={source}
-              rows={shown.filter(({ kind }) => kind !== 'comparison')}
-              names={names}
-              pair={state.pair}
-              colorOf={colorOf}
-              trans={trans}
-              onPair={pair => change({ pair })}
-            />
-          )}
-        </div>
-      </div>
-      {moment && state.view === 'charts' && (
-        <FilmsPart
-          source={source}
-          moment={moment}
-          runs={visible}
-          nameOf={run => names.get(run) ?? run}
-          colorOf={colorOf}
+    <WordsAlike.Provider value={alike}>
+      <div className="mosaic-workspace">
+        <SettingsBar
+          state={state}
+          metrics={metrics ?? []}
+          settings={grouping}
           trans={trans}
-          onMoment={setMoment}
+          change={change}
+          onAdd={metric => onState(before => addChart(before, metric))}
+          films={moment !== null}
+          onFilms={() =>
+            setMoment(moment || !visible[0] ? null : { run: visible[0], axis: state.x, x: null })
+          }
         />
-      )}
-    </div>
+        {[failure, rows.length > 0 ? problem : '', say].filter(Boolean).map(text => (
+          <p key={text} className="mosaic-note" role="status">
+            {text}
+          </p>
+        ))}
+        <div className="mosaic-workspace-parts">
+          <div className="mosaic-workspace-table" style={{ width: state.tableWidth ?? undefined }}>
+            <RunTable
+              rows={shown}
+              filtered={filtered}
+              names={names}
+              colorOf={colorOf}
+              settings={settings}
+              results={[
+                ...TABLE_RESULTS,
+                ...metricColumns.filter(name => !/episode_return|^return$/.test(name))
+              ]}
+              values={results}
+              state={state}
+              trans={trans}
+              onToggle={run => onState(before => toggleRun(before, run))}
+              onAlone={run => onState(before => showOnly(before, run))}
+              onAll={() => change({ hidden: state.hidden.length ? [] : state.runs })}
+              onSort={column => change({ sort: nextSort(state.sort, column) })}
+              onHover={run => link.emphasize(run)}
+            />
+          </div>
+          <Splitter width={state.tableWidth} trans={trans} set={tableWidth => change({ tableWidth })} />
+          <div className="mosaic-workspace-views">
+            {state.view === 'charts' && (
+              <ChartGrid>
+                {columns =>
+                  (charts ?? []).map((chart, place) => ({
+                    id: chart.id,
+                    node: (onDrag: (dragged: boolean) => void) => (
+                      <ChartPanel
+                        source={source}
+                        chart={chart}
+                        state={state}
+                        runs={runs}
+                        visible={visible}
+                        nameOf={lineName}
+                        colorOf={lineColor}
+                        link={link}
+                        columns={columns}
+                        trans={trans}
+                        onChange={part => onState(before => changeChart(before, chart.id, part))}
+                        onRemove={() => onState(before => removeChart(before, chart.id))}
+                        onMove={by => onState(before => moveChart(before, chart.id, place + by))}
+                        onZoom={xLimits => change({ xLimits })}
+                        onPick={({ line, x }) => {
+                          const [run] = line.data.runs;
+                          if (run) setMoment({ run, axis: state.x, x });
+                        }}
+                        onExport={save}
+                        onDrag={onDrag}
+                      />
+                    ),
+                    drop: (dragged: string) => onState(before => moveChart(before, dragged, place))
+                  }))
+                }
+              </ChartGrid>
+            )}
+            {state.view === 'charts' && !charts?.length && rows.length > 0 && (
+              <p className="mosaic-empty">
+                {metrics?.some(isOwn)
+                  ? trans.__('No charts. Add one with “+ Chart”.')
+                  : trans.__('These runs have no metrics yet.')}
+              </p>
+            )}
+            {state.view === 'parallel' && (
+              <ParallelCoordinates
+                rows={rows}
+                filtered={filtered}
+                hidden={state.hidden}
+                names={names}
+                axes={state.axes ?? varying(rows).filter(name => name !== 'group')}
+                settings={settings}
+                resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
+                results={results}
+                state={state}
+                colorOf={colorOf}
+                trans={trans}
+                change={change}
+              />
+            )}
+            {state.view === 'scatter' && (
+              <Scatter
+                rows={rows.filter(({ id }) => visible.includes(id))}
+                names={names}
+                settings={settingNames(rows)}
+                differing={settings}
+                resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
+                results={results}
+                state={state}
+                colorOf={colorOf}
+                trans={trans}
+                change={change}
+              />
+            )}
+            {state.view === 'difference' && (
+              <DifferenceView
+                source={source}
+                rows={shown.filter(({ kind }) => kind !== 'comparison')}
+                names={names}
+                pair={state.pair}
+                colorOf={colorOf}
+                trans={trans}
+                onPair={pair => change({ pair })}
+              />
+            )}
+          </div>
+        </div>
+        {moment && state.view === 'charts' && (
+          <FilmsPart
+            source={source}
+            moment={moment}
+            runs={visible}
+            nameOf={run => names.get(run) ?? run}
+            colorOf={colorOf}
+            trans={trans}
+            onMoment={setMoment}
+          />
+        )}
+      </div>
+    </WordsAlike.Provider>
   );
 }
 

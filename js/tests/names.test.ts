@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nameParts, shortened, wordsAlike } from '../src/shared/names.ts';
+
+const NAMES = ['cleanrl ppo CartPole-v1 seed 1', 'cleanrl ppo CarRacing-v3 seed 1', 'baseline'];
+
+test('what all default names have is cut off first, what differs last, a seed never', () => {
+  const alike = wordsAlike(NAMES);
+  const parts = (name: string) => nameParts(name, alike).map(({ text, kind }) => [kind, text]);
+  assert.deepEqual(parts('cleanrl ppo CarRacing-v3 seed 1'), [
+    ['alike', 'cleanrl ppo'],
+    ['own', ' CarRacing-v3'],
+    ['seed', ' seed 1']
+  ]);
+  assert.deepEqual(parts('my  baseline'), [
+    ['own', 'my'],
+    ['own', '  baseline']
+  ]);
+  assert.deepEqual(parts('seed 3'), [
+    ['own', 'seed'],
+    ['own', ' 3']
+  ]);
+  assert.equal(wordsAlike(['cleanrl ppo A seed 1', 'sb3 dqn B seed 1']).size, 0);
+});
+
+test('a text that is too long keeps both of its ends', () => {
+  const short = NAMES.map(name => shortened(name, 24));
+  assert.deepEqual(short, ['cleanrl ppo …e-v1 seed 1', 'cleanrl ppo …g-v3 seed 1', 'baseline']);
+});
