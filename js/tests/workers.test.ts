@@ -6,9 +6,15 @@ import type { WorkerRow } from '../src/shared/run-api.ts';
 import { english } from '../src/views/translation.ts';
 
 const ROW: WorkerRow = {
-  ...{ name: 'cleanrl', state: 'installed', detail: '', about: '', origin: 'bundled', upstream: 'cleanrl' },
   ...{
-    upstream_version: '0.4.8',
+    name: 'cleanrl',
+    state: 'installed',
+    detail: '',
+    about: '',
+    origin: 'bundled',
+    upstream: 'cleanrl 0.4.8'
+  },
+  ...{
     version: '0.1.0',
     source: 'git',
     python: '3.11',
@@ -33,7 +39,7 @@ test('workers that need attention come first', () => {
 
 test('a worker says its version, size and checks', () => {
   assert.equal(versionText(ROW), 'cleanrl 0.4.8');
-  assert.equal(versionText({ ...ROW, upstream: '', upstream_version: '' }), '0.1.0');
+  assert.equal(versionText({ ...ROW, upstream: '' }), '0.1.0');
   assert.equal(sizeText(ROW.size_bytes), '1.5 GB');
   assert.equal(stateText({ ...ROW, state: 'not installed' }, english), 'available');
   assert.equal(checkText(ROW, english), 'not checked');

@@ -25,8 +25,7 @@ def size(count: int) -> str:
 
 def upstream(worker_environment: WorkerEnvironment) -> str:
     """Return the upstream library in a worker environment, with its version."""
-    about = worker_environment.metadata
-    return f"{about.upstream_library} {about.upstream_version}".strip() or "-"
+    return worker_environment.metadata.upstream or "-"
 
 
 def head(info: WorkerInfo) -> str:

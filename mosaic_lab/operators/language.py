@@ -185,9 +185,9 @@ def model_operator(
     if provider not in get_args(Provider):
         problems.add("", f"provider={provider!r}: give one of {', '.join(map(repr, get_args(Provider)))}")
         provider = OPENAI
-    base_url, key = chosen["base_url"], chosen["api_key_env"]
-    if base_url is None and (wrong := misdirected(str(model), provider, worker)):
+    elif chosen["base_url"] is None and (wrong := misdirected(str(model), provider, worker)):
         problems.add("", wrong)
+    base_url, key = chosen["base_url"], chosen["api_key_env"]
     if provider in SERVERS:
         if base_url is None:
             base_url, key = SERVERS[provider].base_url, key or SERVERS[provider].key

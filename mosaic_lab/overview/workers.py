@@ -25,7 +25,6 @@ class WorkerRow:
     about: str
     origin: str
     upstream: str
-    upstream_version: str
     version: str
     source: str
     python: str
@@ -58,8 +57,7 @@ def _row(info: workers.WorkerInfo, provides: list[str]) -> WorkerRow:
         detail=info.detail,
         about=(about.description if about else "") or (info.shim.description if info.shim else ""),
         origin=info.origin,
-        upstream=about.upstream_library if about else "",
-        upstream_version=about.upstream_version if about else "",
+        upstream=about.upstream if about else "",
         version=about.version if about else "",
         source=(installed.source or "") if installed else "",
         python=installed.python_version if installed else (info.shim and info.shim.python) or "",

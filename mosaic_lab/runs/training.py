@@ -234,9 +234,10 @@ class Trainer:
             resolved = dry_run(command, config, variables)
         except ConfigurationError as error:
             refusal = _explained(str(error), hyperparameters, worker_environment)
-            raise ConfigurationError(
-                f"{refusal}{remedy(refusal, env, worker, worker_environment.python)}"
-            ) from None
+            refusal += remedy(refusal, env, worker, worker_environment.python)
+            if worker_environment.fallback and _OF_THE_SOURCE.search(refusal):
+                refusal += f"\n{worker_environment.fallback}"
+            raise ConfigurationError(refusal) from None
         config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
         return TrainingPlan(
             worker,
@@ -300,7 +301,7 @@ def _start_group(
 
 def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnvironment) -> str:
     """Return the worker's refusal with, for each keyword that it misses, how that may have been misspelt and
-    which algorithms there are, and with the fallback to another source that may be its cause."""
+    which algorithms there are."""
 
     def explained(missing: re.Match[str]) -> str:
         keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)
@@ -312,10 +313,7 @@ def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnv
             text += f"; {worker_environment.name} has {algorithms}"
         return text
 
-    text = _MISSING.sub(explained, refusal)
-    if worker_environment.fallback and _OF_THE_SOURCE.search(text):
-        text += f"\n{worker_environment.fallback}"
-    return text
+    return _MISSING.sub(explained, refusal)
 
 
 def new_group_name(*what: str) -> str:

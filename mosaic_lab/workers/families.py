@@ -20,7 +20,7 @@ from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.own_environments import PASS_FOLDER, check_environment_id, own_id
 from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.unavailable import reason_against
-from mosaic_lab.workers.worker_environment import RECORD, read_environment
+from mosaic_lab.workers.worker_environment import RECORD, letters, read_environment
 
 _LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near it
 _ALIKE = 0.85  # of 1: how near
@@ -127,13 +127,9 @@ def _nearly(env_id: str, glob: str) -> bool:
     version."""
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
-    alike = difflib.SequenceMatcher(None, _letters(begins), _letters(fixed)).ratio()
+    alike = difflib.SequenceMatcher(None, letters(begins), letters(fixed)).ratio()
     versions = {found[1] for one in (env_id, glob) if (found := _VERSION.search(one))}
     return len(fixed) >= _LONG_ENOUGH and alike >= _ALIKE and len(versions) < 2
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).lower()
 
 
 def _weight(glob: str) -> int:

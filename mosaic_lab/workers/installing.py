@@ -243,7 +243,7 @@ def _up_to_date(present: WorkerEnvironment, uv: Uv) -> WorkerEnvironment:
 
 def _report(installed: WorkerEnvironment, stayed: list[Path], uv: Uv) -> None:
     metadata = installed.metadata
-    upstream = f"{metadata.upstream_library or metadata.name} {metadata.upstream_version or metadata.version}"
+    upstream = metadata.upstream or f"{metadata.name} {metadata.version}"
     source = f", source {installed.source}" if installed.source else ""
     uv.say(
         f"worker '{installed.name}' is ready: {upstream}{source}, Python {installed.python_version}, "

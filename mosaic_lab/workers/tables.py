@@ -43,13 +43,17 @@ def workers_table() -> WorkerTable:
 
 def algorithms(worker: str) -> WorkerTable:
     """Return a row for each algorithm of an installed worker: the worker's facts about it, and the number of
-    its hyperparameters. Raises WorkerEnvironmentError where the worker is not installed."""
-    description = describe(_installed(worker))
+    its hyperparameters. Raises ConfigurationError for a worker without algorithms, WorkerEnvironmentError
+    where the worker is not installed."""
+    installed = _installed(worker)
+    description = describe(installed)
     facts = description["capabilities"].get("algorithm_facts", {})
     rows = [
         {"algorithm": name, **facts.get(name, {}), "hyperparameters": len(known)}
         for name, known in description["hyperparameters"].items()
     ]
+    if not rows:
+        raise ConfigurationError(f"{installed.name} has no algorithms; mosaic.workers() shows which have")
     return _table(rows, "algorithm")
 
 
@@ -92,7 +96,7 @@ def _worker_row(info: WorkerInfo, globs: Sequence[str]) -> dict[str, Any]:
     return {
         "worker": info.name,
         "state": info.state,
-        "library": f"{about.upstream_library} {about.upstream_version}".strip() if about else "",
+        "library": about.upstream if about else "",
         "trains": "train" in can.modes if can else info.shim is not None and info.shim.trains,
         "algorithms": ", ".join(can.algorithms) if can else "",
         "environments": " ".join(globs),

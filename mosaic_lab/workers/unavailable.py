@@ -19,7 +19,7 @@ _REASONS = {  # by a pattern of ids, from their beginning
     ),
     r"(gym_?pybullet_?drones|([a-z]+_)?aviary)": "gym-pybullet-drones is not published as a package",
     r"(gym_?)?baba": "baba-is-ai is not published as a package",
-    r"g_?football|google_(research_)?football": (
+    r"g_?football|google_(research_)?football|academy_|11_vs_11": (
         "Google Research Football is published as source only, to be compiled against the system's SDL and "
         f"Boost, and has not been maintained since 2022. {_TEAMS}"
     ),
@@ -40,7 +40,7 @@ def reason_against(env_id: str) -> str | None:
     module of the user's own ("module:Id")."""
     if ":" in env_id:
         return None
-    plain = env_id.lower().replace("-", "_")
+    plain = re.sub(r"[\s-]+", "_", env_id.lower())
     return next(
         (
             f"{env_id!r} is not available: {reason}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -85,9 +86,9 @@ class WorkerEnvironment:
         return f"worker '{self.name}': {self.source_reason}"
 
     def algorithm(self, given: str | None) -> str | None:
-        """Return the worker's own name of an algorithm, for one that is given in another case ("QMIX")."""
-        names = {name.casefold(): name for name in self.capabilities.algorithms}
-        return names.get(given.casefold(), given) if isinstance(given, str) else given
+        """Return the worker's own name of an algorithm that is given in another spelling ("RecurrentPPO")."""
+        names = {letters(name): name for name in self.capabilities.algorithms}
+        return names.get(letters(given), given) if isinstance(given, str) else given
 
     @property
     def valid(self) -> bool:
@@ -148,6 +149,11 @@ class WorkerEnvironment:
             return read(self.shim_folder) if self.shim_folder else None
         except WorkerEnvironmentError:
             return None
+
+
+def letters(name: str) -> str:
+    """Return the letters and digits of a name in lower case, by which its spellings are compared."""
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def pins_of(shim: Shim, source: str | None) -> list[str]:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from language.language_calls import KEY_VARIABLE, PROMPT, PROVIDERS, model, parse
+from language.language_calls import PROMPT, PROVIDERS, model, parse
 from language.language_fixtures import FakeServer
 from mosaic_contract.errors import EndpointFailed, EndpointRefused
 from mosaic_contract.language import Turn, retries
@@ -145,7 +145,8 @@ def test_a_part_of_the_key_in_an_error_is_not_repeated(server: FakeServer, provi
 def test_headers_and_body_of_ones_own(
     server: FakeServer, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GATEWAY_KEY", "gw-0123456789")
+    gateway_key = f"gw-{FakeServer.key[-12:]}-9"  # has a part of the other key
+    monkeypatch.setenv("GATEWAY_KEY", gateway_key)
     own: dict[str, Any] = {
         "headers": {"X-Title": "Lake", "X-Gateway-Key": "${GATEWAY_KEY}"},
         "body": {"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}},
@@ -153,9 +154,8 @@ def test_headers_and_body_of_ones_own(
     one = model(server, "say=go forward", provider, **own)
     assert one.ask(PROMPT, parse).action == 1
     (request,) = server.requests(one.settings.model)
-    assert (request["headers"]["x-title"], request["headers"]["x-gateway-key"]) == ("Lake", "gw-0123456789")
+    assert (request["headers"]["x-title"], request["headers"]["x-gateway-key"]) == ("Lake", gateway_key)
     assert {name: request["body"][name] for name in own["body"]} == own["body"]
-    assert "gw-0123456789" not in repr(one.settings)
-    monkeypatch.setenv(KEY_VARIABLE, "wrong")
-    with pytest.raises(EndpointRefused, match=r"status 401: .*\[key\]"):
-        model(server, "ok", provider, **own).ask(PROMPT, parse)
+    assert gateway_key not in repr(one.settings)
+    with pytest.raises(EndpointRefused, match=r"status 400: .*\[key\] and the gateway's \[key\](?!-)"):
+        model(server, "400", provider, **own).ask(PROMPT, parse)

@@ -63,6 +63,11 @@ def test_a_model_of_another_maker_is_refused_with_the_line_to_type(
     assert operators.llm(model, base_url="http://localhost:8000/v1").settings["model"] == model
 
 
+def test_a_provider_that_is_not_known_is_the_only_problem_of_its_model() -> None:
+    with pytest.raises(ConfigurationError, match=r"^provider='gogle': give one of [^\n]*$"):
+        operators.llm("gemini-2.5-flash", provider="gogle")  # type: ignore[arg-type]
+
+
 def test_servers_that_are_known_by_name() -> None:
     found = {
         provider: operators.llm(model, provider=provider)

@@ -167,6 +167,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.refuse(404, f"The model `{model}` does not exist", "model_not_found")
         if behaviour.isdigit():
             text = f"status {behaviour} for the key {self.given_key()}"  # as proxies do that echo a request
+            text += f" and the gateway's {self.headers.get('X-Gateway-Key')}"
             if "echoes" in options:
                 text = f"{'x' * 490} {self.given_key()[: int(options['echoes'])]}"
             return self.refuse(int(behaviour), text + options.get("says", ""), "error", headers={

@@ -55,7 +55,8 @@ def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
         ("hover-aviary-v0", "gym-pybullet-drones is not published"),
         ("GFootball-academy_3_vs_1-v0", "source only, to be compiled"),
         ("HeMAC-v0", "HeMAC is not published"),
-        ("NeuralMMO-v2", "pins old versions of gym"),
+        ("11_vs_11_stochastic", "source only, to be compiled"),
+        ("Neural MMO", "pins old versions of gym"),
         ("olympics-wrestling", "not published as a package"),
     ],
 )

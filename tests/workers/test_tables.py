@@ -25,6 +25,8 @@ def test_workers_algorithms_and_hyperparameters_are_tables() -> None:
     assert "<td style=" in table.head(1)._repr_html_()
     with pytest.raises(ConfigurationError, match=r"toy has no algorithm 'wolk'.*'walk'"):
         mosaic.hyperparameters("toy", "wolk")
+    with pytest.raises(ConfigurationError, match=r"policy has no algorithms; mosaic\.workers\(\) shows"):
+        mosaic.algorithms("policy")
     with pytest.raises(WorkerEnvironmentError, match=r'mosaic_lab\.workers\.install\("rllib"\)'):
         mosaic.algorithms("ray")
 

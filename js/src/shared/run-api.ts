@@ -178,7 +178,6 @@ export interface WorkerRow {
   readonly about: string;
   readonly origin: string;
   readonly upstream: string;
-  readonly upstream_version: string;
   readonly version: string;
   readonly source: string;
   readonly python: string;

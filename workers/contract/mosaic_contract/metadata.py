@@ -42,6 +42,15 @@ class WorkerMetadata(_Document):
     upstream_version: str = ""
     license: str = ""
 
+    @property
+    def upstream(self) -> str:
+        """The libraries that it wraps, each with its version: "openai 3.52.0, anthropic 2.11.0"."""
+        library, version = self.upstream_library or "", self.upstream_version or ""
+        libraries, versions = library.split(", "), version.split(", ")
+        if len(libraries) != len(versions):  # some are not installed
+            return f"{library} {version}".strip()
+        return ", ".join(" ".join(pair).strip() for pair in zip(libraries, versions))
+
 
 @dataclass(frozen=True)
 class WorkerCapabilities(_Document):

@@ -26,7 +26,7 @@ export function stateText(row: WorkerRow, trans: Translation): string {
 
 /** "cleanrl 0.4.8", or what the worker itself is where it wraps no library. */
 export function versionText(row: WorkerRow): string {
-  return `${row.upstream} ${row.upstream_version}`.trim() || row.version;
+  return row.upstream || row.version;
 }
 
 export function sizeText(bytes: number): string {

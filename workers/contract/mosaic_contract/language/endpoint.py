@@ -245,10 +245,14 @@ class Endpoint:
         given to the SDK or the SDK has found them, nor what an endpoint repeats of their ends."""
         found = {self._key, *(getattr(self._client, name, None) for name in ("api_key", "auth_token"))}
         found |= {os.environ.get(name) for name in self.settings.variables}
-        for secret in sorted((str(one) for one in found - {None, "", _NO_KEY}), key=len, reverse=True):
-            for length in range(len(secret), min(len(secret), _SHORTEST_PART) - 1, -1):
-                for part in (secret[:length], secret[-length:]):
-                    text = text.replace(part, "[key]")
+        parts = {
+            part
+            for secret in (str(one) for one in found - {None, "", _NO_KEY})
+            for length in range(min(len(secret), _SHORTEST_PART), len(secret) + 1)
+            for part in (secret[:length], secret[-length:])
+        }
+        for part in sorted(parts, key=len, reverse=True):
+            text = text.replace(part, "[key]")
         return text[:_LONGEST_ERROR]
 
 
