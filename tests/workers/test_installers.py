@@ -91,7 +91,7 @@ def test_an_installer_killed_at_a_random_moment_leaves_nothing_that_is_used(
     assert workers.describe(environment)["metadata"]["upstream_version"] == "1.0"
     assert workers.find("toy") == environment
     left = {entry.name for entry in (own_home / "workers" / "toy").iterdir()}
-    assert left == {environment.root.parent.name, "environment.json"}
+    assert left == {environment.root.parent.name, "environment.json", "description.json"}
 
 
 def test_an_interrupted_installer_cleans_up_and_takes_uv_with_it(tmp_path: Path, own_home: Path) -> None:
