@@ -19,6 +19,7 @@ from widgets.pages import bring_up_to_date
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
+from mosaic_lab.widgets.comparison import comparison_panel
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.lane_frame import follow, shows_last_step
 from mosaic_lab.widgets.comparison.operator_facts import operator_facts
@@ -145,7 +146,11 @@ def test_a_key_that_is_pressed_while_nothing_moves_makes_a_step(start_comparison
     assert list(comparison.steps("me")["action"]) == [1, 0, 1]
 
 
-def test_a_key_pressed_before_its_turn_is_shown_as_kept_or_refused(start_comparison: Compare) -> None:
+def test_a_key_pressed_before_its_turn_is_shown_as_kept_or_refused(
+    start_comparison: Compare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison_panel, "EARLY_SECONDS", 600.0)  # however slow the machine is
+    monkeypatch.setattr(comparison_panel, "REFUSAL_SECONDS", 600.0)
     people = {"player_1": operators.human(), "player_2": operators.human()}
     game = panel_of(start_comparison("tictactoe_v3", {"game": people}))
     call(game, ["page", 1, "press", {"lane": 0, "agent": "player_2", "action": 3}])
@@ -159,11 +164,12 @@ def test_a_key_pressed_before_its_turn_is_shown_as_kept_or_refused(start_compari
     for number, action in enumerate((1, 0), 1):
         call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
     assert early(panel, "agent_0") == "push left kept for your turn"
-    wait_until(lambda: early(panel, "agent_0").startswith("push left refused: your turn did not come within"))
+    monkeypatch.setattr(comparison_panel, "EARLY_SECONDS", 0.0)
+    assert early(panel, "agent_0") == "push left refused: your turn did not come within 0 s"
+    monkeypatch.setattr(comparison_panel, "EARLY_SECONDS", 600.0)
     call(panel, ["page", 3, "press", {"lane": 0, "agent": "agent_0", "action": 1}])
     go.set()
-    wait_until(partial(moved_to, 2, panel, comparison))
-    assert early(panel, "agent_0") == ""
+    wait_until(lambda: early(panel, "agent_0") == "" and comparison.lanes[0].step == 2)
     assert list(comparison.steps("me")["action"]) == [1, 1]
 
 
