@@ -45,7 +45,11 @@ def report_os_exit(report: Callable[[int, Lines], int]) -> None:
 
 
 def leave_within(seconds: float, code: int) -> None:
-    """End the process even if threads or exit hooks of an environment or a library never end."""
+    """End the process even if threads or exit hooks of an environment or a library never end.
+
+    It has reported its end by now, so `os._exit` is Python's own again: a shim may leave by it.
+    """
+    os._exit = _end_process
     joined = threading.Event()
     atexit.register(joined.set)  # Python runs exit hooks once it has waited for threads
 
