@@ -26,7 +26,7 @@ from mosaic_contract.checkpoints import wrappers_described
 from mosaic_contract.signals import signals_held
 
 from .config import FORMAT, ScriptPlan, make_plan
-from .hooks import SITE, VARIABLE
+from .hooks import VARIABLE
 from .telemetry import Translator
 
 _STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
@@ -123,7 +123,13 @@ def _gather_videos(folder: Path) -> None:
 def _run(plan: ScriptPlan, translator: Translator) -> None:
     reading, writing = os.pipe()
     try:
-        command = [sys.executable, "-m", f"cleanrl.{plan.algorithm.script}", *plan.arguments]
+        command = [
+            sys.executable,
+            "-m",
+            f"{__package__}.hooks",
+            f"cleanrl.{plan.algorithm.script}",
+            *plan.arguments,
+        ]
         script = subprocess.Popen(
             command,
             cwd=plan.config.run_dir,
@@ -146,11 +152,9 @@ def _run(plan: ScriptPlan, translator: Translator) -> None:
 
 
 def _environment(plan: ScriptPlan, fd: int) -> dict[str, str]:
-    inherited = os.environ.get("PYTHONPATH")
     caches = str(plan.config.run_dir / _CACHES)
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(SITE), *([inherited] if inherited else [])]),
         "PYTHONSAFEPATH": "1",  # folders of the run are not packages
         "PYGAME_HIDE_SUPPORT_PROMPT": "1",
         "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM

@@ -1,4 +1,4 @@
-"""The hooks inside upstream's process, installed before the script starts, by `site/sitecustomize.py`.
+"""The hooks inside upstream's process, installed before the script starts, by `__main__.py`.
 
 The script's own code is not touched. Its process gets: scalars and episodes sent to the shim over a pipe,
 checkpoints at safe points, frames for whoever watches, the environments of Gymnasium under the old gym's
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from mosaic_contract import forgive_write_errors, watch_parent
@@ -21,25 +20,13 @@ from .frames import Frames
 from .imports import after_import
 from .training import Training
 
-SITE = Path(__file__).parent / "site"
-"""The folder to put on PYTHONPATH."""
-
 VARIABLE = "MOSAIC_CLEANRL_HOOKS"
 """The environment variable that holds the hooks' settings as JSON."""
 
 
-def install_from_environment() -> None:
-    """Install the hooks if this process was started for them; its own children are not."""
-    settings = os.environ.pop(VARIABLE, None)
-    if settings is None:
-        return
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path and Path(path) != SITE)
-    install(json.loads(settings))
-
-
-def install(settings: dict[str, Any]) -> None:
-    """Install the hooks. `settings` come from `runtime.hook_settings`."""
+def install_from_environment() -> Training:
+    """Install the hooks with the settings of this process; its children do not inherit them."""
+    settings = json.loads(os.environ.pop(VARIABLE))  # from `runtime.hook_settings`
     os.set_inheritable(settings["fd"], False)
     watch_parent(settings["shim_pid"])
     forgive_write_errors()
@@ -78,6 +65,7 @@ def install(settings: dict[str, Any]) -> None:
 
         resume_at_main_loop(training, settings)
     channel.start(training.report_progress)
+    return training
 
 
 class _Zero(int):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import runpy
 import signal
 import sys
 import time
@@ -63,10 +62,10 @@ class Training:
         self._saving = False
         self._ended = False
         self._last_saved = -1
+        self._unsaved: OSError | None = None
         self._last_progress = (0.0, 0)
         sys.excepthook = self._failed
         report_os_exit(self._exited)
-        self._run, runpy._run_code = runpy._run_code, self._run_script  # type: ignore[attr-defined]
 
     # --- what the environments report -------------------------------------------------------------
 
@@ -140,6 +139,7 @@ class Training:
         try:
             path, metrics = save_checkpoint(self)
         except OSError as error:
+            self._unsaved = error
             print(f"the checkpoint of step {self.steps} could not be saved: {error}", file=sys.stderr)
         else:
             self._last_saved = self.steps
@@ -182,7 +182,7 @@ class Training:
             writer.flush()
         self._push_progress()
         if code == 0:
-            self.channel.push("finished")
+            self._push_end()
         self.channel.flush()
         sys.stdout.flush()
         os._exit(code)
@@ -194,13 +194,11 @@ class Training:
         self.channel.flush()
         sys.__excepthook__(kind, error, where)
 
-    def _run_script(self, *arguments: Any) -> Any:
-        """Run the script, in the place of what `python -m` runs it by: nothing else knows how it was left."""
-        runpy._run_code = self._run  # type: ignore[attr-defined]
+    def run(self, script: CodeType, variables: dict[str, Any]) -> None:
+        """Run the script, and report how it was left."""
         try:
-            variables = self._run(*arguments)
+            exec(script, variables)
             self._finished()
-            return variables
         except SystemExit as error:
             self._exited(error.code, lines_of(error.__traceback__))
             raise
@@ -229,5 +227,13 @@ class Training:
         self.save()
         self._ended = True
         self._push_progress()
-        self.channel.push("finished")
+        self._push_end()
         self.channel.flush()
+
+    def _push_end(self) -> None:
+        """Report that all steps are trained: a failure where the last checkpoint is lost."""
+        if self._last_saved == self.steps:
+            self.channel.push("finished")
+        else:
+            error = f"the checkpoint of the last step, {self.steps:,}, could not be saved: {self._unsaved}"
+            self.channel.push("error", type(self._unsaved).__name__, error, "")
