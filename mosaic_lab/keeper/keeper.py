@@ -29,7 +29,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 from mosaic_lab.keeper.system_metrics import SystemMetrics
-from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress, saved_at
+from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress, saved_at, started_config
 from mosaic_lab.keeper.worker_process import Worker
 
 TICK = 1.0  # seconds between looks at things that send no signal
@@ -228,12 +228,32 @@ class Keeper:
             last_log_line=log[0] if log else "",
             saved_at=saved_at(self.folder.telemetry_path),
             reached=self._reached(),
+            whole_updates=self._whole_updates(),
         )
 
     def _reached(self) -> str:
         step = progress(self.folder.telemetry_path).get("step")
-        total = self.folder.document(self.folder.config_path).get("total_timesteps")
-        return "" if step is None else f"at step {step:,}" + (f" of {total:,}" if is_count(total) else "")
+        total = self._requested()
+        return "" if step is None else f"at step {step:,}" + (f" of {total:,}" if total else "")
+
+    def _requested(self) -> int | None:
+        """The step at which the training was to end."""
+        config = self.folder.document(self.folder.config_path)
+        checkpoint = config.get("checkpoint")
+        stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
+        total = config.get("total_timesteps") if stop is None else stop
+        return int(total) if is_count(total) else None
+
+    def _whole_updates(self) -> tuple[int, int] | None:
+        """The step at which a completed training ended and the requested one, where they differ: its worker
+        has planned it, or went beyond the request.
+        """
+        path, requested = self.folder.telemetry_path, self._requested()
+        planned = (started_config(path) or {}).get("steps")
+        ended = int(planned) if is_count(planned) else progress(path).get("step", 0)
+        if not requested or ended == requested or (ended < requested and not is_count(planned)):
+            return None
+        return ended, requested
 
     def _finish(self, evidence: Evidence) -> None:
         state, reason = classify(evidence)

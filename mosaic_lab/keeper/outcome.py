@@ -25,6 +25,8 @@ class Evidence:
     ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
     ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
     step of the newest checkpoint. ``reached`` is how far it was, such as "at step 512 of 600".
+    ``whole_updates`` are the step at which the training ended and the one that was requested, where these
+    differ.
     """
 
     exit_code: int | None = None
@@ -40,6 +42,7 @@ class Evidence:
     last_log_line: str = ""
     saved_at: int | None = None
     reached: str = ""
+    whole_updates: tuple[int, int] | None = None
 
     @property
     def event(self) -> str | None:
@@ -82,7 +85,7 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.exit_code is None and evidence.signal is None:
         return State.CANCELLED, f"stopped before it started ({evidence.stop or 'no reason given'})"
     if evidence.exit_code == 0 and evidence.event == RUN_COMPLETED:
-        return State.COMPLETED, "ran to the end" + (" before the stop took effect" if evidence.stop else "")
+        return State.COMPLETED, _completed(evidence)
     if evidence.stop is not None:
         return State.CANCELLED, _stopped(evidence)
     if evidence.signal in (signals.SIGTERM, signals.SIGINT) or (
@@ -94,6 +97,14 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.exit_code == 0 and evidence.event == RUN_CANCELLED:
         return State.CANCELLED, _payload(evidence.final, "reason") or "the worker cancelled itself"
     return State.FAILED, _failed(evidence)
+
+
+def _completed(evidence: Evidence) -> str:
+    reason = "ran to the end"
+    if evidence.whole_updates is not None:
+        ended, requested = evidence.whole_updates
+        reason = f"ran to its last whole update, step {ended:,} ({requested:,} requested)"
+    return reason + (" before the stop took effect" if evidence.stop else "")
 
 
 def _stopped(evidence: Evidence) -> str:

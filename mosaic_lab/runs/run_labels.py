@@ -25,7 +25,20 @@ def common_group(runs: Sequence[Run]) -> str | None:
 def title_and_labels(runs: Sequence[Run]) -> tuple[str, list[str]]:
     """Return a title for these runs, and for each a label that distinguishes it (empty for one alone)."""
     title, own = shared_and_own([run.label for run in runs])
-    return title or "Comparison of runs", distinct_labels(own, runs)
+    return title or "Comparison of runs", _with_steps(distinct_labels(own, runs), runs)
+
+
+def _with_steps(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """Return the labels, with the steps of runs of one ``total_timesteps`` that train different numbers."""
+    trained: dict[int | None, set[int | None]] = {}
+    for run in runs:
+        trained.setdefault(run.requested_timesteps, set()).add(run.total_timesteps)
+    return [
+        f"{label} ({run.total_timesteps:,} steps)".strip()
+        if len(trained[run.requested_timesteps]) > 1
+        else label
+        for label, run in zip(labels, runs, strict=True)
+    ]
 
 
 def distinct_names(runs: Sequence[Run]) -> list[str]:

@@ -21,6 +21,11 @@ FAILED = final("run_failed", error="no such env", error_type="ValueError")
 TABLE = [
     (Evidence(exit_code=0, final=COMPLETED), "completed", "ran to the end"),
     (
+        Evidence(exit_code=0, final=COMPLETED, whole_updates=(4608, 5000)),
+        "completed",
+        "ran to its last whole update, step 4,608 (5,000 requested)",
+    ),
+    (
         Evidence(exit_code=0, reached="at step 10 of 600"),
         "failed",
         "the environment or a library ended the process (exit code 0) at step 10 of 600",

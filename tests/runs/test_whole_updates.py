@@ -15,6 +15,7 @@ from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.grouping import setting
 from mosaic_lab.overview.rows import run_row
 from mosaic_lab.run_table import progress_text
+from mosaic_lab.runs.run_labels import title_and_labels
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.summary import header_summary
 
@@ -35,7 +36,7 @@ def climb(lab: mosaic.Lab, stride: int, steps: int = 100) -> mosaic.Run:
 def steps_shown(run: mosaic.Run) -> list[str]:
     view = RunView(run, run.label, "#000000")
     view.catch_up()
-    facts: list[list[str]] = header_summary([view], "", "", "")["facts"]
+    facts: list[list[str]] = header_summary([view], "", "", "", [view])["facts"]
     return next(fact for fact in facts if fact[1].startswith("steps"))
 
 
@@ -47,6 +48,11 @@ def test_runs_of_one_total_that_train_other_steps_are_marked(lab: mosaic.Lab) ->
     assert steps_shown(queued) == ["0 / 80", "steps (100 requested)"]
     first.stop()
     runs = [queued.wait(60), climb(lab, 30).wait(60), climb(lab, 25).wait(60)]
+    assert [run.reason for run in runs] == [
+        "ran to its last whole update, step 80 (100 requested)",
+        "ran to its last whole update, step 90 (100 requested)",
+        "ran to the end",
+    ]
     assert [run.step for run in runs] == [run.total_timesteps for run in runs] == [80, 90, 100]
     assert [*map(progress_text, runs)] == [
         "80 steps (100 requested)",
@@ -60,6 +66,9 @@ def test_runs_of_one_total_that_train_other_steps_are_marked(lab: mosaic.Lab) ->
     rows = [run_row(run) for run in runs]
     assert [(row.total_steps, row.requested_steps) for row in rows] == [(80, 100), (90, 100), (100, 100)]
     assert [setting(run, "total_steps") for run in runs] == [80, 90, 100]
+    assert title_and_labels(runs)[1] == [
+        f"stride={n} ({steps} steps)" for n, steps in ((40, 80), (30, 90), (25, 100))
+    ]
     (configuration, *_) = difference(runs[0], runs[1], ColumnPool())
     found = {row.name: (row.values, row.same) for row in configuration.rows}
     assert found["total_timesteps"][1] and found["steps in whole updates"] == (("80", "90"), False)
