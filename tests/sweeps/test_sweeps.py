@@ -83,7 +83,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
         "gpus=99",
         "films: a sweep makes none",
         "trials=0: give 1 to 10,000",
-        "seeds=[1, 1]: each seed once",
+        "has 1 more than once",
         "sampler='best': give one of 'tpe'",
         "mode='up'",
         "no such hyperparameter; did you mean 'learning_rate'?",

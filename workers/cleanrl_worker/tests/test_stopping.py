@@ -103,16 +103,6 @@ def test_a_killed_script_is_said_to_be_killed(worker: Any) -> None:
     assert failed["error"] == "the script was killed by SIGKILL"
 
 
-def test_a_training_whose_last_checkpoint_is_lost_fails(worker: Any) -> None:
-    def during(trial: ObservedProcess) -> None:
-        (trial.run_dir / "checkpoints").write_text("a file where the folder is to be")
-
-    run = worker.train(during, algorithm="ppo", env_id="CartPole-v1", total_timesteps=512)
-    assert run.code == 1
-    (failed,) = run.events("run_failed")
-    assert failed["error"].startswith("the checkpoint of the last step, 512, could not be saved: ")
-
-
 def children_of(pid: int) -> list[int]:
     """The processes that a process started."""
     listed = subprocess.run(
