@@ -87,7 +87,7 @@ def secret_headers(headers: Any) -> Sequence[str]:
 
 
 def _looks_like_one(text: str) -> bool:
-    """Whether a text begins as keys of known endpoints do, or is as long and as mixed as one."""
+    """Whether a string begins as keys of known endpoints do, or is as long and as mixed as one."""
     mixed = re.search(r"\d", text) and re.search(r"[A-Za-z]", text)
     return bool(_KEY.match(text) or (mixed and re.fullmatch(r"[A-Za-z0-9_]{32,}", text)))
 

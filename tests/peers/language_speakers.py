@@ -17,7 +17,7 @@ _LEGAL = re.compile(r"(?i)\b(?:actions|moves)\b[^:\n]*:\s*(?:\n\s*)?(?:[-*]\s*)?
 
 
 class Speaker:
-    """An answer to one request: what is said, and why it ended."""
+    """An answer to one request: its text, and why it ended."""
 
     def __init__(self, body: dict[str, Any], behaviour: str, options: dict[str, str]) -> None:
         self.model = body["model"]
@@ -55,7 +55,7 @@ class Speaker:
         return self.in_schema(said, body)
 
     def in_schema(self, said: str, body: dict[str, Any]) -> str:
-        """What is said in the form of the JSON schema that a request has, if any."""
+        """Return the answer in the form of the request's JSON schema, if it has one."""
         described = body.get("response_format", {}).get("json_schema", {}).get("schema")
         described = described or body.get("output_config", {}).get("format", {}).get("schema")
         if not described:
@@ -71,7 +71,7 @@ class Speaker:
         return [self.text[at : at + size] for at in range(0, len(self.text), size)]
 
     def reported(self, count: int) -> Any:
-        """A number of tokens as the usage has it: a number, a text where that is none."""
+        """A number of tokens as the usage has it: a number, a string where it is not one."""
         value = self.options.get("tokens")
         if value is None:
             return count

@@ -1,4 +1,4 @@
-"""A store that was moved or renamed is as before: what was stopped in it goes on, and finds its files."""
+"""A store that was moved or renamed is as before: its stopped runs resume, and find their files."""
 
 from __future__ import annotations
 

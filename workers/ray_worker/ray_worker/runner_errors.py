@@ -1,6 +1,6 @@
 """Errors of the processes that step environments, as a training sees them.
 
-Upstream logs such an error, starts the runner again and goes on, for ever where every runner fails. Here a
+Upstream logs such an error, restarts the runner and continues, for ever where every runner fails. Here a
 training ends once an iteration has no sample of any runner, with the environment's own error.
 """
 

@@ -93,7 +93,7 @@ class OpenAIEndpoint(Endpoint):
 
 
 def parts_of(content: Any) -> tuple[str, str]:
-    """Return the text and the thoughts of a message's content: a text, or a list of parts."""
+    """Return the text and the thoughts of a message's content: a string, or a list of parts."""
     if isinstance(content, str):
         return content, ""
     text = thoughts = ""

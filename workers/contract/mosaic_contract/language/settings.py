@@ -125,7 +125,7 @@ class ModelSettings:
 
 
 def filled(text: str) -> str:
-    """Return a text with the values of its variables, `${NAME}`. Raises `ConfigError` for one that is not
+    """Return a string with the values of its variables, `${NAME}`. Raises `ConfigError` for one that is not
     set."""
 
     def value(found: re.Match[str]) -> str:

@@ -87,7 +87,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
 
 def paired(text: str) -> str:
-    """Return a text with the halves of surrogate pairs put together, as those that came in two pieces of a
+    """Return text with the halves of surrogate pairs put together, as those that came in two pieces of a
     stream; a half without the other becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
