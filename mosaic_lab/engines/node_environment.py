@@ -1,7 +1,7 @@
 """A worker's environment on a node: built there once, by our own installer, in an environment of its own.
 
     <home>/code/<digest>/     mosaic_lab and the shims, as they were sent
-    <home>/tools/<digest>/    what the installer needs: uv and two small packages
+    <home>/tools/<digest>/    what the installer needs: uv and three small packages
     <home>/workers/<name>/    the worker's environment, as at home
 
 `prepare` runs in the cluster's process. ``python -m mosaic_lab.engines.node_environment WORKER`` is the

@@ -18,7 +18,7 @@ from mosaic_lab.engines.node_environment import OUR_MODULES
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.workers.home import Progress, home
 
-_TOOLS = ("uv", "platformdirs", "psutil")  # what our installer needs on a node
+_TOOLS = ("uv", "packaging", "platformdirs", "psutil")  # what our installer needs on a node
 _OF_MODULES = ("numpy", "msgspec", "tsdownsample")  # what `OUR_MODULES` need besides
 
 

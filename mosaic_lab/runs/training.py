@@ -234,10 +234,10 @@ class Trainer:
             resolved = dry_run(command, config, variables)
         except ConfigurationError as error:
             refusal = _explained(str(error), hyperparameters, worker_environment)
-            refusal += remedy(refusal, env, worker, worker_environment.python)
-            if worker_environment.fallback and _OF_THE_SOURCE.search(refusal):
-                refusal += f"\n{worker_environment.fallback}"
-            raise ConfigurationError(refusal) from None
+            advice = remedy(refusal, env, worker, worker_environment.python)
+            if not advice and worker_environment.fallback and _OF_THE_SOURCE.search(refusal):
+                advice = f"\n{worker_environment.fallback}"
+            raise ConfigurationError(refusal + advice) from None
         config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
         return TrainingPlan(
             worker,

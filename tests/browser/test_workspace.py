@@ -55,11 +55,13 @@ def plot(workspace: Locator, metric: str) -> Locator:
 
 
 def values(workspace: Locator) -> dict[str, float]:
-    """What stands beside the pointer: values by the names of runs."""
+    """Return the values beside the pointer by the names of their runs."""
     rows = workspace.locator(".mosaic-values div:has(b)")
     expect(rows.first).to_be_visible(timeout=SOON_MS)
-    found = [text.split("\n") for text in rows.all_inner_texts()]
-    return {name: float(value.replace(",", "").replace("−", "-")) for name, value, *_ in found}
+    found = rows.evaluate_all(
+        "rows => rows.map(row => ['span', 'b'].map(part => row.querySelector(part).textContent))"
+    )
+    return {name: float(value.replace(",", "").replace("−", "-")) for name, value in found}
 
 
 def hover(page: Page, over: Locator, part: float) -> None:

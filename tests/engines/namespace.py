@@ -14,7 +14,7 @@ from pathlib import Path
 OLDER_RAY = "2.59.0"
 """A version that the cluster does not have; the bridge's environment of it is built for `extended` tests."""
 _ENTER = ["unshare", "--net", "--pid", "--map-root-user", "--fork", "--mount-proc", "--kill-child"]
-_OF_OUR_INSTALLER = ("uv", "platformdirs", "psutil")
+_OF_OUR_INSTALLER = ("uv", "packaging", "platformdirs", "psutil")
 _OF_EVALUATIONS = ("numpy", "msgspec", "tsdownsample")
 _OF_THE_SCRIPT_WORKER = ["hatchling>=1.27", "tensorboard==2.21.0", "setuptools==80.10.2"]
 _OF_THE_RANDOM_WORKER = ["gymnasium==1.4.0", "numpy==2.3.5"]
