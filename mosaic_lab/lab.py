@@ -15,10 +15,10 @@ from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
-from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, progress_text
+from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs import continuing as continuing  # gives Run.resume
-from mosaic_lab.runs.curriculum import Curriculum, find_curriculum
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
@@ -76,12 +76,12 @@ class Lab(Trainer):
         """All runs of the store, oldest first; as the value of a cell, a live table."""
         return LiveRunList(self.root, self.supervisor.runs(), self.supervisor.incomplete())
 
-    def run(self, run_id: str) -> Run:
-        """One run by its id, an unambiguous beginning or end of it, or the name that it is shown by.
+    def run(self, run_id: str) -> Any:
+        """Return one run by its id, an unambiguous beginning or end of it, or the name that it is shown by.
 
-        Raises UnknownRun.
+        It is an `Evaluation`, a `Sweep`, a `Curriculum` or, for all others, a `Run`. Raises UnknownRun.
         """
-        return self.supervisor.run(run_id)
+        return as_kind(self.supervisor.run(run_id))
 
     def group(self, name: str) -> RunGroup:
         """The runs that were started together over several seeds (`RunGroup.name`). Raises UnknownRun."""
@@ -192,8 +192,8 @@ class Lab(Trainer):
     ) -> Evaluation:
         """Have every operator play every seed, unattended, and return at once: a run like any other.
 
-        What is not installed is installed first, with progress. It survives this kernel; `evaluation` finds
-        it again, and `Evaluation.resume` goes on where a stop or a crash ended it.
+        What is not installed is installed first, with progress. It survives this kernel; `run` finds it
+        again, and `Evaluation.resume` continues where a stop or a crash ended it.
 
         Args:
             script: a TOML or JSON file that says all of this (`mosaic-lab evaluate --help` shows one); then
@@ -257,12 +257,6 @@ class Lab(Trainer):
                 return launch.evaluate(self.supervisor, progress=progress, **given)
             return launch.evaluate_script(self.supervisor, script, progress, run_code=run_code)
 
-    def evaluation(self, run_id: str) -> Evaluation:
-        """An evaluation by its id, an unambiguous beginning or end of it, or its name. Raises UnknownRun."""
-        from mosaic_lab.evaluation.evaluation import find_evaluation
-
-        return find_evaluation(self.supervisor, run_id)
-
     def league(
         self,
         env: str,
@@ -285,7 +279,8 @@ class Lab(Trainer):
         """Play all players against each other, each on both sides, in an evaluation, and return at once.
 
         `League.ratings` has their Elo, `League.training_plot` that of a training's checkpoints over its steps
-        and `League.add` plays further players against those that are there; `league_of` finds it again.
+        and `League.add` plays further players against those that are there; `League.of` one of its
+        evaluations finds it again.
 
         Args:
             env: a game of two sides, such as ``"connect_four_v3"``.
@@ -311,17 +306,6 @@ class Lab(Trainer):
         with installation_log() as progress:
             return start_league(self.supervisor, progress=progress, **given)
 
-    def league_of(self, run_id: str) -> League:
-        """The league that an evaluation belongs to, by its id, an unambiguous beginning or end of it, or its
-        name. Raises UnknownRun, and ConfigurationError for an evaluation of no league."""
-        from mosaic_lab.evaluation.league import find_league
-
-        return find_league(self.supervisor, run_id)
-
-    def curriculum(self, run_id: str) -> Curriculum:
-        """A curriculum by its id, an unambiguous beginning or end of it, or its name. Raises UnknownRun."""
-        return find_curriculum(self.supervisor, run_id)
-
     def sweep(
         self,
         worker: str,
@@ -342,8 +326,8 @@ class Lab(Trainer):
     ) -> Sweep:
         """Search hyperparameters of a training, and return at once: a run that starts others, its trials.
 
-        Everything is checked before anything starts. The sweep survives this kernel; `sweep_of` finds it
-        again, and `Sweep.resume` goes on where a stop or a kill ended it. Each trial is an ordinary run of
+        Everything is checked before anything starts. The sweep survives this kernel; `run` finds it again,
+        and `Sweep.resume` continues where a stop or a kill ended it. Each trial is an ordinary run of
         the store or, with several seeds, a group of them.
 
         Args:
@@ -388,12 +372,6 @@ class Lab(Trainer):
         with self._installation_log() as progress:
             return sweep(self, worker, search, progress=progress, **given, **training)
 
-    def sweep_of(self, run_id: str) -> Sweep:
-        """A sweep by its id, an unambiguous beginning or end of it, or its name. Raises UnknownRun."""
-        from mosaic_lab.sweeps.sweep import find_sweep
-
-        return find_sweep(self.supervisor, run_id)
-
     def __repr__(self) -> str:
         runs = self.supervisor.runs()
         return f"<Lab {self.root}: {len(runs)} runs, {sum(run.alive for run in runs)} alive>"
@@ -435,7 +413,7 @@ def _still_alive(runs: list[Run], root: Path) -> str:
 
 def _alive_line(run: Run) -> str:
     memory, elapsed = run.memory_mb, run.elapsed
-    facts = [str(run.state), progress_text(run)]
+    facts = [str(run.state), as_kind(run).progress_text]
     facts.append("" if memory is None else f"{memory:,.0f} MB")
     facts.append("" if elapsed is None else f"for {duration(elapsed)}")
     return f"  {run.id}  " + ", ".join(fact for fact in facts if fact)

@@ -14,6 +14,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.exporting import export
 from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.runs.search import search
 from mosaic_lab.text_table import text_table
 
@@ -126,13 +127,13 @@ class RunList(Sequence[Run]):
 
 def _row(run: Run) -> dict[str, str]:
     annotations = read_annotations(run.folder)
-    elapsed, recent = run.elapsed, None if _episodes_of(run) else run.recent_return
+    elapsed, recent = run.elapsed, None if kind_of(run).name == "evaluation" else run.recent_return
     cells = (
         run.id,
         annotations.name,
         ", ".join(annotations.tags),
         str(run.state),
-        progress_text(run),
+        as_kind(run).progress_text,
         "" if elapsed is None else duration(elapsed),
         "" if recent is None else number(recent),
         run.group or "",
@@ -154,39 +155,3 @@ def _line(tag: str, cells: Iterable[str]) -> str:
     texts = [html.escape(cell) for cell in cells]
     inside = (f'<{tag}><div style="{_CLAMPED}" title="{text}">{text}</div></{tag}>' for text in texts)
     return f"<tr>{''.join(inside)}</tr>"
-
-
-def progress_text(run: Run) -> str:
-    """Return ``45% of 100,000``, of an evaluation ``412 of 1,000 episodes``, of a sweep ``12 of 40 trials``;
-    empty before the first step.
-
-    Of a completed run it is the step count, with ``(25,000 requested)`` where whole updates made it another;
-    without a known end the step count alone.
-    """
-    if episodes := _episodes_of(run):
-        return f"{_played(run, episodes):,} of {episodes:,} episodes"
-    if "total_trials" in run.config:
-        from mosaic_lab.sweeps import Sweep  # who lists no sweep does not pay for it
-
-        return Sweep(run.folder).progress_text
-    step, total = run.step, run.total_timesteps
-    if step is None:
-        return ""
-    if not total:
-        return f"{step:,} steps"
-    if run.state is State.COMPLETED:
-        requested = run.requested_timesteps
-        return f"{step:,} steps" + (f" ({requested:,} requested)" if requested != total else "")
-    return f"{min(1.0, step / total):.0%} of {total:,}"
-
-
-def _episodes_of(run: Run) -> int | None:
-    """Return how many episodes an evaluation has to play; None for other runs."""
-    total = run.config.get("total_episodes")
-    return total if isinstance(total, int) else None
-
-
-def _played(run: Run, total: int) -> int:
-    from mosaic_lab.evaluation import Evaluation  # who lists no evaluation does not pay for it
-
-    return total if run.state is State.COMPLETED else Evaluation(run.folder).done

@@ -17,7 +17,7 @@ from worker_fixtures import write_shim
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun, WorkerEnvironmentError
-from mosaic_lab.run_table import RunList, progress_text
+from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 
@@ -327,7 +327,7 @@ def test_the_list_shows_returns_and_groups_where_there_are_any(lab: mosaic.Lab) 
 
 def test_a_completed_run_shows_its_steps_and_no_share(lab: mosaic.Lab) -> None:
     run = start_peer(lab.supervisor, "train", total_timesteps=50).wait(30)
-    assert progress_text(run) == "49 steps"
+    assert run.progress_text == "49 steps"
 
 
 def test_the_list_escapes_what_workers_say(lab: mosaic.Lab) -> None:

@@ -19,6 +19,7 @@ from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.kinds import find_run
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
@@ -79,8 +80,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.evaluation import launch  # NumPy and the rest, which other commands do without
-    from mosaic_lab.evaluation.evaluation import find_evaluation
+    from mosaic_lab.evaluation import Evaluation, launch  # NumPy and others, which no other command needs
 
     if (arguments.script is None) == (arguments.resume is None):
         arguments.parser.error("give either a SCRIPT or --resume ID")
@@ -105,7 +105,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             return _verify(bundle, arguments.sample, supervisor)
         script, replay = bundle.script, bundle.replay
     if arguments.resume is not None:
-        evaluation = find_evaluation(supervisor, arguments.resume).resume(budget or None)
+        evaluation = find_run(supervisor, arguments.resume, Evaluation).resume(budget or None)
     else:
         given = {"budget": budget, "replay": replay, "on": arguments.on}
         given = {name: value for name, value in given.items() if value}

@@ -8,6 +8,7 @@ from pathlib import Path
 from mosaic_lab.cli.runs import add_store
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.exporting import FORMATS, export
+from mosaic_lab.runs.kinds import find_run
 
 _UPLOAD = "nothing was sent; to upload: wandb sync"
 
@@ -47,9 +48,9 @@ def _export(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give one NOTEBOOK; several RUNs need --to")
     notebook = Path(arguments.what[0]) if arguments.what else None
     if arguments.evaluation is not None:
-        from mosaic_lab.evaluation.evaluation import find_evaluation
+        from mosaic_lab.evaluation import Evaluation
 
-        evaluation = find_evaluation(Supervisor(arguments.store), arguments.evaluation)
+        evaluation = find_run(Supervisor(arguments.store), arguments.evaluation, Evaluation)
         target = arguments.output or Path(f"{evaluation.id}.zip")
         print(evaluation.bundle(target, notebook))
         print(f"mosaic-lab evaluate {target.name} --verify plays it again, anywhere")

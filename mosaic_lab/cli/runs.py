@@ -11,10 +11,11 @@ from pathlib import Path
 from mosaic_lab.cli import annotating
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, number
-from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, progress_text
+from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.failure_report import last_log, traceback_end
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 
@@ -175,7 +176,7 @@ def _progress(run: Run) -> list[tuple[str, str]]:
     return [
         ("state", str(run.state)),
         ("reason", run.reason),
-        ("progress", progress_text(run)),
+        ("progress", as_kind(run).progress_text),
         ("started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begun[0])) if begun else ""),
         *results(run),
         ("videos", str(videos) if videos.is_dir() and any(videos.iterdir()) else ""),

@@ -16,6 +16,7 @@ from mosaic_lab.cli.runs import add_store
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import number
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.kinds import find_run
 from mosaic_lab.text_table import text_table
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.sweeps import launch  # Optuna and the rest, which other commands do without
-    from mosaic_lab.sweeps.sweep import find_sweep
+    from mosaic_lab.sweeps import Sweep, launch  # Optuna and others, which no other command needs
 
     if (arguments.file is None) == (arguments.resume is None):
         arguments.parser.error("give either a FILE or --resume ID")
@@ -77,7 +77,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--csv and --parquet write the trials at the end, which --detach does not see")
     supervisor = Supervisor(arguments.store)
     if arguments.resume is not None:
-        sweep = find_sweep(supervisor, arguments.resume).resume(arguments.trials)
+        sweep = find_run(supervisor, arguments.resume, Sweep).resume(arguments.trials)
     else:
         sweep = launch.sweep_file(supervisor, arguments.file)
     print(f"{sweep.label}: {sweep.path}", flush=True)

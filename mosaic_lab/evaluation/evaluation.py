@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
-from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
 from mosaic_lab.evaluation.episode_log import settled
 from mosaic_lab.evaluation.fingerprints import changed
@@ -236,11 +236,3 @@ def start(
 def _variables(plan: EvaluationPlan) -> dict[str, str]:
     """Return what an evaluation's process needs of this one besides the variables that its plan names."""
     return USER_SITE if plan.on is None else process_variables(plan.on)
-
-
-def find_evaluation(supervisor: Supervisor, run_id: str) -> Evaluation:
-    """Return one of the store's evaluations, as `Supervisor.run` finds runs. Raises UnknownRun."""
-    run = supervisor.run(run_id)
-    if run.worker != WORKER:
-        raise UnknownRun(f"run {run.id} is not an evaluation: its worker is {run.worker}")
-    return Evaluation(run.folder, run.display)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.comparable import check_comparable
-from mosaic_lab.evaluation.evaluation import WORKER, Evaluation, find_evaluation
+from mosaic_lab.evaluation.evaluation import WORKER, Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
 from mosaic_lab.evaluation.league_players import Trained, expanded, lanes_of
 from mosaic_lab.evaluation.reports.games import ratings_table
@@ -41,6 +41,22 @@ class League:
         several = (one.evaluations if isinstance(one, League) else (one,) for one in evaluations)
         self._evaluations = list(chain.from_iterable(several))
         check_comparable(self._evaluations)
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> League:
+        """Return the league that an evaluation belongs to, with all of its evaluations in the store.
+
+        Raises ConfigurationError for an evaluation that `mosaic_lab.Lab.league` has not started.
+        """
+        name = evaluation.config.get("league", {}).get("name")
+        if name is None:
+            raise ConfigurationError(
+                f"{evaluation.id} was not started by lab.league; mosaic.League([ev, …]) makes one of "
+                "evaluations"
+            )
+        runs = [run for run in Supervisor(evaluation.path.parent).runs() if run.worker == WORKER]
+        own = [run for run in runs if run.config.get("league", {}).get("name") == name]
+        return cls([Evaluation(run.folder, evaluation.display) for run in own])
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -146,7 +162,7 @@ class League:
 
     @property
     def name(self) -> str:
-        """What finds the league again (`mosaic_lab.Lab.league_of`): that of its first evaluation."""
+        """The name that all of its evaluations have recorded."""
         first = self._evaluations[0]
         return str(first.config.get("league", {}).get("name", first.id))
 
@@ -168,17 +184,3 @@ class League:
         done, total = (sum(getattr(one, name) for one in self._evaluations) for name in ("done", "total"))
         environment = self._evaluations[0].environment
         return f"<League in {environment}: {len(self.players)} players, {done:,} of {total:,} games>"
-
-
-def find_league(supervisor: Supervisor, run_id: str) -> League:
-    """Return the league that an evaluation of the store belongs to. Raises UnknownRun, and ConfigurationError
-    for an evaluation that is none of a league."""
-    evaluation = find_evaluation(supervisor, run_id)
-    name = evaluation.config.get("league", {}).get("name")
-    if name is None:
-        raise ConfigurationError(
-            f"{evaluation.id} was not started by lab.league; mosaic.League([ev, …]) makes one of evaluations"
-        )
-    runs = [run for run in supervisor.runs() if run.worker == WORKER]
-    own = [run for run in runs if run.config.get("league", {}).get("name") == name]
-    return League([Evaluation(run.folder, run.display) for run in own])

@@ -23,6 +23,7 @@ from mosaic_lab.evaluation.reports.games import games_table, ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.reports.summary_table import Versus, check_operator, summary_table, versus
+from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 from mosaic_lab.table_files import write_csv, write_parquet
 from mosaic_lab.validation import checked_methods
@@ -89,6 +90,12 @@ class Results(Run):
     def done(self) -> int:
         """The number of episodes that have ended, failed ones among them."""
         return len(self._episode_log.read())
+
+    @property
+    def progress_text(self) -> str:
+        """How many episodes have ended: ``412 of 1,000 episodes``."""
+        done = self.total if self.state is State.COMPLETED else self.done
+        return f"{done:,} of {self.total:,} episodes"
 
     @property
     def failed(self) -> int:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosaic_lab.evaluation.code_text import evaluation_code
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.results import READ_SECONDS, last_values
-from mosaic_lab.overview.rows import KINDS
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.code_text import training_code
-from mosaic_lab.sweeps.code_text import sweep_code
+from mosaic_lab.runs.kinds import imported, kind_of
 
 
 def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
@@ -21,9 +18,5 @@ def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
 
 def code(run: Run) -> str:
     """Return the Python code that makes a run again; empty for a run that no single call has made."""
-    kind = KINDS.get(run.worker, "training")
-    if kind == "evaluation":
-        return evaluation_code(run)
-    if kind == "sweep":
-        return sweep_code(run)
-    return training_code(run) if kind in ("training", "script") and run.config else ""
+    path = kind_of(run).code
+    return str(imported(path)(run)) if path and run.config else ""

@@ -6,6 +6,7 @@ from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.overview.rows import RunRow, run_row, unreadable_row
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.sweeps import Sweep
 
 Counted = Evaluation | Sweep
@@ -13,9 +14,8 @@ Counted = Evaluation | Sweep
 
 def counted(run: Run) -> Counted | None:
     """Return a run as what its parts are counted of; None where that is not in parts."""
-    if "total_episodes" in run.config:
-        return Evaluation(run.folder)
-    return Sweep(run.folder) if "total_trials" in run.config else None
+    found = as_kind(run)
+    return found if isinstance(found, Counted) else None
 
 
 def row_with_parts(run: Run, step: int | None, parts: Counted | None) -> RunRow:

@@ -14,9 +14,9 @@ from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import Annotations, read_annotations
 from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.sanitize import sanitize
 
-KINDS = {"evaluation": "evaluation", "films": "films", "script": "script", "sweep": "sweep"}
 """Workers whose runs are not trainings, with the kind of these."""
 _LARGEST = 2**53  # beyond which JavaScript's numbers leave integers out
 
@@ -98,7 +98,7 @@ def run_row(
         id=run.id,
         name=annotations.name or run.label,
         label=run.label,
-        kind=KINDS.get(run.worker, "training"),
+        kind=kind_of(run).name,
         state=str(status.state),
         reason="; ".join(filter(None, (run.explained(status), trouble))),
         alive=run.lives(status),

@@ -5,16 +5,19 @@ from __future__ import annotations
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.code_text import training_arguments
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.training import Trainer
 
-_RESUMED_IN_PLACE = {"total_episodes": "evaluation", "total_trials": "sweep_of", "curriculum": "curriculum"}
-"""By a field of their configurations, the methods of `Lab` for runs that resume in their own folder."""
-
 
 def continue_training(trainer: Trainer, run: Run) -> Run:
-    """Start the training that continues ``run`` under the same name; see `Run.resume`."""
+    """Start the training that continues ``run`` under the same name; see `Run.resume`.
+
+    A run of a kind that resumes in its own folder does that.
+    """
+    if type(own := as_kind(run)) is not Run:
+        return own.resume()
     if obstacle := why_not_continued(run):
         raise MosaicError(obstacle)
     started = trainer.train(run.worker, **{**training_arguments(run), "resume_from": run})
@@ -28,9 +31,8 @@ def why_not_continued(run: Run) -> str:
     """Return why no new run can continue this one, and what to do instead; empty where one can."""
     if run.alive:
         return f"run {run.id} is {run.state}: it can be resumed when it has ended"
-    method = next((name for field, name in _RESUMED_IN_PLACE.items() if field in run.config), None)
-    if method is not None:
-        return f'run {run.id} resumes in its own folder: lab.{method}("{run.id}").resume()'
+    if type(as_kind(run)) is not Run:
+        return f"run {run.id} resumes in its own folder"
     if run.parent is not None or run.total_timesteps is None:
         return f"run {run.id} ({run.label}) is not a training of a number of steps, which alone is resumed"
     if run.state is State.COMPLETED:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
-from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.stages import Segment, Stage, read_segments, stage_starts
@@ -83,22 +83,9 @@ class Curriculum(Run):
         RunGroup([*runs, Run(self.folder, self.display)]).remove()
 
 
-def is_curriculum(run: Run) -> bool:
-    """Whether a run is a curriculum, whatever the handle that is held on it."""
-    return "curriculum" in run.config
-
-
-def find_curriculum(supervisor: Supervisor, run_id: str) -> Curriculum:
-    """Return one of the store's curricula, as `Supervisor.run` finds runs. Raises UnknownRun."""
-    run = supervisor.run(run_id)
-    if not is_curriculum(run):
-        raise UnknownRun(f"run {run.id} is not a curriculum: it is {run.label}")
-    return Curriculum(run.folder, run.display)
-
-
 def stage_marks(run: Run) -> list[tuple[int, str]]:
     """Return the step at which each stage of a curriculum has begun, with its label; none of other runs."""
-    if not is_curriculum(run):
+    if "curriculum" not in run.config:
         return []
     names = [str(stage["env"]) for stage in run.config["curriculum"]]
     starts = stage_starts(read_segments(run.path))

@@ -247,6 +247,23 @@ class RunRecord:
         return min(1.0, step / total) if step is not None and total else None
 
     @property
+    def progress_text(self) -> str:
+        """How far it is: ``45% of 100,000``; empty before the first step.
+
+        Of a completed run it is the step count, with ``(25,000 requested)`` where whole updates made it
+        another; without a known end the step count alone.
+        """
+        step, total = self.step, self.total_timesteps
+        if step is None:
+            return ""
+        if not total:
+            return f"{step:,} steps"
+        if self.state is State.COMPLETED:
+            requested = self.requested_timesteps
+            return f"{step:,} steps" + (f" ({requested:,} requested)" if requested != total else "")
+        return f"{min(1.0, step / total):.0%} of {total:,}"
+
+    @property
     def recent_return(self) -> float | None:
         """Mean return of the last 20 episodes, itself a mean where there are several agents; None without
         any. Where no metric is the return, it is that of the episode lines."""

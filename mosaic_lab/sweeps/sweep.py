@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
-from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.run_store import RunStore, write_json
 from mosaic_lab.keeper.states import RunStatus
 from mosaic_lab.runs import Run, RunGroup, Supervisor
@@ -277,12 +277,4 @@ def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | 
         grace_seconds=plan.training.grace_seconds + GRACE_SECONDS,
         starts_runs=True,
     )
-    return Sweep(run.folder, run.display)
-
-
-def find_sweep(supervisor: Supervisor, run_id: str) -> Sweep:
-    """Return one of the store's sweeps, as `Supervisor.run` finds runs. Raises UnknownRun."""
-    run = supervisor.run(run_id)
-    if run.worker != WORKER:
-        raise UnknownRun(f"run {run.id} is not a sweep: its worker is {run.worker}")
     return Sweep(run.folder, run.display)

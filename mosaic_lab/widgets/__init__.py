@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.validation import checked
 from mosaic_lab.widgets.comparison import show_comparison
-from mosaic_lab.widgets.evaluation import is_evaluation, show_evaluation, show_plot
+from mosaic_lab.widgets.evaluation import show_plot
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.shell import notebook_shell
-from mosaic_lab.widgets.sweeps import is_sweep, show_sweep
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-__all__ = ["frame_wall", "register", "show", "show_comparison", "show_evaluation", "show_plot"]
+__all__ = ["frame_wall", "register", "show", "show_comparison", "show_plot"]
 
 DISPLAY = NotebookDisplay()
 
@@ -44,14 +44,11 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     is computed); the panel can switch. An evaluation and a sweep have panels of their own. Raises
     ConfigurationError (a ValueError) for no runs, and what is not a run.
     """
-    from mosaic_lab.widgets.runs import show_runs
+    from mosaic_lab.widgets.runs import show_own_panel, show_runs
 
     alone = isinstance(runs, Run)
-    if isinstance(runs, Run) and is_evaluation(runs):
-        show_evaluation(runs)
-        return
-    if isinstance(runs, Run) and is_sweep(runs):
-        show_sweep(runs)
+    if isinstance(runs, Run) and kind_of(runs).panel:
+        show_own_panel(runs)
         return
     several = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
     if not several:

@@ -12,9 +12,9 @@ from IPython.display import DisplayHandle
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.number_format import duration
-from mosaic_lab.run_table import progress_text
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.widgets.page.shell import notebook_shell
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class WaitingLine:
 
 def _progress_line(run: Run) -> str:
     elapsed = run.elapsed
-    facts = (str(run.state), progress_text(run), "" if elapsed is None else duration(elapsed))
+    facts = (str(run.state), as_kind(run).progress_text, "" if elapsed is None else duration(elapsed))
     return ", ".join(fact for fact in facts if fact)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets import evaluation, frames, runs, sweeps
+from mosaic_lab.widgets import frames, runs
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.saved_panels import described_runs
 
@@ -15,9 +15,9 @@ logger = logging.getLogger(__name__)
 
 KINDS: Mapping[object, Callable[[list[Run], Mapping[str, Any], PanelOutput], None]] = {
     "runs": runs.reattach,
-    "evaluation": evaluation.reattach,
+    "evaluation": runs.reattach_own_panel,
     "frames": frames.reattach,
-    "sweep": sweeps.reattach,
+    "sweep": runs.reattach_own_panel,
 }
 """How to show a panel of each kind again: of these runs, with the settings saved, in this output."""
 

@@ -22,7 +22,7 @@ LOOK_SECONDS, PAIRS = 30, 1
 CELL = """import os, pathlib
 import mosaic_lab as mosaic
 pathlib.Path("kernel").write_text(str(os.getpid()))
-sweep = mosaic.Lab().sweep_of("{id}")"""
+sweep = mosaic.Lab().run("{id}")"""
 TARGETS = {
     "until the panel is drawn, ms": "<= 2",
     "longest block of the page, ms": "<= 2",

@@ -50,7 +50,7 @@ def test_a_curriculum_outlives_its_kernel_and_a_stop(
     started = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=900)
     assert started.returncode == -signal.SIGKILL, started.stderr
     lab = mosaic.Lab(tmp_path / "runs")
-    curriculum = lab.curriculum(started.stdout.split()[-1])
+    curriculum = lab.run(started.stdout.split()[-1])
     try:
         wait_until(lambda: curriculum.finished or (curriculum.step or 0) > steps + 500, timeout=300)
         curriculum.stop()

@@ -41,10 +41,10 @@ def test_every_operator_plays_every_seed(tmp_path: Path) -> None:
     assert (table["status"] == "ok").all()
     assert (table[["illegal", "late", "errors", "input_tokens", "output_tokens"]] == 0).all(axis=None)
     assert (evaluation.done, evaluation.total, evaluation.failed, evaluation.progress) == (20, 20, 0, 1.0)
-    assert "20 of 20 episodes" in repr(lab.evaluation(evaluation.id))
+    assert "20 of 20 episodes" in repr(lab.run(evaluation.id))
     assert evaluation.versions["random"]["gymnasium"]
     with pytest.raises(UnknownRun, match="no run 'nothing'"):
-        lab.evaluation("nothing")
+        lab.run("nothing")
 
 
 def test_an_episode_is_that_of_a_comparison_step_by_step(tmp_path: Path, start_evaluation: Evaluate) -> None:
@@ -209,7 +209,7 @@ def test_an_evaluation_survives_its_kernel(tmp_path: Path) -> None:
         timeout=120,
     )
     lab = mosaic.Lab(tmp_path)
-    evaluation = lab.evaluation(done.stdout.split()[-1])
+    evaluation = lab.run(done.stdout.split()[-1])
     wait_until(lambda: evaluation.done, 60)
     assert evaluation.alive
     with pytest.raises(MosaicError, match="it can be resumed when it has ended"):

@@ -98,7 +98,7 @@ def test_checkpoints_of_a_training_play_each_other_and_the_pool_grows(
     assert ratings["games"]["lazy"] == 24 and ratings["games"]["random"] == 24 + 16 + 12
     assert ratings.equals(league.ratings(rng=ratings.attrs["rng"]))
 
-    again = lab.league_of(league.evaluations[1].id)
+    again = mosaic.League.of(lab.run(league.evaluations[1].id))
     assert again.evaluations == league.evaluations and again.ratings().equals(ratings)
     with pytest.raises(mosaic.ConfigurationError, match="there are no new games"):
         again.add({"careful": training}, operator=careful)
@@ -127,7 +127,7 @@ def test_who_comes_later_plays_those_who_are_there_and_no_others(lab: mosaic.Lab
         {"a", "c"}
     ] * 4
     assert dict(league.ratings()["games"]) == {"a": 8, "b": 4, "c": 4}
-    assert lab.league_of(league.evaluations[0].id).evaluations == league.evaluations
+    assert mosaic.League.of(lab.run(league.evaluations[0].id)).evaluations == league.evaluations
     with pytest.raises(mosaic.ConfigurationError, match="c: there is a player of this name"):
         league.add({"c": operators.random()})
 
@@ -158,7 +158,7 @@ def test_evaluations_that_were_made_apart_are_rated_together(lab: mosaic.Lab) ->
     with pytest.raises(mosaic.ConfigurationError, match=r"no player is a checkpoint"):
         league.training_plot()
     with pytest.raises(mosaic.ConfigurationError, match=r"was not started by lab\.league"):
-        lab.league_of(first.id)
+        mosaic.League.of(lab.run(first.id))
     assert np.isfinite(league.ratings()[["rating_low", "rating_high"]].to_numpy()).all()
 
 

@@ -37,12 +37,13 @@ def run_in(
     state: State = State.COMPLETED,
     label: str = "",
     config: Mapping[str, Any] | None = None,
+    worker: str = "toy",
 ) -> Run:
     """A run that wrote these events and is in this state; ``config`` may have hyperparameters."""
     append(folder, events)
     config = dict(config or {})
     write_json(folder / "config.json", config)
-    write_json(folder / "launch.json", {"worker": "toy", "label": label or folder.name})
+    write_json(folder / "launch.json", {"worker": worker, "label": label or folder.name})
     files = RunFolder(folder)
     write_json(files.state_path, RunStatus(state, "", time.time()).to_dict())
     return Run(files)

@@ -25,7 +25,8 @@ from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.overview.service import Service
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.sweeps.sweep import find_sweep
+from mosaic_lab.runs.kinds import find_run
+from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.trial_log import TrialWriter
 
 LONE = '"\\ud800"'
@@ -44,6 +45,14 @@ def edit(file: str, before: str, after: str) -> Callable[[Path], None]:
 def replace(file: str, content: str | bytes) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         (folder / file).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return change
+
+
+def unplanned(worker: str, config: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        replace("launch.json", f'{{"worker": "{worker}"}}')(folder)
+        replace("config.json", config)(folder)
 
     return change
 
@@ -70,8 +79,8 @@ BAD: dict[str, tuple[Callable[[Path], None], str]] = {
         "",
     ),
     "a link to itself": (loop("config.json"), "its config.json is a link that leads to itself"),
-    "an evaluation of an unreadable plan": (replace("config.json", '{"total_episodes": "many"}'), ""),
-    "a sweep without a plan": (replace("config.json", '{"total_trials": 3}'), "KeyError"),
+    "an evaluation of an unreadable plan": (unplanned("evaluation", '{"total_episodes": "many"}'), ""),
+    "a sweep without a plan": (unplanned("sweep", '{"total_trials": 3}'), "KeyError"),
     "text that runs backwards": (edit("launch.json", '"label": "', '"label": "\\u202e'), ""),
 }
 
@@ -138,7 +147,7 @@ def test_a_flipped_bit_costs_a_sweep_one_trial_and_no_other_run_anything(tmp_pat
     first, rest = (sweep.path / "trials.jsonl").read_bytes().split(b"\n", 1)
     (sweep.path / "trials.jsonl").write_bytes(bytes([first[0] ^ 4]) + first[1:] + b"\n" + rest)
     supervisor = Supervisor(tmp_path)
-    found = find_sweep(supervisor, sweep.id)
+    found = find_run(supervisor, sweep.id, Sweep)
     assert list(found.trials().index) == [1, 2, 3] and "3 of 4 trials" in repr(found)
     assert "left out as unreadable: 11 lines of its trials.jsonl" in found.explained(found.status)
     assert "3 of 4 trials" in repr(RunList(supervisor.runs()))

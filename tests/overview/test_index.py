@@ -192,7 +192,7 @@ def test_a_run_that_continues_is_as_fast_as_the_steps_that_it_trained_itself(tmp
 
 def test_what_is_counted_in_parts_has_neither_steps_nor_their_speed(tmp_path: Path) -> None:
     lines = [metrics(done, 60 * done, value=1.0) for done in range(1, 5)]
-    run_in(tmp_path / "sweep", lines, config={"total_trials": 10})
+    run_in(tmp_path / "sweep", lines, config={"total_trials": 10}, worker="sweep")
     append(tmp_path / "sweep", [metrics(0, 5, **{"system/cpu_percent": 1.0})], "system.jsonl")
     index = RunIndex(tmp_path)
     until(index, lambda rows: index.changes(index.changes(0)[0])[1:] == ([], []))

@@ -44,8 +44,8 @@ def test_stopped_runs_go_on_in_a_moved_store(lab: mosaic.Lab, tmp_path: Path) ->
     moved = lab.root.rename(tmp_path / "elsewhere")
     new = mosaic.Lab(moved, max_running=8)
     try:
-        climbed, searched = new.curriculum(curriculum.id), new.sweep_of(sweep.id)
-        played = new.evaluation(evaluation.id)
+        climbed, searched = new.run(curriculum.id), new.run(sweep.id)
+        played = new.run(evaluation.id)
         for one in (climbed, searched, played):
             assert one.resume().wait(120).state == "completed"
         assert not lab.root.exists(), "nothing is written to where the store was"

@@ -14,7 +14,6 @@ from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.grouping import setting
 from mosaic_lab.overview.rows import run_row
-from mosaic_lab.run_table import progress_text
 from mosaic_lab.runs.run_labels import title_and_labels
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.summary import header_summary
@@ -54,7 +53,7 @@ def test_runs_of_one_total_that_train_other_steps_are_marked(lab: mosaic.Lab) ->
         "ran to the end",
     ]
     assert [run.step for run in runs] == [run.total_timesteps for run in runs] == [80, 90, 100]
-    assert [*map(progress_text, runs)] == [
+    assert [run.progress_text for run in runs] == [
         "80 steps (100 requested)",
         "90 steps (100 requested)",
         "100 steps",

@@ -53,7 +53,7 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     assert sweep.runs(best)[0].label == f"toy walk Hill-v0 trial {best.number} seed 1"
     assert sweep.metrics("best")["value"].max() == best.value
     assert sweep.plan.training.config["hyperparameters"] == {}, "nothing of the trial that was checked stays"
-    again = lab.sweep_of(sweep.id[-4:])
+    again = lab.run(sweep.id[-4:])
     assert again == sweep and f"best height {best.value:.5g} with learning_rate=" in repr(again)
     assert started_once(lab, sweep)
     assert sweep_code(sweep) == (
@@ -103,8 +103,6 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
         assert part in str(refused.value)
     with pytest.raises(mosaic.ConfigurationError, match="one value for all trials, or a search of it"):
         lab.sweep("toy", search=RATES, learning_rate=1.0, total_timesteps=10, **WALK)
-    with pytest.raises(mosaic.MosaicError, match="no run 'nothing'"):
-        lab.sweep_of("nothing")
     assert list(lab.runs) == []
 
 
@@ -134,7 +132,7 @@ def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: A
     said = capsys.readouterr().out
     assert "completed, 3 of 3 trials, best height" in said
     [sweep] = [run for run in lab.runs if run.worker == "sweep"]
-    best = lab.sweep_of(sweep.id).best
+    best = lab.run(sweep.id).best
     assert best is not None and str(best.parameters["learning_rate"]) in said
     assert said.splitlines()[-2:] == list(map(str, written))
     for read in (pd.read_csv(written[0]), pd.read_parquet(written[1])):

@@ -48,7 +48,7 @@ class EvaluationPanel(FollowingPanel):
     def __init__(self, folder: RunFolder) -> None:
         self._evaluation = evaluation = Evaluation(folder)  # of its own: a handle is read by one at a time
         self.title = f"Evaluation · {evaluation.environment}"
-        self.again = f'lab.evaluation("{evaluation.id}") shows this evaluation again'
+        self.again = f'lab.run("{evaluation.id}") shows this evaluation again'
         self._view = RunView(evaluation, self.title, color(0))
         frames = CollapsibleFrames("Frames of the arenas that play now", self._arenas)
         super().__init__([self._view], frames)

@@ -13,12 +13,11 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview.service import Name, Params, RunId, Service, converted
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.continuing import continue_training
-from mosaic_lab.runs.curriculum import Curriculum, is_curriculum
+from mosaic_lab.runs.curriculum import Curriculum
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.training import Trainer
-from mosaic_lab.widgets.evaluation import is_evaluation
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview.tabs import Tabs
-from mosaic_lab.widgets.sweeps import is_sweep
 
 Report = Callable[[dict[str, Any]], None]
 """Sends the page how far it is."""
@@ -75,23 +74,9 @@ class Actions:
             run.stop(wait=False)
 
     def resume(self, params: RunParams, report: Report) -> dict[str, Any]:
-        """Play the remaining episodes of an evaluation, go on with a sweep or a curriculum, or start a
-        training that continues, under the same name, from the newest checkpoint of this one. Returns the id
-        of the run that goes on."""
+        """Resume an evaluation, a sweep or a curriculum in its folder, or start a training that continues,
+        under the same name, from the newest checkpoint of this one. Returns the id of the resumed run."""
         (run,) = self._runs([params.run])
-        if is_evaluation(run):
-            from mosaic_lab.evaluation import Evaluation
-
-            Evaluation(run.folder, self._display).resume()
-            return {"run": run.id}
-        if is_sweep(run):
-            from mosaic_lab.sweeps import Sweep
-
-            Sweep(run.folder, self._display).resume()
-            return {"run": run.id}
-        if is_curriculum(run):
-            Curriculum(run.folder, self._display).resume()
-            return {"run": run.id}
         trainer = Trainer(
             Supervisor(self._root, display=self._display),
             lambda: nullcontext(lambda line: report({"worker": run.worker, "line": line})),
@@ -168,10 +153,11 @@ class Actions:
         from mosaic_lab.sweeps import Sweep
 
         named = {run.id for run in runs}
-        sweeps = [Sweep(run.folder, self._display) for run in runs if is_sweep(run)]
-        curricula = [Curriculum(run.folder, self._display) for run in runs if is_curriculum(run)]
-        parts = [*(one.trial_runs for one in sweeps), *(one.stage_runs for one in curricula)]
-        return [run for runs in parts for run in runs if run.id not in named]
+        parts: list[Run] = []
+        for run in map(as_kind, runs):
+            parts += run.trial_runs if isinstance(run, Sweep) else ()
+            parts += run.stage_runs if isinstance(run, Curriculum) else ()
+        return [run for run in parts if run.id not in named]
 
     def _runs(self, ids: list[str]) -> list[Run]:
         return [Run(self._service.run(run_id).folder, self._display) for run_id in dict.fromkeys(ids)]

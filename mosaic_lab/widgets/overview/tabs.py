@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.evaluation import is_evaluation
+from mosaic_lab.runs.kinds import imported, kind_of
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.sweeps import is_sweep
 
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
@@ -31,15 +30,14 @@ class Tabs:
 
     def open_panel(self, runs: list[Run]) -> str:
         """Make the panel of one run, several runs, an evaluation or a sweep, and return its model's id."""
-        from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
         from mosaic_lab.widgets.runs.run_panel import RunPanel
-        from mosaic_lab.widgets.sweeps.sweep_panel import SweepPanel
 
         panel: LivePanel
-        if not any(is_evaluation(run) or is_sweep(run) for run in runs):
+        own = [kind.panel for run in runs if (kind := kind_of(run)).panel]
+        if not own:
             panel = RunPanel(runs, alone=len(runs) == 1)
         elif len(runs) == 1:
-            panel = (SweepPanel if is_sweep(runs[0]) else EvaluationPanel)(runs[0].folder)
+            panel = imported(own[0])(runs[0].folder)
         else:
             raise ConfigurationError(
                 "an evaluation or a sweep has a panel of its own: select it alone, or only trainings"

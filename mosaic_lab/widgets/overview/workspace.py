@@ -16,15 +16,14 @@ from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
 from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.results import whole_row
-from mosaic_lab.overview.rows import KINDS
 from mosaic_lab.overview.settings_pictures import PicturedRun, differing, parallel_picture, scatter_picture
 from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.widgets.overview import serve
 from mosaic_lab.widgets.page.html_table import html_table
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
-from mosaic_lab.widgets.sweeps import is_sweep
 
 FIRST_CHARTS = 4
 MOST_PICTURED = 12
@@ -180,9 +179,9 @@ def charted(chosen: Sequence[Run]) -> list[Run]:
     there are no others. `chartedRuns` in `js/src/views/workspace/state.ts` does the same."""
     found: dict[str, Run] = {}
     for run in chosen:
-        if is_sweep(run):
+        if kind_of(run).name == "sweep":
             store = Supervisor(run.path.parent)
             found |= {other.id: other for other in store.runs() if other.sweep == run.id}
-        elif KINDS.get(run.worker) in (None, "script"):
+        elif kind_of(run).name in ("training", "script"):
             found.setdefault(run.id, run)
     return list(found.values()) or list(chosen)

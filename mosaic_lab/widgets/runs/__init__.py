@@ -1,4 +1,4 @@
-"""Panels of runs and of groups of runs."""
+"""Panels of runs, of groups of runs, and of runs of a kind that has a panel of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.kinds import imported, kind_of
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.page.outputs import PanelOutput
@@ -34,6 +35,26 @@ def show_runs(
         describe_panel("runs", paths, alone=alone, metric=metric, interval=interval),
         output,
     )
+
+
+def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
+    """Show the panel of a run's kind (`Kind.panel`) here; the same as before if this kernel has shown it.
+
+    ``output``: show it there, where a former kernel has shown it.
+    """
+    from mosaic_lab.widgets.page.saved_panels import describe_panel
+    from mosaic_lab.widgets.page.shown_panels import show_panel
+
+    kind, paths = kind_of(run), (run.path,)
+    show_panel(
+        (paths, kind.name), lambda: imported(kind.panel)(run.folder), describe_panel(kind.name, paths), output
+    )
+
+
+def reattach_own_panel(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:
+    """Show the panel of a former kernel again, of a run that still is of such a kind."""
+    if kind_of(runs[0]).panel:
+        show_own_panel(runs[0], output)
 
 
 def reattach(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:

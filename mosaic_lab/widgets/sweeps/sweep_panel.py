@@ -105,7 +105,7 @@ class SweepPanel(FollowingPanel):
         config = sweep.config
         what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
         self.title = f"Sweep · {what}"
-        self.again = f'lab.sweep_of("{sweep.id}") shows this sweep again'
+        self.again = f'lab.run("{sweep.id}") shows this sweep again'
         self._view = RunView(sweep, self.title, color(0))
         super().__init__([self._view])
         self._reader = SweepReader(sweep, self.notify)

@@ -94,7 +94,7 @@ def test_a_lost_node_and_another_session_lose_no_episode(
     file.write_text(f'env = "{ENV}"\n{seeds}\nparallel = 1\nstep_delay = 0.02\n{dice}\n')
     assert main(["evaluate", str(file), "--on", "first", "--detach", "--store", str(store)]) == 0
     lab = mosaic.Lab(store)
-    there = lab.evaluation(lab.runs[0].id)
+    there = lab.run(lab.runs[0].id)
     until(lambda: there.done > 2, 240, lambda: f"{there!r}\n{there.log(50)}")
     kill_node(lost)
     until(lambda: "was lost" in there.log(50), 120, lambda: f"{there!r}\n{there.log(50)}")

@@ -16,8 +16,8 @@ from support import wait_until
 from mosaic_lab import notebooks, operators
 from mosaic_lab.evaluation import Evaluation, wilson
 from mosaic_lab.evaluation.reports.summary_table import summary_table
-from mosaic_lab.run_table import RunList, progress_text
-from mosaic_lab.widgets.evaluation import show_evaluation
+from mosaic_lab.run_table import RunList
+from mosaic_lab.widgets import show
 from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
 from mosaic_lab.widgets.evaluation.operator_table import budget_text, operator_rows
 from mosaic_lab.widgets.page import saved_form, shown_panels
@@ -74,7 +74,7 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
     monkeypatch.setattr(Evaluation, "summary", summary)
     monkeypatch.setattr(shown_panels, "MOMENT_SECONDS", 0.0)
     monkeypatch.setattr(saved_form, "publish", publish)
-    show_evaluation(evaluation)
+    show(evaluation)
     live, caption, picture = outputs
     assert "still being read when this notebook was saved" in outputs[caption]["text/html"]
     may_resample.set()
@@ -128,9 +128,9 @@ def test_the_list_of_runs_counts_episodes(start_evaluation: Evaluate) -> None:
         "CartPole-v1", {"random": operators.random()}, seeds=range(40), step_delay=0.002
     )
     wait_until(lambda: evaluation.done)
-    assert " of 40 episodes" in progress_text(evaluation)
+    assert " of 40 episodes" in evaluation.progress_text
     evaluation.wait(120)
-    assert progress_text(evaluation) == "40 of 40 episodes"
+    assert evaluation.progress_text == "40 of 40 episodes"
     assert "40 of 40 episodes" in repr(RunList([evaluation]))
 
 

@@ -12,8 +12,9 @@ from sweeps.climbing_worker import climber  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.widgets import show
 from mosaic_lab.widgets.page import saved_form, shown_panels
-from mosaic_lab.widgets.sweeps import show_sweep, sweep_panel
+from mosaic_lab.widgets.sweeps import sweep_panel
 
 
 @pytest.fixture
@@ -61,15 +62,15 @@ def test_what_shows_a_sweep_after_its_resume_is_live(
         "climber", algorithm="climb", env="Hill-v0", metric="height", search={"rate": [0.1, 0.2, 0.3]},
         sampler="grid", pruner="none", trials=2, parallel=2, total_timesteps=600, environ={"SLOW_ARE": "low"},
     )  # fmt: skip
-    show_sweep(sweep)
+    show(sweep)
     wait_until(lambda: sum((run.step or 0) > 10 for run in lab.runs if run.id != sweep.id) == 2)
     sweep.stop()
     wait_until(lambda: panels[0].finished)
-    show_sweep(sweep.resume(environ={"SLOW_ARE": ""}))
+    show(sweep.resume(environ={"SLOW_ARE": ""}))
     may_read.set()
     wait_until(lambda: says(panels[-1], "completed", ["2 of 2", "trials"]))
-    show_sweep(sweep)
+    show(sweep)
     assert len(panels) == 2, "one panel shows what has not changed"
     sweep.resume(trials=1, environ={"SLOW_ARE": ""}).wait(60)
-    show_sweep(sweep)
+    show(sweep)
     wait_until(lambda: says(panels[-1], "completed", ["3 of 3", "trials"]))

@@ -1,0 +1,81 @@
+"""Kinds of runs: the class of a run, the panel that shows it, and the function that writes its code.
+
+They are named by import paths and imported when they are first used: what is built on runs is above them, and
+a notebook without sweeps does not pay for sweeps.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+from mosaic_lab.errors import UnknownRun
+from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.runs.supervisor import Supervisor
+
+AnyRun = TypeVar("AnyRun", bound=Run)
+
+
+class Kind(NamedTuple):
+    """A kind of runs; ``name`` is in the rows of tables, the others are paths ``"module:name"``.
+
+    ``panel`` is empty where runs share one panel with others, ``code`` where no single call makes such a run.
+    """
+
+    name: str
+    run_class: str = "mosaic_lab.runs:Run"
+    panel: str = ""
+    code: str = ""
+
+
+_TRAINING = Kind("training", code="mosaic_lab.runs.code_text:training_code")
+_CURRICULUM = _TRAINING._replace(run_class="mosaic_lab.runs.curriculum:Curriculum")
+_BY_WORKER = {
+    "evaluation": Kind(
+        "evaluation",
+        "mosaic_lab.evaluation:Evaluation",
+        "mosaic_lab.widgets.evaluation.evaluation_panel:EvaluationPanel",
+        "mosaic_lab.evaluation.code_text:evaluation_code",
+    ),
+    "films": Kind("films"),
+    "script": _TRAINING._replace(name="script"),
+    "sweep": Kind(
+        "sweep",
+        "mosaic_lab.sweeps:Sweep",
+        "mosaic_lab.widgets.sweeps.sweep_panel:SweepPanel",
+        "mosaic_lab.sweeps.code_text:sweep_code",
+    ),
+}
+
+
+def kind_of(run: RunRecord) -> Kind:
+    """Return the kind of a run, by its worker and, of a curriculum, its configuration."""
+    return _CURRICULUM if "curriculum" in run.config else _BY_WORKER.get(run.worker, _TRAINING)
+
+
+def as_kind(run: Run) -> Run:
+    """Return the run as an object of its kind's class: an `Evaluation`, `Sweep`, `Curriculum` or `Run`.
+
+    One whose configuration cannot be read stays a `Run`.
+    """
+    run_class: type[Run] = imported(kind_of(run).run_class) if run.config else Run
+    return run if type(run) is run_class else run_class(run.folder, run.display)
+
+
+def find_run(supervisor: Supervisor, run_id: str, run_class: type[AnyRun]) -> AnyRun:
+    """Return a run of the store, found as `Supervisor.run` does. Raises UnknownRun, also where it is of
+    another class."""
+    run = as_kind(supervisor.run(run_id))
+    if not isinstance(run, run_class):
+        wanted = run_class.__name__.lower()
+        raise UnknownRun(
+            f"run {run.id} is not {'an' if wanted[0] in 'aeiou' else 'a'} {wanted}: it is {run.label}"
+        )
+    return run
+
+
+def imported(path: str) -> Any:
+    """Import what a path ``"module:name"`` names."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
