@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
-from language.language_calls import PROMPT, PROVIDERS, model, parse
+from language.language_calls import PROMPT, PROVIDERS, model, parse, recording_in
 from language.language_fixtures import FakeServer
 from mosaic_contract.errors import EndpointFailed, EndpointRefused
-from mosaic_contract.language import Turn, retries
+from mosaic_contract.language import Parsed, Turn, retries
 
 pytestmark = pytest.mark.usefixtures("server_key")
 
@@ -116,7 +117,9 @@ def test_a_web_page_is_called_one(server: FakeServer, provider: str, waits: list
     page = r'the address answers with a web page \("Sign in"\)'
     with pytest.raises(EndpointRefused, match=f"{page}; .*/v1"):
         model(server, "html=200", provider).ask(PROMPT, parse)
-    with pytest.raises(EndpointFailed, match=rf"failed 2 times; the last time: status 502: {page}$"):
+    with pytest.raises(
+        EndpointFailed, match=rf"failed 2 times; the last time: status 502: {page}; start again once"
+    ):
         model(server, "html=502", provider, retries=1).ask(PROMPT, parse)
     with pytest.raises(EndpointFailed, match="failed once; the last time: the provider is away"):
         model(server, "error", provider, retries=0).ask(PROMPT, parse)
@@ -127,7 +130,7 @@ def test_a_response_is_bounded_in_time_from_its_first_byte_and_in_size_after_dec
     server: FakeServer, provider: str
 ) -> None:
     for drips in ("drip", "drip-head"):
-        with pytest.raises(EndpointFailed, match=r"no whole answer within 0\.3 s"):
+        with pytest.raises(EndpointFailed, match=r"no whole answer within 0\.3 s \(raise timeout=\)"):
             model(server, drips, provider, timeout=0.3, retries=0).ask(PROMPT, parse)
     with pytest.raises(EndpointFailed, match="a response of more than 16 MiB"):
         model(server, "bomb", provider, retries=0).ask(PROMPT, parse)
@@ -139,6 +142,40 @@ def test_a_part_of_the_key_in_an_error_is_not_repeated(server: FakeServer, provi
         with pytest.raises(EndpointRefused) as caught:
             model(server, f"echoes={part}+400", provider).ask(PROMPT, parse)
         assert "[key" in str(caught.value) and server.key[:8] not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_key_in_an_answer_is_in_no_exchange(
+    server: FakeServer, provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_KEY", "gw-secret-of-the-gateway")
+    monkeypatch.setenv("TEAM", "forward")
+    headers = {"X-Gateway-Key": "${GATEWAY_KEY}", "X-Team": "${TEAM}"}
+    recorded = recording_in(tmp_path)
+    for kind in ("halves+", "plain+"):
+        said = (
+            f"{kind}think={server.key} hm+say=go forward with {server.key[:-1]} or gw-secret-of-the-gateway"
+        )
+        one = model(server, said, provider, headers=headers, recording=recorded)
+        exchange = one.ask(PROMPT, lambda text: Parsed(1, text))
+        assert exchange.answer == exchange.parsed == "go forward with [key] or [key]", "a short value is kept"
+        assert exchange.reasoning == "[key] hm"
+        one.close()
+    (file,) = tmp_path.glob("*.jsonl")
+    assert not any(secret in file.read_text() for secret in (server.key[:8], "gw-secret"))
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_no_key_follows_a_redirect_to_another_address(
+    server: FakeServer, language_server: FakeServer, provider: str
+) -> None:
+    path = "/v1/chat/completions" if provider == "openai" else "/v1/messages"
+    with pytest.raises(
+        EndpointRefused, match=rf"^{server.url}/ redirects to {language_server.url}/, .*: give base_url="
+    ):
+        model(server, f"to={language_server.url}{path}?key={server.key}", provider).ask(PROMPT, parse)
+    assert language_server.count == 0
+    assert model(server, f"to={path},say=go forward", provider).ask(PROMPT, parse).action == 1
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -12,7 +12,7 @@ that has one), chess (in a dialog of the chess worker: queries the legal moves, 
 (damaged JSON), filter (content filter), tool (a tool call in place of text), empty, length (stopped by
 max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drip-head (the same with
 headers), drop (the connection closes without an answer), wrong-model (404), html=STATUS (a web page), bomb
-(gzip that grows without end), error (200 with an error in place of an answer).
+(gzip that grows without end), error (200 with an error in place of an answer), to=URL (a redirect).
 Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter
 reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
 where a request has this parameter; "system" for the role, "consecutive" for turns that do not alternate),
@@ -177,6 +177,8 @@ class Handler(BaseHTTPRequestHandler):
             })  # fmt: skip
         if behaviour.startswith("html"):
             return self.send_bytes(int(behaviour.partition("=")[2]), _PAGE, "text/html")
+        if behaviour.startswith("to="):
+            return self.send_bytes(307, b"", "text/plain", {"Location": behaviour.removeprefix("to=")})
         if behaviour == "error":
             return self.send_json(200, {"error": {"message": "the provider is away"}})
         if behaviour == "bomb":

@@ -1,7 +1,7 @@
 """The common part of calls to the two SDKs: the client, its limits, and the meaning of its errors.
 
 SDK errors become one of three: `EndpointRefused` (repeating the call cannot help), `EndpointFailed` (nor can
-it, and no setting is wrong), `AttemptFailed` (it may). No text of theirs leaves with the key in it.
+it, and no setting is wrong), `AttemptFailed` (it may). Keys are redacted here, in errors and in answers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mosaic_contract.language.writing import Writing, paired
 
 _LONGEST_ERROR = 500  # characters of an endpoint's text in an error
 _MOST_SEARCHED = 10_000  # characters of it that are looked at
-_SHORTEST_PART = 8  # characters of a key's beginning or end that are hidden
+_SHORTEST_PART = 8  # characters of a key's beginning or end that are redacted
 _NO_KEY = "none"  # for servers that want no key; the SDKs insist on one
 _FILTERED = ("content_filter", "content_policy", "responsibleai")
 _ADAPTABLE = (400, 405, 415, 422, 500, 501)  # what servers answer to a request whose form they do not know
@@ -79,7 +79,7 @@ class Endpoint:
         """Make one attempt; `show` is given what has been written so far. Raises `EndpointRefused`,
         `EndpointFailed` and `AttemptFailed`."""
         client = self._connected()
-        writing = Writing(self.settings.model, show)
+        writing = Writing(self.settings.model, show, self._redacted)
         while True:
             request = self._request(self._accepted(turns), choices)
             try:
@@ -200,6 +200,8 @@ class Endpoint:
     def _judge(self, error: Exception, writing: Writing, request: dict[str, Any]) -> bool:
         """Raise what an SDK's error means. Returns, where the call can go on: True for a request that a
         content filter has refused, False for one that is to be made again in other words."""
+        if isinstance(error.__cause__, EndpointRefused):  # of the HTTP client; Anthropic's SDK wraps it
+            raise error.__cause__
         status = getattr(error, "status_code", None)
         where, text = self.settings.where, self._shown(_message_of(error))
         filtered = status is not None and any(word in text.lower() for word in _FILTERED)
@@ -241,19 +243,26 @@ class Endpoint:
         return f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
 
     def _shown(self, text: str) -> str:
-        """The text as it may be shown: cut, without the key and the values of variables, whether they were
-        given to the SDK or the SDK has found them, nor what an endpoint repeats of their ends."""
+        """An error's text as it may be shown: redacted, with the shortest keys, then cut."""
+        return self._redacted(text, shortest=1)[:_LONGEST_ERROR]
+
+    def _redacted(self, text: str, shortest: int = _SHORTEST_PART) -> str:
+        """Redact the key and the values of variables, whether they were given to the SDK or the SDK has found
+        them, and what an endpoint repeats of their ends. Values of fewer characters than `shortest` are kept:
+        in an answer they may be a word of the game."""
         found = {self._key, *(getattr(self._client, name, None) for name in ("api_key", "auth_token"))}
         found |= {os.environ.get(name) for name in self.settings.variables}
         parts = {
             part
             for secret in (str(one) for one in found - {None, "", _NO_KEY})
+            if len(secret) >= shortest
+            and (secret[:_SHORTEST_PART] in text or secret[-_SHORTEST_PART:] in text)
             for length in range(min(len(secret), _SHORTEST_PART), len(secret) + 1)
             for part in (secret[:length], secret[-length:])
         }
         for part in sorted(parts, key=len, reverse=True):
             text = text.replace(part, "[key]")
-        return text[:_LONGEST_ERROR]
+        return text
 
 
 def schema_of(choices: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The HTTP client of an SDK, with bounds: a whole answer comes within the timeout, and has a largest size.
+"""The HTTP client of an SDK, with bounds: a whole answer comes within the timeout, has a largest size, and
+comes from the server that was given.
 
 The client's own timeout counts from byte to byte: a server that sends one now and then never runs into it, in
 the headers or in the body. Here every read of a connection ends at the deadline of the request.
@@ -12,6 +13,8 @@ import time
 import zlib
 from importlib import import_module
 from typing import Any, Callable, Iterator
+
+from mosaic_contract.errors import EndpointRefused
 
 MOST_BYTES = 16 << 20
 """The largest response in bytes, after its decompression."""
@@ -46,11 +49,13 @@ def bounded_client(sdk: Any, seconds: float) -> Any:
             with contextlib.suppress(core.ReadTimeout):
                 if remaining > 0:
                     return read(max_bytes, timeout=remaining)
-            raise http.ReadTimeout(f"no whole answer within {seconds:g} s")
+            raise http.ReadTimeout(f"no whole answer within {seconds:g} s (raise timeout=)")
 
         return bounded_read
 
     def bound(response: Any) -> None:
+        if response.has_redirect_location:
+            _check_redirect(response.request.url, response.headers["Location"])
         encoding = response.headers.pop("Content-Encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise http.DecodingError(f"a response that is compressed as {encoding[:50]}, unrequested")
@@ -59,6 +64,20 @@ def bounded_client(sdk: Any, seconds: float) -> Any:
 
     make = getattr(sdk, "DefaultHttpx2Client", None) or sdk.DefaultHttpxClient
     return make(timeout=seconds, event_hooks={"request": [begin], "response": [bound]})
+
+
+def _check_redirect(url: Any, location: str) -> None:
+    """Refuse a redirect to another scheme, host or port: the client would send the headers there, those with
+    keys included."""
+    target = url.join(location)
+    if target.origin != url.origin:
+        here, there = (
+            str(one.copy_with(raw_path=b"/", userinfo=b"", fragment=None)) for one in (url, target)
+        )
+        raise EndpointRefused(
+            f"{here:.200} redirects to {there:.200}, and the key is sent to no other server than the given "
+            "one: give base_url= of the server that answers"
+        )
 
 
 def _bounded_stream(http: Any) -> Any:

@@ -75,7 +75,8 @@ def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Repl
     if last.partial is not None and last.partial.text:
         return replace(last.partial, faults=(*last.partial.faults, "cut")), failed + limited - 1
     times = "once" if failed == 1 else f"{failed} times"
-    raise EndpointFailed(f"{where} failed {times}; the last time: {last}")
+    step = "start again once the server answers, or with more retries="
+    raise EndpointFailed(f"{where} failed {times}; the last time: {last}; {step}")
 
 
 def _wait(failed: int, required: float | None) -> float:

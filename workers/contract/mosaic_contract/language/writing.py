@@ -19,9 +19,10 @@ _CLOSES = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷", re.I)
 
 
 class Writing:
-    """An answer while it is written; `show` is given all that has been written so far."""
+    """An answer while it is written; `show` is given all that has been written so far, `redact` takes out
+    of it and of the reply what must not be recorded."""
 
-    def __init__(self, model: str, show: Callable[[str], None]) -> None:
+    def __init__(self, model: str, show: Callable[[str], None], redact: Callable[[str], str] = str) -> None:
         self.model = model
         self.text = ""
         self.reasoning = ""
@@ -30,6 +31,7 @@ class Writing:
         self.too_long = False
         self.usage: dict[str, Any] = {}  # fields of a `Reply`
         self._show = show
+        self._redact = redact
 
     def add(self, text: str | None, reasoning: str | None = None) -> None:
         if not text and not reasoning:
@@ -40,7 +42,7 @@ class Writing:
             self.text, self.reasoning = self.text[:ANSWER_LIMIT], self.reasoning[:ANSWER_LIMIT]
             self.too_long = True
             self.fault("too_long")
-        self._show(paired("\n\n".join(filter(None, (self.reasoning, self.text)))))
+        self._show(self._clean("\n\n".join(filter(None, (self.reasoning, self.text)))))
 
     def fault(self, name: str) -> None:
         if name not in self.faults:
@@ -61,13 +63,16 @@ class Writing:
 
     def reply(self) -> Reply:
         """Return the answer so far."""
-        text, thoughts = split_thoughts(paired(self.text))
-        reasoning = "\n".join(filter(None, (paired(self.reasoning), thoughts)))
-        return Reply(text, paired(self.model), reasoning, tuple(self.faults), **self.usage)
+        text, thoughts = split_thoughts(self._clean(self.text))
+        reasoning = "\n".join(filter(None, (self._clean(self.reasoning), thoughts)))
+        return Reply(text, self._clean(self.model), reasoning, tuple(self.faults), **self.usage)
 
     def partial(self) -> Reply | None:
         """Return the answer so far; None where nothing has come."""
         return self.reply() if self.text or self.reasoning else None
+
+    def _clean(self, text: str) -> str:
+        return self._redact(paired(text))
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
