@@ -59,7 +59,7 @@ def values(workspace: Locator) -> dict[str, float]:
     rows = workspace.locator(".mosaic-values div:has(b)")
     expect(rows.first).to_be_visible(timeout=SOON_MS)
     found = rows.evaluate_all(
-        "rows => rows.map(row => ['span', 'b'].map(part => row.querySelector(part).textContent))"
+        "rows => rows.map(row => ['span', 'b'].map(part => row.querySelector(part).innerText))"
     )
     return {name: float(value.replace(",", "").replace("−", "-")) for name, value in found}
 
@@ -116,6 +116,10 @@ def test_values_at_the_cursor_are_those_of_the_runs(page: Page, jupyterlab: Jupy
         points = known[name]
         nearest = min(points, key=lambda step: abs(step - at))
         assert points[nearest] == pytest.approx(value, rel=1e-3), name
+    name = workspace.get_by_role("rowheader").first
+    name.click(click_count=3)
+    assert page.evaluate("getSelection().toString().trim()") == name.inner_text()
+    assert name.inner_text() in known
     # The same by keys, as text for a screen reader.
     chart(workspace, "episode_return").get_by_role("application").focus()
     for key in ("ArrowRight", *["ArrowUp"] * 5, "ArrowDown"):

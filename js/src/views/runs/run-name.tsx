@@ -8,15 +8,21 @@ import { type NamePart, nameParts } from '../../shared/names.ts';
 /** The words that the names in view have in common. */
 export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
 
+/** The parts are drawn by the style sheet: the name itself, to copy, search and read aloud, is one text over them. */
 export function RunName({ name }: { readonly name: string }) {
   const parts = nameParts(name, useContext(WordsAlike));
   return (
     <span className="mosaic-run-name">
       {parts.map(({ text, kind }, place) => (
-        <span key={place} className={`mosaic-mod-${kind}`} style={{ minWidth: `${least(text, kind)}ch` }}>
-          {text}
-        </span>
+        <span
+          key={place}
+          className={`mosaic-mod-${kind}`}
+          style={{ minWidth: `${least(text, kind)}ch` }}
+          data-text={text}
+          aria-hidden="true"
+        />
       ))}
+      <span className="mosaic-mod-whole">{name}</span>
     </span>
   );
 }
