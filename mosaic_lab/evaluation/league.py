@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +15,7 @@ from mosaic_lab.evaluation.reports.games import ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.rating_plots import rating_plot, training_plot
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs import RunGroup, Supervisor
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -80,10 +79,8 @@ class League:
         return {name: Trained(*about) for name, about in chain.from_iterable(map(dict.items, recorded))}
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Wait for the end of all games; see `Run.wait`."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        for evaluation in self._evaluations:
-            evaluation.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        """Wait for the end of all games; see `RunGroup.wait`."""
+        RunGroup(self._evaluations).wait(timeout)
         return self
 
     def stop(self) -> Self:

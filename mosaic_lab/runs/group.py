@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.keeper.states import State
-from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, display_of
+from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, await_end, display_of
 from mosaic_lab.runs.run_labels import title_and_labels
 from mosaic_lab.validation import checked_methods
 
@@ -67,20 +67,15 @@ class RunGroup(Sequence[Run]):
         return any(run.alive for run in self)
 
     def wait(self, timeout: float | None = None) -> RunGroup:
-        """Wait for the end of all runs. Raises RunTimeout, or RunFailed (after all ended) when any failed or
-        was never started."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        """Wait for the end of all runs, as `Run.wait` does. Raises RunTimeout, or RunFailed (after all ended)
+        when any failed or was never started."""
+        await_end(self, timeout)
         failures: list[str] = []
         for run in self:
             try:
-                run.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+                run.wait()
             except RunFailed as error:
                 failures.append(str(error))
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(
-                    f"only the wait has ended: {sum(run.alive for run in self)} of {len(self)} runs are "
-                    "alive; the group's wait() waits again, its stop() ends them"
-                ) from None
         parts = []
         if failures:
             parts.append(f"{len(failures)} of {len(self)} runs failed.\n" + "\n\n".join(failures))

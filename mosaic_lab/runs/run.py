@@ -31,9 +31,9 @@ class RunDisplay(Protocol):
     def chart(self, runs: Sequence[Run], metric: str) -> None:
         """Show a metric's mean over the runs with its interval, live."""
 
-    def waiting(self, run: Run) -> Callable[[], None] | None:
-        """Return what shows a line of the run's progress when it is called, as often as `wait` looks at the
-        run; None where there is no place for it."""
+    def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
+        """Return a function that shows one line with the progress of runs that are waited for, and is called
+        with whether all have ended; None outside a notebook."""
 
     def run_ended(self, run: Run) -> None:
         """Update what shows ``run``: `wait` or `stop` has just seen its end, or it will be deleted."""
@@ -44,10 +44,43 @@ class RunDisplay(Protocol):
 
 def display_of(runs: Iterable[Run], instead: str) -> RunDisplay:
     """Return what displays these runs. Raises MosaicError, with what works ``instead``, when nothing does."""
-    for run in runs:
-        if run.display is not None:
-            return run.display
-    raise MosaicError(f"this is shown in a notebook, of runs that come from a Lab; {instead}")
+    if (display := _shared_display(runs)) is None:
+        raise MosaicError(f"this is shown in a notebook, of runs that come from a Lab; {instead}")
+    return display
+
+
+def _shared_display(runs: Iterable[Run]) -> RunDisplay | None:
+    return next((run.display for run in runs if run.display is not None), None)
+
+
+def await_end(runs: Sequence[Run], timeout: float | None) -> None:
+    """Wait for the end of all ``runs``, in a notebook with a line of progress.
+
+    Raises RunTimeout after ``timeout`` seconds; an interrupt leaves the runs alone, and says so.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    display = _shared_display(runs)
+    show = display.waiting(runs) if display is not None else None
+    try:
+        for run in runs:
+            while not (status := run.status).state.finished:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise RunTimeout(
+                        f"run {run.id} is still {status.state} after {timeout:g} s: {status.reason}"
+                    )
+                if show is not None:
+                    show(False)
+                time.sleep(_POLL)
+    except KeyboardInterrupt:
+        if len(runs) == 1:
+            which, them = f"run {runs[0].id} is {runs[0].state}", "it"
+        else:
+            which, them = f"{sum(run.alive for run in runs)} of {len(runs)} runs are alive", "them"
+        raise KeyboardInterrupt(
+            f"only the wait has ended: {which}; wait() waits again, stop() ends {them}"
+        ) from None
+    if show is not None:
+        show(True)
 
 
 @checked_methods("run")
@@ -192,29 +225,13 @@ class Run(RunRecord):
         and its last log lines, when it failed or was lost, RunTimeout after ``timeout`` seconds, and
         MosaicError when the run was removed.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        show = self.display.waiting(self) if self.display is not None else None
-        try:
-            while not (status := self.status).state.finished:
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise RunTimeout(
-                        f"run {self.id} is still {status.state} after {timeout:g} s: {status.reason}"
-                    )
-                if show is not None:
-                    show()
-                time.sleep(_POLL)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                f"only the wait has ended: run {self.id} is {self.state}; its wait() waits again, its stop() "
-                "ends it"
-            ) from None
-        if show is not None:
-            show()
-        if status.state is State.REMOVED:
+        await_end([self], timeout)
+        state = self.state
+        if state is State.REMOVED:
             raise MosaicError(f"run {self.id} was removed: there is no end of it to wait for")
         self._announce_end()
-        if status.state in (State.FAILED, State.LOST):
-            headline = f"run {self.id} ({self.label}) {status.state}: {self.reason}"
+        if state in (State.FAILED, State.LOST):
+            headline = f"run {self.id} ({self.label}) {state}: {self.reason}"
             raise RunFailed(failure_report(self.folder, headline))
         return self
 

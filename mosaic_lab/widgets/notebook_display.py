@@ -51,11 +51,11 @@ class NotebookDisplay:
 
         show_runs(list(runs), alone=False, metric=metric, interval=True)
 
-    def waiting(self, run: Run) -> Callable[[], None] | None:
-        """Return what shows the line of a run that is waited for, at most once a second until its end."""
+    def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
+        """Return what shows the line of runs that are waited for, at most once a second until their end."""
         if notebook_shell() is None:
             return None
-        return WaitingLine(run).show
+        return WaitingLine(runs).show
 
     def run_ended(self, run: Run) -> None:
         """Fill in the static form of what shows ``run``, once all its runs have ended."""
@@ -81,26 +81,34 @@ class NotebookDisplay:
 
 
 class WaitingLine:
-    """One line of a cell's output with the progress of a run that is waited for."""
+    """One line of a cell's output with the progress of runs that are waited for."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._due = time.monotonic() + _LINE_SECONDS  # a run that ends before has none
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = runs
+        self._due = time.monotonic() + _LINE_SECONDS  # runs that end before have none
         self._handle: DisplayHandle | None = None
 
-    def show(self) -> None:
-        """Show the progress as it is now, unless the line is recent; the end of the run is always shown."""
+    def show(self, ended: bool) -> None:
+        """Show the progress as it is now, unless the line is recent; the end of all runs is always shown."""
         now = time.monotonic()
-        if now < self._due and (self._handle is None or not self._run.finished):
+        if now < self._due and (self._handle is None or not ended):
             return
         self._due = now + _LINE_SECONDS
-        line = isolated(partial(_progress_line, self._run), str)
-        bundle = {"text/plain": f"run {self._run.id}: {line}"}
+        bundle = {"text/plain": _waiting_line(self._runs)}
         if self._handle is None:
             self._handle = DisplayHandle()
             self._handle.display(bundle, raw=True)
         else:
             self._handle.update(bundle, raw=True)
+
+
+def _waiting_line(runs: Sequence[Run]) -> str:
+    """Return how many of several ``runs`` have ended, and the progress of the first that has not."""
+    waited = [run for run in runs if not run.finished]
+    parts = [f"{len(runs) - len(waited)} of {len(runs)} runs have ended"] if len(runs) > 1 else []
+    for run in waited[:1] if parts else runs:
+        parts.append(f"run {run.id}: {isolated(partial(_progress_line, run), str)}")
+    return "; ".join(parts)
 
 
 def _progress_line(run: Run) -> str:

@@ -24,8 +24,8 @@ class RecordingDisplay:
     def chart(self, runs: Any, metric: str) -> None:
         self.calls.append(("chart", *(run.id for run in runs), metric))
 
-    def waiting(self, run: Any) -> None:
-        self.calls.append(("waiting", run.id))
+    def waiting(self, runs: Any) -> None:
+        self.calls.append(("waiting", *(run.id for run in runs)))
 
     def run_ended(self, run: Any) -> None:
         self.calls.append(("ended", run.id))

@@ -91,8 +91,8 @@ def test_a_wait_that_runs_out_leaves_the_run_alone(supervisor: Supervisor) -> No
 def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_path: Path) -> None:
     run = at_work(start_peer(supervisor, "train", **meeting(tmp_path)))
     code = (
-        "from mosaic_lab.runs import Run\nclass Shown:\n    def waiting(self, run):\n"
-        f"        return lambda: print('up', flush=True)\nRun({str(run.path)!r}, Shown()).wait()"
+        "from mosaic_lab.runs import Run\nclass Shown:\n    def waiting(self, runs):\n"
+        f"        return lambda ended: print('up', flush=True)\nRun({str(run.path)!r}, Shown()).wait()"
     )
     waiting = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -105,7 +105,7 @@ def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_pa
     waiting.stdout.readline()
     waiting.send_signal(2)
     said = waiting.communicate(timeout=30)[1]
-    assert f"KeyboardInterrupt: only the wait has ended: run {run.id} is running; its wait() waits" in said
+    assert f"KeyboardInterrupt: only the wait has ended: run {run.id} is running; wait() waits" in said
     assert run.alive
     (tmp_path / "go").touch()
     run.wait(30)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 import sys
 from pathlib import Path
 
@@ -38,6 +39,11 @@ def executed(folder: Path, *cells: str) -> list[list[dict[str, str]]]:
     return [[output.data for output in cell.outputs if "data" in output] for cell in notebook.cells[1:]]
 
 
+def without_progress(outputs: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Leave out the line of a wait, which short runs have on a slow machine only."""
+    return [output for output in outputs if not re.match(r"run |\d of \d runs", output.get("text/plain", ""))]
+
+
 def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(tmp_path: Path) -> None:
     shown, _ = executed(
         tmp_path,
@@ -70,6 +76,17 @@ def test_a_group_and_a_finished_run_leave_theirs(tmp_path: Path) -> None:
     assert "seed 2" in several[1]["text/html"]
 
 
+def test_a_group_that_is_waited_for_has_one_line_of_progress(tmp_path: Path) -> None:
+    cells = (
+        f"go = {str(tmp_path / 'go')!r}\ngroup = mosaic.RunGroup([start(seed, until=go) for seed in (1, 2)])",
+        "try:\n    group.wait(2)\nexcept mosaic.RunTimeout:\n    open(go, 'w').close()",
+        "_ = group.wait()",
+    )
+    _, timed_out, _ = executed(tmp_path, *cells)
+    (line,) = [output["text/plain"] for output in timed_out]
+    assert line.startswith("0 of 2 runs have ended; run ")
+
+
 def test_the_end_that_a_cell_waited_for_is_one_line_where_the_panel_is_shown_already(tmp_path: Path) -> None:
     cells = (
         "run = start(1)\nrun",
@@ -78,7 +95,7 @@ def test_the_end_that_a_cell_waited_for_is_one_line_where_the_panel_is_shown_alr
         "group.wait()",
         "group",
     )
-    _, waited, first, again, requested = executed(tmp_path, *cells)
+    _, waited, first, again, requested = map(without_progress, executed(tmp_path, *cells))
     assert [output["text/plain"] for output in waited] == [
         "learner ppo CartPole-v1 seed 1: completed; its panel is in the output of cell [2]"
     ]
