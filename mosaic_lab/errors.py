@@ -4,7 +4,7 @@ MosaicError
 ├── ConfigurationError      bad input, refused before anything starts
 ├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
 ├── RunFailed               a worker failed: its own message and its last log lines
-├── RunTimeout              a wait ran past its deadline; the run goes on
+├── RunTimeout              a wait ran past its deadline; the run continues
 ├── UnknownRun              no run of that name in the store
 └── NotAFile                a folder, a named pipe or a device where a file of a run belongs
 """
@@ -33,7 +33,7 @@ class RunFailed(MosaicError):
 
 
 class RunTimeout(MosaicError, TimeoutError):
-    """A wait ran past its deadline; the run itself goes on."""
+    """A wait ran past its deadline; the run itself continues."""
 
 
 class NotAFile(MosaicError, OSError):

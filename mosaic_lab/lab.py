@@ -17,7 +17,6 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
-from mosaic_lab.runs import continuing as continuing  # gives Run.resume
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.supervisor import this_notebook
 from mosaic_lab.runs.training import Trainer
@@ -217,7 +216,7 @@ class Lab(Trainer):
             parallel: how many arenas play at once; default: the number of CPU cores, and at least 8 where
                 an operator waits for the endpoint of a language model.
             on_failure: what an episode does that cannot be played to its end, for example because an
-                operator died. ``"stop"`` ends the evaluation, ``"skip"`` goes on without the episode,
+                operator died. ``"stop"`` ends the evaluation, ``"skip"`` continues without the episode,
                 ``"retry"`` plays it once more in a fresh arena before that. It is in the results as failed
                 in any case.
             seed_sequence: ``"procedural"`` gives each episode on a seed a seed of its own, made of it (a
@@ -226,8 +225,8 @@ class Lab(Trainer):
                 whole; with one, the intervals are about that environment.
             step_delay: seconds before each step, for watching.
             budget: what language models may spend, ``{"usd": 2.0}``, ``{"tokens": 1_000_000}`` or both. When
-                it is spent the evaluation ends as cancelled; ``resume(budget=…)`` goes on with a larger one.
-                A call is only made where its prompt and ``max_tokens`` still fit in.
+                it is spent the evaluation ends as cancelled; ``resume(budget=…)`` continues with a larger
+                one. A call is only made where its prompt and ``max_tokens`` still fit in.
             replay: an evaluation, its id, or the folder of its run or of an opened bundle: language models
                 answer as they did there, without a key or a network, and at once: where a deadline with
                 a ``fallback`` other than "wait" had cut an answer off, the replay differs. A prompt
@@ -345,15 +344,15 @@ class Lab(Trainer):
             aggregate: of the values of several seeds, the ``"mean"`` or the interquartile mean, ``"iqm"``.
             sampler: what proposes trials: ``"tpe"``, ``"cma-es"``, ``"qmc"`` (a Sobol sequence), ``"random"``
                 or ``"grid"`` (all combinations of lists). Or ``"pbt"``, population-based training: the trials
-                are members that train side by side, and every ``interval`` steps the worst quarter goes on
+                are members that train side by side, and every ``interval`` steps the worst quarter continues
                 from the checkpoints of the best, with hyperparameters near theirs.
             pruner: what ends trials that fall behind others at the same step: ``"asha"`` (the default),
                 ``"hyperband"``, ``"median"`` or ``"none"``. They end by the ordinary stop, with a checkpoint.
                 Or ``"asha-promotion"``: all trials end after a ninth of the steps, and the best third of
-                those at a step goes on from there, to a third and to the end.
+                those at a step continues from there, to a third and to the end.
             interval: steps after which the members of a population are compared.
             seed: of the sampler.
-            parallel: how many runs go on at once; default: the number of CPU cores.
+            parallel: how many runs train at once; default: the number of CPU cores.
             rounds: propose trials ``parallel`` at a time, when all before have ended: then the same seed
                 gives the same trials, whichever ends first.
             **training: as in `train`, without ``films``; ``seed`` is the sampler's.

@@ -110,7 +110,9 @@ class Driver:
             if not self._thread.is_alive() and not command.wait(0):
                 raise MosaicError(f"{what}: this comparison was ended")
             if time.monotonic() >= deadline:
-                raise RunTimeout(f"{what} is not done after {timeout:g} s{self._waiting_for()}; it goes on")
+                raise RunTimeout(
+                    f"{what} is not done after {timeout:g} s{self._waiting_for()}; it is still running"
+                )
         if command.error is not None:
             raise command.error
         return command.result

@@ -50,7 +50,7 @@ class LaneOperators:
                     label, f"operators.{label}", value if isinstance(value, Mapping) else {DEFAULT: value}
                 )
             else:
-                self._problems.add("operators", f"{label!r} is not a valid name for a lane: give a text")
+                self._problems.add("operators", f"{label!r} is not a valid name for a lane: give a string")
         if policies is not None:
             self._add_policies(policies)
 

@@ -131,5 +131,5 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 def _remove(arguments: argparse.Namespace) -> int:
     clusters.remove(arguments.name)
-    print(f"removed {arguments.name}; its runs go on")
+    print(f"removed {arguments.name}; its runs continue")
     return 0

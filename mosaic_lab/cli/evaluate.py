@@ -1,7 +1,7 @@
 """``mosaic-lab evaluate``: an evaluation without a notebook.
 
-The run is the same as a notebook's: it goes on when this command is killed, and a notebook on the same store
-finds it.
+The run is the same as a notebook's: it continues when this command is killed, and a notebook on the same
+store finds it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation.sharing import Bundle
 
 _DESCRIPTION = """\
-Plays in the background and shows the progress, then the summary. Ctrl-C stops the run; --resume goes on
+Plays in the background and shows the progress, then the summary. Ctrl-C stops the run; --resume continues
 with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script, its language models
 from its recording, without a key; --verify says which of its episodes come out otherwise here."""
 _FORMAT = """\
@@ -119,11 +119,11 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         print("\nCtrl-C: stopping; what has been played stays.", flush=True)
         evaluation.stop()
         _report(evaluation)
-        print(f"mosaic-lab evaluate --resume {evaluation.id} goes on")
+        print(f"mosaic-lab evaluate --resume {evaluation.id} continues")
         return INTERRUPTED
     code = _report(evaluation)
     if evaluation.ran_out:
-        print(f"mosaic-lab evaluate --resume {evaluation.id} goes on with a larger budget")
+        print(f"mosaic-lab evaluate --resume {evaluation.id} continues with a larger budget")
     return code
 
 

@@ -1,4 +1,4 @@
-"""``mosaic-lab runs``: list, show, stop and remove the runs of a store; `annotating` names and tags them."""
+"""``mosaic-lab runs``: list, show, stop, resume and remove runs; `annotating` names and tags them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register ``mosaic-lab runs``."""
     parser = subparsers.add_parser(
         "runs",
-        help="list, show, name, tag, stop and remove runs",
+        help="list, show, name, tag, stop, resume and remove runs",
         description="The runs of a store. Without a command it is 'list'.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -35,6 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("tag", "show the tags of runs, add some, remove some", annotating.add_tag),
         ("note", "show the notes on a run, or write them", annotating.add_note),
         ("stop", "request runs to end, and kill what has not ended in time", _add_stop),
+        ("resume", "continue a run that has ended early, a training from its newest checkpoint", _add_resume),
         ("remove", "delete the folders of finished runs", _add_remove),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
@@ -74,6 +75,11 @@ def _add_stop(command: argparse.ArgumentParser) -> None:
     which.add_argument("--all", action="store_true", help="every run of the store that is alive")
     command.add_argument("--grace", type=float, metavar="SECONDS", help="for a run to end by itself")
     command.set_defaults(run=_stop)
+
+
+def _add_resume(command: argparse.ArgumentParser) -> None:
+    command.add_argument("id", help=annotating.ID)
+    command.set_defaults(run=_resume)
 
 
 def _add_remove(command: argparse.ArgumentParser) -> None:
@@ -142,8 +148,9 @@ def results(run: Run) -> list[tuple[str, str]]:
         facts.append(("time", duration(elapsed)))
     if saved:
         facts.append(("checkpoints", f"{len(saved)}, newest (step {saved[-1].step:,}): {saved[-1].path}"))
-        if run.state is State.CANCELLED:
-            facts.append(("go on with", f"--resume-from {shlex.quote(str(saved[-1].path))}"))
+        if run.state in (State.CANCELLED, State.FAILED, State.LOST):
+            place = shlex.join(["--store", str(run.path.parent), run.id])
+            facts.append(("resume with", f"mosaic-lab runs resume {place}"))
     return facts
 
 
@@ -205,6 +212,12 @@ def _stop(arguments: argparse.Namespace) -> int:
         runs = [supervisor.run(run_id) for run_id in arguments.ids]
     RunGroup(runs).stop(arguments.grace)
     print(RunList(runs, empty=NOTHING_TO_STOP))
+    return 0
+
+
+def _resume(arguments: argparse.Namespace) -> int:
+    run = Supervisor(arguments.store).run(arguments.id).resume()
+    print(f"{run.label}: {run.path}", flush=True)
     return 0
 
 

@@ -1,7 +1,7 @@
 """``mosaic-lab sweep``: a search over hyperparameters without a notebook.
 
-The run is the same as a notebook's: it goes on when this command is killed, and a notebook on the same store
-finds it.
+The run is the same as a notebook's: it continues when this command is killed, and a notebook on the same
+store finds it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEST = 5
 """Trials in the table at the end."""
 _DESCRIPTION = """\
 Searches in the background and shows the progress, then the best trials. Ctrl-C stops the sweep and its
-trials; --resume goes on with it."""
+trials; --resume continues it."""
 _FORMAT = """\
 FILE has the arguments of lab.sweep, in TOML:
 
@@ -89,7 +89,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
         print("\nCtrl-C: stopping; what has been found stays.", flush=True)
         sweep.stop()
         _report(sweep, arguments)
-        print(f"mosaic-lab sweep --resume {sweep.id} goes on")
+        print(f"mosaic-lab sweep --resume {sweep.id} continues it")
         return INTERRUPTED
     return _report(sweep, arguments)
 

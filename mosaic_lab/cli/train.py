@@ -1,6 +1,6 @@
 """``mosaic-lab train``: a training without a notebook.
 
-The runs are the same as a notebook's: they go on when this command is killed, and a notebook on the same
+The runs are the same as a notebook's: they continue when this command is killed, and a notebook on the same
 store finds them.
 """
 

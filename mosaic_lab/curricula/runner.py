@@ -205,13 +205,13 @@ class Runner:
         self._replace(replace(segment, end=step, furthest=furthest, done=early or trained(run)))
 
     def _check(self, run: Run) -> None:
-        """Raise StageFailed where a stage is not done, or has left nothing to go on from."""
+        """Raise StageFailed where a stage is not done, or has left nothing to continue from."""
         segment = self._segments[-1]
         what = f"{self._name(segment.stage)}, run {run.id}"
         if not segment.done:
             raise StageFailed(f"{what}, {run.state}: {run.reason}")
         if segment.stage + 1 < len(self._plan.stages) and not run.checkpoints:
-            raise StageFailed(f"{what}, saved no checkpoint to go on from")
+            raise StageFailed(f"{what}, saved no checkpoint to continue from")
 
     def _name(self, stage: int) -> str:
         return f"stage {stage + 1} ({self._plan.stages[stage].env})"

@@ -266,7 +266,7 @@ class Mirror:
         saved = newest_checkpoint(folder)
         self._job, self._lost = next_attempt(self._job, saved), f"{why}{self._reached()}"
         origin = "the beginning" if saved is None else f"its checkpoint at step {saved.step:,}"
-        reason = f"it goes on from {origin}{self._restarted}"
+        reason = f"it continues from {origin}{self._restarted}"
         go_back(folder, saved, reason)
         self._begun_at, self._others = {name: _size(self._folder / name) for name in GROWING}, {}
         self._record(None)

@@ -36,7 +36,7 @@ class Silence:
         self._headless = (self._headless or now) if isinstance(error, NoHead) else None
         text = f"{self._name} has not answered since {time.strftime('%H:%M:%S', time.localtime(self._since))}"
         if self._headless is None or now - self._headless <= NODES_LEAVE:
-            return f"{text} ({self._why}); what runs there goes on"
+            return f"{text} ({self._why}); what runs there continues"
         return (
             f"{text} ({error}): if its head was lost, its nodes have left after {NODES_LEAVE:.0f} s and "
             "ended this run, which fails, or begins again with restarts=, when a head answers there"

@@ -1,7 +1,7 @@
 """An evaluation's process: ``python -m mosaic_lab.evaluation --config <run folder>/config.json``.
 
-It goes on after what the folder's telemetry holds already. Stdout is that telemetry; exit codes are those of
-workers: 0 completed, 1 failed, 2 bad configuration, 130 and 143 cancelled.
+It continues after the episodes that the folder's telemetry already has. Stdout is that telemetry; exit codes
+are those of workers: 0 completed, 1 failed, 2 bad configuration, 130 and 143 cancelled.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def main() -> int:
         telemetry.run_cancelled(signals.cancelled.reason)
         return signals.cancelled.exit_code
     if isinstance(failure, Spent):
-        telemetry.run_cancelled(f"{failure}; resume(budget=…) goes on", {BUDGET_SPENT: True})
+        telemetry.run_cancelled(
+            f"{failure}; resume(budget=…) continues with a larger one", {BUDGET_SPENT: True}
+        )
         return COMPLETED
     if failure is None:
         telemetry.run_completed()

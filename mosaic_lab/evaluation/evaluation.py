@@ -134,7 +134,7 @@ class Evaluation(Results):
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
-        """End it, with its parts on a cluster; see `Run.stop`. `resume` goes on."""
+        """End it, with its parts on a cluster; see `Run.stop`. `resume` continues."""
         super().stop(grace, wait, reason)
         if wait:  # its process may have been killed, which had to stop them
             RunGroup(part for part in self.parts if part.alive).stop(grace)

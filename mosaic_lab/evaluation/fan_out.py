@@ -98,7 +98,7 @@ class FanOut:
             if key not in taken:
                 self._waiting[job.label].append(job)
         if parts:
-            print(f"{len(self._parts)} parts of {len(parts)} go on; {len(self._open)} episodes remain")
+            print(f"{len(self._parts)} parts of {len(parts)} continue; {len(self._open)} episodes remain")
 
     def _start_next(self) -> bool:
         """Start a part where one may be started; return whether one was."""

@@ -84,7 +84,7 @@ class League:
         return self
 
     def stop(self) -> Self:
-        """End what plays; `Evaluation.resume` of its `evaluations` goes on."""
+        """End what plays; `Evaluation.resume` of its `evaluations` continues."""
         for evaluation in self._evaluations:
             evaluation.stop()
         return self

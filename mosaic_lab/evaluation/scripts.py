@@ -247,7 +247,7 @@ class _OperatorReader:
                 self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{nearest(name, known)}")
             return None
         if not isinstance(called := given.get("name", ""), str):
-            self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: give a text")
+            self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: give a string")
             return None
         try:
             made = self._make(kind, {key: given[key] for key in given if key not in ("kind", "name")})

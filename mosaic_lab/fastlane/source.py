@@ -134,7 +134,7 @@ class FrameSource:
             known = "; ".join(filter(None, (seen, self.said))) or "this process has seen no frame of it"
             return Notice("error" if wrong else "info", f"{_ENDED[self._status.state]}; {known}")
         if self._status.state is State.LOST:
-            return Notice("error", f"the run is lost ({self._status.reason}); its worker goes on")
+            return Notice("error", f"the run is lost ({self._status.reason}); its worker is still running")
         text, _ = self._why()
         return Notice("info", text) if text else None
 

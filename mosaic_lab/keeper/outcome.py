@@ -116,7 +116,7 @@ def _stopped(evidence: Evidence) -> str:
         how = f"it ended by itself with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
-        reason += f"; resume() goes on from its checkpoint at step {evidence.saved_at:,}"
+        reason += f"; it can be resumed from its checkpoint at step {evidence.saved_at:,}"
     if error := own_message(evidence.final):
         reason += f"; it reported an error while stopping: {error}"
     return f"{reason} ({how})"

@@ -45,7 +45,9 @@ class RemoteKeeper(Keeper):
                     if (end := self._take(message)) is not None:
                         return end
                 if self.stop is not None and time.monotonic() - heard > UNREACHABLE:
-                    reason = f"{self.stop}; its cluster could not be reached: the run may go on there"
+                    reason = (
+                        f"{self.stop}; its cluster could not be reached: the run may still be running there"
+                    )
                     return State.LOST, reason, Outcome()
                 self.record.flush()
                 self.wakes = [link.fileno()] if link.fileno() >= 0 else []

@@ -283,5 +283,5 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
     if provider == LOCAL and key is not None:
         problems.add("", "api_key_env: a local model runs in the worker's process and needs none")
     if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
-        problems.add("", f"name={options['name']!r}: give a text")
+        problems.add("", f"name={options['name']!r}: give a string")
     return variables

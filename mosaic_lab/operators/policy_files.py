@@ -33,7 +33,7 @@ def policy_settings(
         folder = Path.cwd() if file.is_relative_to(Path.cwd().resolve()) else file.parent
     folder = Path(folder).expanduser().resolve()
     if not file.is_relative_to(folder):
-        raise ConfigurationError(f"{file} lies outside of folder={str(folder)!r}")
+        raise ConfigurationError(f"{file} is outside of folder={str(folder)!r}")
     others = []
     for given in [files] if isinstance(files, str | Path) else files:
         other = (folder / Path(given).expanduser()).resolve()
@@ -41,7 +41,7 @@ def policy_settings(
             raise ConfigurationError(f"files: there is no file {other}")
         if not other.is_relative_to(folder):
             raise ConfigurationError(
-                f"files: {other} lies outside of {folder}, the folder that {file.name} runs in"
+                f"files: {other} is outside of {folder}, the folder that {file.name} runs in"
             )
         others.append(other.relative_to(folder).as_posix())
     return {

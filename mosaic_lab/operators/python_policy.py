@@ -86,7 +86,7 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
         return spec
     if spec.function is None:
         raise ConfigurationError(
-            f"{spec.name} answers in this kernel, and an evaluation goes on without it: people play in "
+            f"{spec.name} answers in this kernel, and an evaluation runs without it: people play in "
             "lab.compare(...)"
         )
     given = spec.function.given

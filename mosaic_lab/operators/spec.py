@@ -46,7 +46,7 @@ class OperatorSpec:
 
     ``worker`` is the worker that runs it; without one it answers in the kernel: ``function`` where it is
     code, a person where it is not. ``deadline`` is how many seconds it may take for an action (None: as long
-    as it likes), and ``fallback`` what is done at the deadline: "wait" goes on waiting, "default" plays a
+    as it likes), and ``fallback`` what is done at the deadline: "wait" keeps waiting, "default" plays a
     default action in its place, "forfeit" ends the episode. Of a trained policy ``trained_on`` (the
     environment's id), ``env_settings`` (the keywords that it was made with), ``wrappers`` (what its worker
     makes of observations before it acts), ``observation_space`` and ``action_space`` (before any wrapper) are

@@ -99,7 +99,7 @@ def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
             f"{path} is a file of Stable-Baselines3's model.save(), which operators.sb3({str(path)!r}) reads"
         )
     raise ConfigurationError(
-        f"{path} does not say which worker can read it: it lies in no run's folder, and nothing beside it "
+        f"{path} does not say which worker can read it: it is in no run's folder, and nothing beside it "
         f'describes it with a format such as "mosaic-cleanrl/1". With operators.worker(NAME, '
         f'checkpoint="{path}") you say it yourself'
     )

@@ -91,7 +91,9 @@ def checked_tags(tags: Any) -> tuple[str, ...]:
 def checked_notes(notes: Any) -> str:
     """Return notes as they will be kept."""
     if not isinstance(notes, str) or len(notes) > LONGEST_NOTES:
-        raise ConfigurationError(f"notes={notes!r:.80}: give a text of at most {LONGEST_NOTES:,} characters")
+        raise ConfigurationError(
+            f"notes={notes!r:.80}: give a string of at most {LONGEST_NOTES:,} characters"
+        )
     return sanitize(notes)
 
 

@@ -37,7 +37,7 @@ def checkpoint_path(source: Any) -> Path:
         of_a_run = f'; a run is given as lab.run("{given}")' if bare else ""
         raise ConfigurationError(f"there is no checkpoint {path}{_others(path) or of_a_run}")
     if path.is_dir() and not description_of(path).is_file() and (whole := _beside(path)):
-        raise ConfigurationError(f"{path} is a part of a checkpoint: give {whole.name}, which lies beside it")
+        raise ConfigurationError(f"{path} is a part of a checkpoint: give {whole.name}, which is beside it")
     return path
 
 

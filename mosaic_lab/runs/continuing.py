@@ -11,6 +11,12 @@ from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.training import Trainer
 
 
+def continue_in_its_store(run: Run) -> Run:
+    """Resume a run with a trainer of its own store; see `Run.resume`."""
+    limit = run.folder.document(run.folder.launch_path).get("max_running")
+    return continue_training(Trainer(Supervisor(run.path.parent, limit, run.display)), run)
+
+
 def continue_training(trainer: Trainer, run: Run) -> Run:
     """Start the training that continues ``run`` under the same name; see `Run.resume`.
 
@@ -43,11 +49,3 @@ def why_not_continued(run: Run) -> str:
             "with checkpoint_every= for more checkpoints"
         )
     return ""
-
-
-def _continue_in_its_store(run: Run) -> Run:
-    limit = run.folder.document(run.folder.launch_path).get("max_running")
-    return continue_training(Trainer(Supervisor(run.path.parent, limit, run.display)), run)
-
-
-Run.start_continuation = _continue_in_its_store

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, overload
+from typing import Any, Protocol, Self, overload
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keeper.run_store import RunFolder
@@ -89,9 +90,6 @@ class Run(RunRecord):
 
     ``display`` is given by `Lab`; without it, everything that needs no notebook works.
     """
-
-    start_continuation: ClassVar[Callable[[Run], Run]]
-    """Given by `mosaic_lab.runs.continuing`: starting a training takes all that is built on runs."""
 
     def __init__(self, folder: RunFolder | Path | str, display: RunDisplay | None = None) -> None:
         super().__init__(folder)
@@ -259,7 +257,9 @@ class Run(RunRecord):
         ``environ`` or ``pass_env`` are read from this process. Raises MosaicError when the run is alive, has
         completed, has no checkpoint or is not a training, and what `Lab.train` raises.
         """
-        return type(self).start_continuation(self)
+        continuing = import_module("mosaic_lab.runs.continuing")  # built on runs, and imported when used
+        resumed: Run = continuing.continue_in_its_store(self)
+        return resumed
 
     def remove(self) -> None:
         """Delete the run: its folder with everything in it, and the runs that have made films of it.

@@ -109,7 +109,7 @@ class Trainer:
             threads: CPU threads for the worker's numerical libraries.
             checkpoint_every: steps between checkpoints; default: a tenth of the training.
             resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.
-            stop_at: the step at which it ends with a checkpoint, for another to go on: schedules, as that
+            stop_at: the step at which it ends with a checkpoint, for another to continue: schedules, as that
                 of a learning rate, count to ``total_timesteps`` all the same. Default: the last.
             frames: whether the environment may be watched (it is rendered only while a viewer watches);
                 `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
@@ -263,7 +263,7 @@ class Trainer:
         """Film checkpoints of a training that have no film yet, and return at once the run that does it.
 
         They come to `Run.films` one after the other, as with ``films=`` of `train`; `Run.wait` of the
-        returned run waits for all of them. A training that goes on is followed to its end.
+        returned run waits for all of them. A training that is running is followed to its end.
 
         Args:
             run: the training.

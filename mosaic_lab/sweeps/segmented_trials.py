@@ -57,7 +57,7 @@ class SegmentedTrials(Runner):
             if not missing and result.value is not None:
                 self._log.pause(trial, result.value, result.values, saved)
             else:
-                reason = f"seed {missing[0]} saved no checkpoint to go on from"
+                reason = f"seed {missing[0]} saved no checkpoint to continue from"
                 self._log.end(trial, TrialState.FAILED, reason, None, result.values)
         else:
             self._log.end(trial, *result)

@@ -116,7 +116,7 @@ class Sweep(Run):
 
     @property
     def done(self) -> int:
-        """Trials that have ended, of a population segments; not those that `resume` goes on with."""
+        """Trials that have ended, of a population segments; not those that `resume` continues."""
         return self.plan.done(self.records)
 
     def explained(self, status: RunStatus) -> str:
@@ -158,7 +158,7 @@ class Sweep(Run):
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
         """End the sweep and its trials, which save their checkpoints where their workers do that on a stop;
-        see `Run.stop`. `resume` goes on with them, too."""
+        see `Run.stop`. `resume` continues them, too."""
         super().stop(grace, wait, reason)
         for trial in self.records if wait else ():
             RunGroup([run for run in self._runs_of(trial) if run.alive]).stop(grace)
@@ -167,9 +167,9 @@ class Sweep(Run):
     def resume(self, trials: int | None = None, environ: Mapping[str, str] | None = None) -> Sweep:
         """Go on after a stop, a kill or the end; every trial is started once. Returns at once.
 
-        Trials that a kill has left running are taken over. Those that a stop has cancelled go on, before new
-        ones begin, from their newest checkpoints by further runs; where the algorithm cannot resume, or has
-        saved none yet, they begin again, which their ``reason`` and the sweep's log say.
+        Trials that a kill has left running are taken over. Those that a stop has cancelled continue, before
+        new ones begin, from their newest checkpoints by further runs; where the algorithm cannot resume, or
+        has saved none yet, they begin again, which their ``reason`` and the sweep's log say.
 
         Args:
             trials: how many more than were planned.
@@ -186,7 +186,7 @@ class Sweep(Run):
         if lacking := [number for number in range(max(numbers, default=-1) + 1) if number not in numbers]:
             raise MosaicError(
                 f"{self.path / 'trials.jsonl'} is damaged and lacks trial {lacking[0]}: the sweep cannot "
-                "go on. Its trials stay in the store: start another sweep"
+                "continue. Its trials stay in the store: start another sweep"
             )
         if trials is not None and self.plan.interval is not None:
             raise ConfigurationError(f"trials={trials!r}: the members of a population begin together")

@@ -40,7 +40,7 @@ class WholeTrials(Runner):
         runs, saved = self._runs_of(trial).further()
         reason = ", ".join(self._how(seed, saved.get(seed)) for seed in runs)
         if len(saved) < len(runs):
-            logger.warning("Trial %d goes on after the stop: %s.", trial.number, reason)
+            logger.warning("Trial %d continues after the stop: %s.", trial.number, reason)
         self._log.resume(trial, runs, saved, reason)
         return self._runs_of(trial)
 

@@ -95,8 +95,8 @@ def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
 def remove(name: str, progress: Progress = print) -> None:
     """Remove worker ``name``'s environment; one that was registered is only forgotten.
 
-    Runs that use it are not stopped, and ``progress`` says so: they go on as far as the operating system lets
-    them. Raises WorkerEnvironmentError where there is nothing of ours to remove.
+    Runs that use it are not stopped, and ``progress`` says so: they continue as far as the operating system
+    lets them. Raises WorkerEnvironmentError where there is nothing of ours to remove.
     """
     name = worker_name(name)
     with installer_lock(name, progress, INSTALL_SECONDS):
@@ -108,7 +108,7 @@ def remove(name: str, progress: Progress = print) -> None:
         shutil.rmtree(worker_folder(name), ignore_errors=True)
     if users:
         progress(
-            f"{len(users)} process(es) still run from it (pid {', '.join(map(str, users))}): they go on, "
+            f"{len(users)} process(es) still run from it (pid {', '.join(map(str, users))}): they continue, "
             "but fail when they next need a file of it. `mosaic-lab runs` lists and stops runs."
         )
     if recorded and recorded.shim_fingerprint is None:

@@ -121,7 +121,7 @@ def test_code_that_never_returns_costs_the_others_nothing(start_comparison: Comp
     comparison = start_comparison(CARTPOLE, {"stuck": stuck, "fine": operators.random()})
     comparison.step()
     with pytest.raises(
-        RunTimeout, match=r"step\(1\) is not done after 0.5 s \(waiting for stuck\); it goes on"
+        RunTimeout, match=r"step\(1\) is not done after 0.5 s \(waiting for stuck\); it is still running"
     ):
         comparison.step(timeout=0.5)
     wait_until(lambda: states(comparison) == [("stepping", 1), ("ready", 2)])

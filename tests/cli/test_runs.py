@@ -173,19 +173,23 @@ def test_showing_a_run_prints_its_settings_and_results(
     assert facts["return"] == "4.5 (mean of the last 20 episodes)"
     assert facts["checkpoints"] == f"2, newest (step 20): {run.path}/checkpoints/step-20"
     assert facts["videos"] == f"{run.path}/videos"
-    assert "go on with" not in facts
+    assert "resume with" not in facts
     assert main(["runs", "list"]) == 0
     assert " some " in capsys.readouterr().out
 
 
-def test_a_stopped_run_shows_how_to_go_on(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_run_shows_the_command_that_resumes_it(
+    supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = start_peer(supervisor, "save_checkpoints", stay=True)
     wait_until(lambda: len(run.checkpoints) == 2)
     assert main(["runs", "stop", run.id, "--grace", "0"]) == 0
-    assert "resume() goes on from its checkpoint" in capsys.readouterr().out
+    assert "it can be resumed from its checkpoint" in capsys.readouterr().out
     assert main(["runs", "show", run.id]) == 0
     facts = _facts(capsys.readouterr().out)
-    assert facts["go on with"] == f"--resume-from {run.checkpoints[-1].path}"
+    store = str(supervisor.store.root)
+    assert facts["resume with"] == f"mosaic-lab runs resume --store {store} {run.id}"
+    assert main(["runs", "resume", "--store", store, run.id]) == 1, "the peer's worker trains no algorithm"
 
 
 def _facts(shown: str) -> dict[str, str]:

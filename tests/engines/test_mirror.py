@@ -108,7 +108,7 @@ def test_a_run_goes_on_from_its_newest_checkpoint(tmp_path: Path) -> None:
     assert second.inputs == {"inputs/checkpoint/2.pt": str(tmp_path / "run" / "checkpoints" / "2.pt")}
     assert engine.known[3].grown["telemetry.jsonl"] == 0, "the node's own begins at its first byte"
     lost = "restart 1 of 1 (node 10.0.0.7 of gpu-lab was lost at step 3)"
-    assert {"state": "queued", "reason": f"it goes on from its checkpoint at step 2; {lost}"}.items() <= (
+    assert {"state": "queued", "reason": f"it continues from its checkpoint at step 2; {lost}"}.items() <= (
         reports[1].items()
     )
     assert reports[-1]["reason"] == f"it is completed; {lost}"
@@ -169,7 +169,7 @@ def test_without_a_checkpoint_it_begins_again(tmp_path: Path) -> None:
     )
     reports = mirrored(tmp_path / "run", engine, restarts=2)
     assert (tmp_path / "run" / "telemetry.jsonl").read_bytes() == ENDED
-    assert reports[1]["reason"].startswith("it goes on from the beginning; restart 1 of 2")
+    assert reports[1]["reason"].startswith("it continues from the beginning; restart 1 of 2")
     assert engine.submitted[1][0].config == engine.submitted[0][0].config
 
 

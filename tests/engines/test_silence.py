@@ -24,7 +24,9 @@ def test_a_network_that_is_cut_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     first = one.reason(CUT)
     clock.now += 3600
     assert one.reason(CUT) == one.reason(Unreachable("another reason")) == first
-    said = r"gpu-lab has not answered since \d\d:\d\d:\d\d \(no answer within 32 s\); what runs there goes on"
+    said = (
+        r"gpu-lab has not answered since \d\d:\d\d:\d\d \(no answer within 32 s\); what runs there continues"
+    )
     assert re.fullmatch(said, first)
     one.end()
     assert one.reason(CUT) != first
@@ -34,13 +36,13 @@ def test_a_head_that_is_gone_for_a_minute_takes_the_nodes_with_it(monkeypatch: p
     clock, one = Clock(monkeypatch), Silence("gpu-lab")
     one.reason(CUT)
     clock.now += 600
-    assert one.reason(REFUSED).endswith("what runs there goes on")
+    assert one.reason(REFUSED).endswith("what runs there continues")
     clock.now += 61
     lost = one.reason(REFUSED)
     assert "(nothing answers at 10.0.0.5:6379): if its head was lost, its nodes have left after 60 s" in lost
     assert "ended this run, which fails, or begins again with restarts=, when a head answers there" in lost
     clock.now += 61
     assert one.reason(REFUSED) == lost
-    assert one.reason(CUT).endswith("what runs there goes on"), (
+    assert one.reason(CUT).endswith("what runs there continues"), (
         "its machine is out of reach: perhaps all lives"
     )

@@ -81,7 +81,7 @@ TABLE = [
     (
         Evidence(exit_code=143, stop="stopped on request", stopped_by="SIGTERM", saved_at=2000),
         "cancelled",
-        "stopped on request; resume() goes on from its checkpoint at step 2,000 (it ended by itself",
+        "stopped on request; it can be resumed from its checkpoint at step 2,000 (it ended by itself",
     ),
     (
         Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),

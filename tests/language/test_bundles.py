@@ -77,7 +77,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] =
     "infinite": (line_with(latency_ms=1e999), "is not an amount"),
     "half a token": (line_with(input_tokens=0.5), "input_tokens=0.5 is not a count"),
     "a count": (line_with(step_index=-1), "step_index=-1 is not a count"),
-    "an answer": (line_with(answer={"a": 1}), "its answer is not a text"),
+    "an answer": (line_with(answer={"a": 1}), "its answer is not a string"),
     "faults": (line_with(faults=["x"] * 100), "more than 20 faults"),
     "nested": (line_with(prompt=7), "cannot be read"),
     "a page": (image(b"<script>", "0" * 64), "is not the image that its name says"),

@@ -171,7 +171,7 @@ def test_a_spent_budget_ends_it_and_a_larger_one_goes_on(
     ).wait(240)
     assert evaluation.state is State.CANCELLED
     assert re.match(
-        r"the budget of 2,000 tokens is spent: [\d,]+ tokens in \d+ calls; resume\(budget=…\) goes on",
+        r"the budget of 2,000 tokens is spent: [\d,]+ tokens in \d+ calls; resume\(budget=…\) continues",
         evaluation.reason,
     )
     done, spent = evaluation.done, evaluation.spent()
@@ -189,7 +189,7 @@ def test_a_spent_budget_ends_it_and_a_larger_one_goes_on(
         evaluation.resume(budget={"tokens": 1500})
     resume = ["evaluate", "--resume", evaluation.id, "--store", str(evaluation.path.parent)]
     assert main([*resume, "--budget-tokens", str(2000 + spent["tokens"] // 2)]) == 1
-    assert f"--resume {evaluation.id} goes on with a larger budget" in capsys.readouterr().out
+    assert f"--resume {evaluation.id} continues with a larger budget" in capsys.readouterr().out
     again = Evaluation(evaluation.folder)
     again.resume(budget={"tokens": 1_000_000}).wait(240)
     assert (again.done, again.state) == (6, State.COMPLETED)

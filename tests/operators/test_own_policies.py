@@ -288,7 +288,7 @@ def test_what_cannot_be_found_is_refused_before_anything_starts(policies: Any, t
     assert "defines no 'atc': did you mean 'act'?" in refusal("own_policies.py:atc")
     assert "there is no module 'nowhere'" in refusal("nowhere:act")
     assert "there is no file" in refusal("own_policies.py:act", files=["none.zip"])
-    assert "lies outside of" in refusal("own_policies.py:act", files=["/etc/hostname"])
+    assert "is outside of" in refusal("own_policies.py:act", files=["/etc/hostname"])
     assert "is not a JSON value" in refusal("own_policies.py:make", sign=object())
     (tmp_path / "broken.py").write_text("def act(:\n")
     assert "broken.py cannot be read as Python" in refusal("broken.py:act")

@@ -153,7 +153,7 @@ def test_a_flipped_bit_costs_a_sweep_one_trial_and_no_other_run_anything(tmp_pat
     assert "3 of 4 trials" in repr(RunList(supervisor.runs()))
     rows = {row.id: row for row in RunIndex(tmp_path).changes(0)[1]}
     assert rows[good.name].state == "completed" and rows[sweep.id].kind == "sweep"
-    with pytest.raises(MosaicError, match=r"lacks trial 0: the sweep cannot go on"):
+    with pytest.raises(MosaicError, match=r"lacks trial 0: the sweep cannot continue"):
         found.resume()
 
 

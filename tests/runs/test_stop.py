@@ -33,7 +33,7 @@ def test_a_stopped_run_says_where_it_can_be_resumed(supervisor: Supervisor) -> N
     run = at_work(start_peer(supervisor, "save_checkpoints", stay=True))
     wait_until(lambda: '"step": 30' in run.folder.telemetry_path.read_text() and len(run.checkpoints) == 2)
     assert run.stop(0).reason.startswith(
-        "stopped on request; resume() goes on from its checkpoint at step 20 ("
+        "stopped on request; it can be resumed from its checkpoint at step 20 ("
     )
 
 

@@ -352,7 +352,7 @@ def test_removal_under_a_running_worker_lets_it_go_on_and_says_so(tmp_path: Path
         workers.remove("toy", progress=lines.append)
 
         assert worker.poll() is None
-        assert f"pid {worker.pid}" in lines[0] and "go on" in lines[0]
+        assert f"pid {worker.pid}" in lines[0] and "they continue" in lines[0]
         assert workers.find("toy") is None
         assert not environment.root.exists()
     finally:

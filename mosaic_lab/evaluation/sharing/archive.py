@@ -125,7 +125,7 @@ def _members(
         members[name] = member
     for name in members:
         if inside := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
-            _refuse(path, name, f"lies in {inside!r}, which is a file")
+            _refuse(path, name, f"is in {inside!r}, which is a file")
     total = sum(member.file_size for member in found)
     whole = path.stat().st_size  # whatever the members say of their own compressed sizes
     if limits.is_bomb(whole, total):

@@ -117,9 +117,9 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
     if entry["prompt_sha256"] != hash_of(prompt):
         yield "its prompt is not what its SHA-256 is of"
     if not isinstance(entry["answer"], str) or not isinstance(entry["reasoning"], str):
-        yield "its answer is not a text"
+        yield "its answer is not a string"
     if entry["parsed"] is not None and not isinstance(entry["parsed"], str):
-        yield "what was parsed is not a text"
+        yield "what was parsed is not a string"
     if not isinstance(faults, list) or len(faults) > _MOST_FAULTS:
         yield f"it has more than {_MOST_FAULTS} faults"
     if not all(isinstance(fault, str) and re.fullmatch(r"[a-z_]{1,40}", fault) for fault in faults):

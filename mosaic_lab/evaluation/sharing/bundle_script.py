@@ -176,7 +176,7 @@ def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
         yield f"an operator of a bundle is none of the kind {kind!r:.100}"
     place = table.get("checkpoint", "checkpoints/")
     if not place.startswith("checkpoints/") or ".." in place:
-        yield f"the checkpoint {place!r:.100} lies outside of the bundle"
+        yield f"the checkpoint {place!r:.100} is outside of the bundle"
     if is_model and not (isinstance(model, str) and model.isprintable() and not is_model_file(model)):
         yield f"the model {model!r:.100} is not the name of one"
     if "program" in table and table["program"] not in _ENGINES:
@@ -186,4 +186,4 @@ def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
             yield f"the folder {folder!r:.100} is none of a bundle's policies"
         for name in [table.get("describe", table.get("policy")), *table.get("files", ())]:
             if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
-                yield f"the file {name!r:.100} lies outside of the bundle"
+                yield f"the file {name!r:.100} is outside of the bundle"

@@ -124,7 +124,7 @@ class FrameStream:
                 failed = False
             except Exception:
                 if not failed:
-                    logger.exception("The stream of frames failed once; it goes on.")
+                    logger.exception("The stream of frames failed once; it continues.")
                 failed, wait = True, NOTICE_SECONDS
             self._news.wait(wait)
 

@@ -34,5 +34,5 @@ def _run() -> None:
         try:
             action()
         except Exception:
-            logger.exception("An action in the background failed; the others go on.")
+            logger.exception("An action in the background failed; the others continue.")
         del action  # or what it references would live on until the next one comes

@@ -84,7 +84,7 @@ def test_a_run_whose_node_is_lost_is_begun_again_on_another(
     until(lambda: len(lines_of(run)) > 10)
     kill_node(node_of_actor(two))
     until(lambda: "restart 1 of 1" in run.reason and run.state == "running", otherwise=lambda: run.reason)
-    note = "it goes on from the beginning; restart 1 of 1 (node 127.0.0.1 of zone-b was lost at step 0)"
+    note = "it continues from the beginning; restart 1 of 1 (node 127.0.0.1 of zone-b was lost at step 0)"
     until(lambda: len(lines_of(run, after=note)) > 10)
     run.stop()
     assert run.state == "cancelled"

@@ -71,7 +71,7 @@ def test_two_names_for_one_file(tmp_path: Path, members: Members) -> None:
         tampered(tmp_path / "again.zip", members, (zipfile.ZipInfo("script.json"), b"{}"))
     refused(tmp_path / "again.zip", "'script.json' is in it twice")
     inside = [(zipfile.ZipInfo(f"checkpoints/1/{name}"), b"{}") for name in ("a.json", "a.json/b.json")]
-    refused(tampered(tmp_path / "inside.zip", members, *inside), "lies in 'checkpoints/1/a.json', which is a")
+    refused(tampered(tmp_path / "inside.zip", members, *inside), "is in 'checkpoints/1/a.json', which is a")
 
 
 @pytest.mark.parametrize(
@@ -263,11 +263,11 @@ SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a file of yours": (
         lambda s: s["operators"].update(a={"kind": "rl", "checkpoint": "/etc/policy.pt"}),
-        "the checkpoint '/etc/policy.pt' lies outside of the bundle",
+        "the checkpoint '/etc/policy.pt' is outside of the bundle",
     ),
     "a file beside": (
         lambda s: s["operators"].update(a={"kind": "rl", "checkpoint": "checkpoints/../../policy.pt"}),
-        "lies outside of the bundle",
+        "is outside of the bundle",
     ),
     "another kind": (lambda s: s["operators"].update(a={"kind": "human"}), "is none of the kind 'human'"),
     "a text that a terminal obeys": (

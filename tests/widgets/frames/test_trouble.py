@@ -104,7 +104,7 @@ def test_the_stream_goes_on_after_an_unforeseen_error(
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.look([])
-    wait_until(lambda: "it goes on" in caplog.text)
+    wait_until(lambda: "it continues" in caplog.text)
     view.look([0])
     view.more()
     view.end()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +60,8 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     run.stop()
     with pytest.raises(MosaicError, match=f"run {run.id} has no checkpoint to resume from"):
         run.resume()
+    alone = [sys.executable, "-c", "import sys, mosaic_lab.runs as r; r.Run(sys.argv[1]).resume()", run.path]
+    assert "has no checkpoint to resume from" in subprocess.run(alone, capture_output=True, text=True).stderr
     assert not started_panel(run).header.resumable, "there is no checkpoint"
     path = save_checkpoint(run, 500)
     run.name = "baseline"

@@ -187,7 +187,7 @@ class _Reader:
         value = self.raw.get(name)
         if value is None:
             return self._default(name, default) or ""
-        return value if self._valid(name, value, "a text", type(value) is str and value.strip()) else ""
+        return value if self._valid(name, value, "a string", type(value) is str and value.strip()) else ""
 
     def integer(self, name: str, *, minimum: int, default: int | None = None) -> int:
         value = self.raw.get(name)

@@ -94,7 +94,7 @@ def setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) ->
     """Return the agent that `init_agent` describes; `send` sends its partial lines. Raises `BadMessage`."""
     seed, player_id = command.get("seed"), command.get("player_id", ALONE)
     if not isinstance(player_id, str) or not player_id:
-        raise BadMessage(f"player_id is a text, not {player_id!r:.100}")
+        raise BadMessage(f"player_id must be a string, not {player_id!r:.100}")
     if seed is not None and (type(seed) is not int or seed < 0):
         raise BadMessage(f"seed is an integer from 0, not {seed!r:.100}")
     objects: dict[str, Any] = {

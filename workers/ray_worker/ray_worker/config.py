@@ -114,7 +114,7 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
         if not folder.is_dir():
             problems.append(
                 f"checkpoint.resume_from: {resume_from[0].name} can act, but its folder {folder.name}, which "
-                "training goes on from, is not beside it"
+                "training continues from, is not beside it"
             )
         given[ADDRESS] = config.hyperparameters.get(ADDRESS)
     shared = given.pop(POLICIES, SHARED)

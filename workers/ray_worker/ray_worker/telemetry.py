@@ -82,7 +82,7 @@ class UpstreamLogger(EpisodeLogger):
         """Log the runners that were lost, and those that are back."""
         healthy = int(values.get("fault_tolerance/num_healthy_workers", self._healthy))
         if healthy < self._healthy:
-            log.warning("%d of %d runners are left; the training goes on", healthy, self._runners)
+            log.warning("%d of %d runners are left; the training continues", healthy, self._runners)
         elif healthy > self._healthy:
             log.info("%d of %d runners are at work again", healthy, self._runners)
         self._healthy = healthy

@@ -88,7 +88,7 @@ class OperatorChecks:
             "action_space": space,
             "settings": self._settings(),
         }
-        hint = 'init_agent; what its operators need stands under "operate" in conformance.json'
+        hint = 'init_agent; what its operators need is under "operate" in conformance.json'
         ready = talk.request(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
         if ready.get("player_id") != player:
             raise Unmet(f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.process)
@@ -149,7 +149,7 @@ def _problem_of_answer(answer: Answer, player: str) -> str:
         return "there is no action"
     for name in ("action_str", "reasoning"):
         if not isinstance(answer.get(name, ""), str):
-            return f"{name} is not a text"
+            return f"{name} is not a string"
     for name in ("input_tokens", "output_tokens", "latency_ms"):
         number = answer.get(name, 0)
         if type(number) not in (int, float) or number < 0:

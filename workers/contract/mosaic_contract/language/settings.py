@@ -202,7 +202,7 @@ def _headers(headers: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
         if not isinstance(name, str) or not _HEADER.fullmatch(name):
             problems.append(f"headers: {name!r:.100} is not the name of a header")
         elif not isinstance(value, str) or not value.isprintable() or not value.isascii():
-            problems.append(f"headers[{name!r}]: give a text of printable ASCII characters")
+            problems.append(f"headers[{name!r}]: give a string of printable ASCII characters")
         elif len(value) > _MOST_TEXT:
             problems.append(f"headers[{name!r}]: give at most {_MOST_TEXT:,} characters")
     return tuple(headers.items())

@@ -32,7 +32,7 @@ def describer(settings: Mapping[str, Any]) -> Callable[..., str]:
             raise ConfigError(f"the describer failed: {error_text(error, file)}") from error
         if not isinstance(text, str) or not text.strip():
             raise ConfigError(
-                f"the describer {settings['attribute']} of {file.name} returned {text!r:.200}: return a text"
+                f"the describer {settings['attribute']} of {file.name} returned {text!r:.200}, not a string"
             )
         return text[:_MOST_TEXT]
 
