@@ -31,7 +31,7 @@ MANY = "08_many_runs.ipynb"
 SWEEP = "09_sweep.ipynb"
 GUESTS = "10_guests.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
-LONG = (LIBRARIES, TEAMS, LANGUAGE, SWEEP, GUESTS)
+LONG = (LIBRARIES, TEAMS, LANGUAGE, MANY, SWEEP, GUESTS)
 AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
 
 PASSING = re.compile(r"run \S+: \w+, |\S+ does not exist: the first run makes it")
@@ -138,6 +138,7 @@ def test_the_trained_policy_is_the_best_of_the_lanes(compared: NotebookNode) -> 
     assert ppo > 100 > max(others)
 
 
+@pytest.mark.extended
 def test_many_runs_keep_their_table_their_charts_and_a_film(executed: Executed) -> None:
     ran = nbformat.read(executed(MANY), as_version=4)
     workspace, panel = pictures(ran, "image/png")

@@ -1,12 +1,13 @@
 """Fixtures: a real Chromium (one a module) and fresh pages in it (one a test).
 
-Pages of a module share a cache: a test that loads JupyterLab does not compile it again.
+All pages of a session share a cache: a test that loads JupyterLab does not compile it again.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
@@ -49,11 +50,17 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
     browser.close()
 
 
+@pytest.fixture(scope="session")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of Chromium's cache."""
+    return tmp_path_factory.mktemp("chromium")
+
+
 @pytest.fixture(scope="module")
-def context(playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+def context(playwright: Playwright, profile: Path) -> Iterator[BrowserContext]:
     """A Chromium whose pages share a cache."""
     context = playwright.chromium.launch_persistent_context(
-        tmp_path_factory.mktemp("chromium"),
+        profile,
         executable_path=chromium_executable(),
         args=CHROMIUM_ARGUMENTS,
         viewport={"width": 1400, "height": 900},

@@ -1,8 +1,7 @@
 """A real JupyterLab server for the tests of what users see there.
 
-Fixtures: ``jupyterlab`` (one server a module), ``folder`` (in its root, one a test). ``page`` is in
-``browser.chromium``. What tests do with them (write a notebook, open it, run its cells) is in
-``browser.jupyter``.
+Fixtures: ``jupyterlab`` (one server a session, emptied after each module), ``folder`` (in its root, one a
+test). ``page`` is in ``browser.chromium``; ``browser.jupyter`` writes notebooks, opens them and runs cells.
 """
 
 from __future__ import annotations
@@ -18,10 +17,19 @@ from playwright.sync_api import BrowserContext
 from mosaic_lab.runs import RunGroup, Supervisor
 
 
-@pytest.fixture(scope="module")
-def jupyterlab(tmp_path_factory: pytest.TempPathFactory, context: BrowserContext) -> Iterator[JupyterLab]:
-    with serving(tmp_path_factory.mktemp("jupyter")) as server:
+@pytest.fixture(scope="session")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
+    with serving(tmp_path_factory.mktemp("jupyter"), "--LabApp.expose_app_in_browser=True") as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(shared_server: JupyterLab, context: BrowserContext) -> Iterator[JupyterLab]:
+    """The session's server, whose kernels and files end with the module."""
+    yield shared_server
+    for page in context.pages[1:]:
+        page.close()
+    shared_server.clear()
 
 
 @pytest.fixture

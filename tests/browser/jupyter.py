@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import nbformat
 from playwright.sync_api import Locator, Page, expect
 
 KERNEL_MS = 60_000
+REQUEST_SECONDS = 30.0
 ACTIVE = re.compile("jp-mod-active")
 RAN = re.compile(r"\[\d+\]")
 
@@ -26,6 +32,20 @@ class JupyterLab:
     def address(self, path: str = "lab") -> str:
         """The address of `path` with the token that logs in."""
         return f"{self.url}/{path}?token={self.token}"
+
+    def clear(self) -> None:
+        """Shut its kernels down, and delete all files in ``root``."""
+        paths = [
+            f"api/sessions/{session['id']}" for session in json.loads(self._request("GET", "api/sessions"))
+        ]
+        with ThreadPoolExecutor() as pool:  # a busy kernel takes seconds to end
+            list(pool.map(partial(self._request, "DELETE"), paths))
+        for entry in self.root.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+    def _request(self, method: str, path: str) -> bytes:
+        with urlopen(Request(self.address(path), method=method), timeout=REQUEST_SECONDS) as answer:
+            return bytes(answer.read())
 
     def write_notebook(self, name: str, cells: list[str]) -> None:
         """Write a notebook of code cells; `name` is relative to ``root``."""

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from browser.jupyter import JupyterLab
-from browser.server import serving
 from browser.test_workspace import HTML, SOON_MS, opened
 from many_runs import write_runs
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run
-
-
-@pytest.fixture(scope="module")
-def jupyterlab(tmp_path_factory: pytest.TempPathFactory, context: BrowserContext) -> Iterator[JupyterLab]:
-    root = tmp_path_factory.mktemp("jupyter")
-    with serving(root, "--LabApp.expose_app_in_browser=True") as server:
-        yield server
 
 
 def values(view: Locator, name: str, differ: bool = False) -> Locator:

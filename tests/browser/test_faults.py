@@ -19,7 +19,7 @@ from browser.test_extension import FAIL
 from browser.test_runs_panel import RunsPanel
 from browser.test_workspace import OPEN, hover, place, plot, values
 from many_runs import write_runs
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from support import start_peer, store, wait_until
 from written_films import write_film
 
@@ -42,13 +42,6 @@ def started_again(command: list[str], environ: dict[str, str], folder: Path) -> 
             yield
         finally:
             process.terminate()
-
-
-@pytest.fixture(scope="module")
-def jupyterlab(tmp_path_factory: pytest.TempPathFactory, context: BrowserContext) -> Iterator[JupyterLab]:
-    root = tmp_path_factory.mktemp("jupyter")
-    with serving(root, "--LabApp.expose_app_in_browser=True") as server:
-        yield server
 
 
 @pytest.fixture

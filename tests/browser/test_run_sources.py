@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from browser.jupyter import KERNEL_MS, JupyterLab, Notebook
-from browser.server import serving
 from many_runs import write_runs
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Page
 from support import start_peer, store, wait_until
 
 from mosaic_lab.runs import Run, Supervisor
@@ -63,12 +62,6 @@ class Follower:
             " catch (error) { return error.message; } }",
             [method, params],
         )
-
-
-@pytest.fixture(scope="module")
-def jupyterlab(tmp_path_factory: pytest.TempPathFactory, context: BrowserContext) -> Iterator[JupyterLab]:
-    with serving(tmp_path_factory.mktemp("jupyter"), "--LabApp.expose_app_in_browser=True") as server:
-        yield server
 
 
 @pytest.fixture

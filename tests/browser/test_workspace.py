@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser.jupyter import JupyterLab, Notebook
-from browser.server import serving
 from many_runs import write_runs
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from support import wait_until
 from written_films import write_film
 
@@ -24,13 +22,6 @@ OPEN = """async (args) => {
 }"""
 SOON_MS = 20_000
 HTML = "<img src=x onerror=window.hacked=1><b>bold</b>"
-
-
-@pytest.fixture(scope="module")
-def jupyterlab(tmp_path_factory: pytest.TempPathFactory, context: BrowserContext) -> Iterator[JupyterLab]:
-    root = tmp_path_factory.mktemp("jupyter")
-    with serving(root, "--LabApp.expose_app_in_browser=True") as server:
-        yield server
 
 
 @pytest.fixture

@@ -268,12 +268,12 @@ def test_wrong_settings_are_refused(wrong: dict[str, object], said: str) -> None
 def test_memory_is_bounded_by_the_scores() -> None:
     import tracemalloc
 
-    scores = {"it": rng(16).normal(size=(20, 5000))}
+    scores = {"it": rng(16).normal(size=(20, 1500))}
     tracemalloc.start()
     of(scores)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 200 * 100_000  # 200 bytes a score; one array of the resamples would have 16,000
+    assert peak < 200 * 30_000  # 200 bytes a score; one array of the resamples would have 16,000
 
 
 def test_scores_are_normalised_task_by_task() -> None:

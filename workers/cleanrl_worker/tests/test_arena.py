@@ -102,6 +102,7 @@ def test_a_policy_for_other_spaces_is_refused_with_the_table(
     assert "agent_0  Box(4)       Discrete(2)  sac" in table
 
 
+@pytest.mark.extended
 def test_an_environment_that_only_this_worker_has_is_made_by_it(
     tmp_path: Path,
     cleanrl_environment: Any,  # noqa: F811

@@ -120,6 +120,7 @@ def test_the_first_environments_are_shown_side_by_side(worker: Any) -> None:
     assert watcher.frames[-1].hud.text == "means of 3 environments"
 
 
+@pytest.mark.extended
 def test_a_grid_of_more_environments_than_there_are_shows_those_there_are(worker: Any) -> None:
     watcher = Watcher()
     run = worker.train(watcher, **TINY, env_id="CartPole-v1", num_envs=1, fastlane={"grid": 9})
@@ -159,6 +160,7 @@ def test_a_training_is_the_same_watched_unwatched_and_without_frames(
     assert course(unwatched) == course(off)
 
 
+@pytest.mark.extended
 def test_videos_and_frames_do_not_disturb_each_other(worker: Any) -> None:
     watcher = Watcher()
     config = {**TINY, "env_id": "CartPole-v1", "capture_video": True}

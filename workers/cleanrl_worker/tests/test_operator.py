@@ -219,6 +219,7 @@ def test_a_checkpoint_of_the_other_upstream_says_what_to_install(
     assert message.endswith("mosaic-lab workers install cleanrl --source git")
 
 
+@pytest.mark.extended
 def test_a_trained_policy_is_far_better_than_random_actions(worker: Any) -> None:
     """PPO after 20,000 steps of CartPole, over ten episodes; random actions balance for about 22 steps."""
     run = worker.train(algorithm="ppo", env_id="CartPole-v1", total_timesteps=20_480, num_envs=4)

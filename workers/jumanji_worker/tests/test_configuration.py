@@ -85,6 +85,7 @@ print(json.dumps([listed, names, [m for m in ("jax", "jumanji", "sbx", "torch") 
     assert imported == []
 
 
+@pytest.mark.extended
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
     saved = str(worker.trained("a2c").checkpoints[-1])
     on = {"env_id": "TSP-v1", "checkpoint": {"resume_from": saved}}

@@ -23,6 +23,7 @@ def upstream(worker: Any) -> Any:
     return worker.output_of(str(UPSTREAM), *checkpoints, *overrides)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("algorithm", ["a2c", "ppo"])
 def test_actions_are_those_of_upstreams_own_networks(
     worker: Any, operators: Any, upstream: Any, algorithm: str
@@ -33,6 +34,7 @@ def test_actions_are_those_of_upstreams_own_networks(
     assert len(set(found)) > 1
 
 
+@pytest.mark.extended
 def test_what_is_drawn_is_legal_and_follows_from_the_seed(worker: Any, operators: Any, upstream: Any) -> None:
     seen = upstream["seen"][10]
     for algorithm in ("a2c", "ppo"):
@@ -47,6 +49,7 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     assert "and (16,) is expected" in refused.of_copy("other", refused.whole, hyperparameters=wider)
 
 
+@pytest.mark.extended
 def test_a_policy_beside_random_actions_in_a_comparison(worker: Any, tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path / "runs")
     policy = mosaic.operators.rl(worker.trained("a2c").checkpoints[-1])

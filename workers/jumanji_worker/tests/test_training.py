@@ -19,9 +19,10 @@ LOSSES = {
     "a2c": {"total_loss", "policy_loss", "critic_loss", "entropy"},
     "ppo": {"policy_loss", "train/pg_loss", "train/value_loss", "train/entropy_loss", "rollout/ep_rew_mean"},
 }
+TRAINED = ["ppo", pytest.param("a2c", marks=pytest.mark.extended)]
 
 
-@pytest.mark.parametrize("algorithm", LOSSES)
+@pytest.mark.parametrize("algorithm", TRAINED)
 def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
@@ -37,6 +38,7 @@ def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) ->
         assert all(np.isfinite(file[name]).all() for name in file)
 
 
+@pytest.mark.extended
 def test_an_episode_of_a2c_takes_its_share_of_the_update_it_ends_in(worker: Any) -> None:
     """Two of 20 steps fit into each update of 40 steps of four environments."""
     run = worker.trained("a2c")
@@ -53,7 +55,7 @@ def test_every_update_of_ppo_is_reported_when_it_is_done(worker: Any) -> None:
     assert list(run.series("train/pg_loss")) == [200, 400, 600, 800]
 
 
-@pytest.mark.parametrize("algorithm", LOSSES)
+@pytest.mark.parametrize("algorithm", TRAINED)
 def test_the_log_says_that_a_training_compiles_and_how_long_it_took(worker: Any, algorithm: str) -> None:
     log = worker.trained(algorithm).log
     assert log.count("compiling the first update") == 1
@@ -74,6 +76,7 @@ def test_a2c_learns_what_upstream_alone_does(worker: Any) -> None:
         assert ours[name] == pytest.approx(bare["metrics"][name], rel=1e-4), name
 
 
+@pytest.mark.extended
 def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: Any) -> None:
     """Watched this time, which changes nothing."""
     whole = worker.trained("a2c")
@@ -90,6 +93,7 @@ def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: A
     assert viewer.sizes == {(400, 804)}
 
 
+@pytest.mark.extended
 def test_a_stop_saves_and_leaves(worker: Any) -> None:
     longer = {**worker.small["a2c"], "total_timesteps": 10_000_000}
     run = worker.train(stop_after_an_episode, algorithm="a2c", **longer)

@@ -21,11 +21,8 @@ AGENTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "names",
-    [("ppo", "sac", "team"), pytest.param(("impala", "dqn"), marks=pytest.mark.extended)],
-    ids=" ".join,
-)
+@pytest.mark.extended
+@pytest.mark.parametrize("names", [("ppo", "sac", "team"), ("impala", "dqn")], ids=" ".join)
 def test_actions_are_those_of_upstreams_own_policy(
     worker: Any, operators: Any, names: tuple[str, ...]
 ) -> None:

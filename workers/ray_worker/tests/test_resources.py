@@ -27,7 +27,11 @@ def stop(trial: ObservedProcess) -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"address": None, "num_learners": 1}, "this machine's: lower num_gpus_per_learner, or ask for them"),
+        pytest.param(
+            {"address": None, "num_learners": 1},
+            "this machine's: lower num_gpus_per_learner, or ask for them",
+            marks=pytest.mark.extended,
+        ),
         ({"num_learners": 0}, "this machine's: lower num_gpus_per_learner, or ask for them"),
         ({"num_learners": 1}, "lower num_gpus_per_learner or num_learners, or add a node that has them"),
     ],

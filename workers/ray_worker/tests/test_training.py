@@ -36,7 +36,7 @@ COMMON = {
 
 @pytest.mark.parametrize(
     "name",
-    ["ppo", "sac", "team", *(pytest.param(name, marks=pytest.mark.extended) for name in ("impala", "dqn"))],
+    ["ppo", "team", *(pytest.param(name, marks=pytest.mark.extended) for name in ("sac", "impala", "dqn"))],
 )
 def test_a_training_reports_everything_and_saves(worker: Any, name: str) -> None:
     run = worker.trained(name)
@@ -68,6 +68,7 @@ def test_an_episode_of_a_team_is_reported_for_each_agent(worker: Any) -> None:
     assert run.metrics["env_runners/episode_return_mean"] == pytest.approx(summed)
 
 
+@pytest.mark.extended
 def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worker: Any) -> None:
     """Where the environments are in the run's own process."""
 
@@ -86,6 +87,7 @@ def test_what_takes_long_is_logged(worker: Any) -> None:
     assert re.findall("|".join(steps), log) == steps
 
 
+@pytest.mark.extended
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     """Also for fewer steps than come before learning starts, which the first training has done."""
     first = worker.trained("sac")
@@ -104,6 +106,7 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert on.metrics[trained] > first.metrics[trained] > 0
 
 
+@pytest.mark.extended
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
     saved = worker.trained("sac").checkpoints[-1]
     on = {"env_id": "Pendulum-v1", "checkpoint": {"resume_from": str(saved)}}
@@ -112,6 +115,7 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
     assert "was trained with fcnet_hiddens=[32], which it is bound to" in wider
 
 
+@pytest.mark.extended
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(worker: Any, tmp_path: Path) -> None:
     """It is tried again when the next one is due, not in each iteration."""
     (tmp_path / "checkpoints").write_text("a file, where there should be a folder")
@@ -122,6 +126,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(worker: A
     assert run.checkpoints == []
 
 
+@pytest.mark.extended
 def test_a_stop_while_a_checkpoint_is_written_leaves_whole_ones(worker: Any, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoints"
 

@@ -95,6 +95,7 @@ def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker
         assert worker.resolved(algorithm="sac", env_id=env_id)["hyperparameters"]["gamma"] == gamma
 
 
+@pytest.mark.extended
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
     saved = str(worker.trained("qmix").checkpoints[-1])
     on = {"env_id": SPREAD, "checkpoint": {"resume_from": saved}}

@@ -15,6 +15,7 @@ UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 TEAM = ["agent_0", "agent_1", "agent_2"]
 
 
+@pytest.mark.extended
 def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any, tmp_path: Path) -> None:
     """The best ones, of each agent for itself, although upstream acts for the whole team."""
     checkpoints = {name: worker.trained(name).checkpoints[-1] for name in worker.small}
@@ -32,11 +33,13 @@ def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any, 
         assert len({str(actions) for actions in upstream[name]}) > 1, name
 
 
-def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any) -> None:
-    seen = [np.zeros(18, np.float32)] * 100
-    for name in ("mappo", "qmix", "coma", "maddpg"):
-        checkpoint = worker.trained(name).checkpoints[-1]
-        sampled_twice(operators, checkpoint, seen, "agent_1")
+@pytest.mark.parametrize(
+    "name",
+    ["mappo", *(pytest.param(name, marks=pytest.mark.extended) for name in ("qmix", "coma", "maddpg"))],
+)
+def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any, name: str) -> None:
+    checkpoint = worker.trained(name).checkpoints[-1]
+    sampled_twice(operators, checkpoint, [np.zeros(18, np.float32)] * 100, "agent_1")
 
 
 def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:

@@ -22,9 +22,13 @@ LOSSES = {
 }
 COMMON = {"value_loss", "episode_return", "episode_length"}
 TEAM = ["agent_0", "agent_1", "agent_2"]
+QUICK = ("mappo", "dqn")
 
 
-@pytest.mark.parametrize("algorithm", LOSSES)
+@pytest.mark.parametrize(
+    "algorithm",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.extended) for name in LOSSES],
+)
 def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
@@ -58,6 +62,7 @@ def test_the_training_is_upstreams_own_number_for_number(worker: Any, tmp_path: 
     assert worker.output_of(str(UPSTREAM), str(tmp_path)) == pytest.approx(returns)
 
 
+@pytest.mark.extended
 def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
     """Of QMIX, whose agents explore at random."""
     first = worker.trained("qmix")
