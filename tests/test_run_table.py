@@ -17,6 +17,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.run_table import RunList
+from mosaic_lab.widgets.runs.run_view import RunView
 
 __all__ = ["toy"]
 
@@ -93,10 +94,15 @@ def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
 
 def test_the_recent_return_of_a_run_without_a_metric_of_it_is_that_of_its_episodes(lab: mosaic.Lab) -> None:
     run = lab.runs[0]
-    by_metric, telemetry = run.recent_return, run.folder.telemetry_path
+    by_metric, telemetry = pytest.approx(run.recent_return), run.folder.telemetry_path
     lines = telemetry.read_text().splitlines(keepends=True)
     telemetry.write_text("".join(line for line in lines if "metrics" not in line))
-    assert run.recent_return == pytest.approx(by_metric)
+    view = RunView(run, "", "")
+    view.catch_up()
+    table = lab.runs.table()
+    assert run.recent_return == by_metric
+    assert view.feed.last_return == by_metric, "in a panel, and in the table of runs"
+    assert table.loc[table["id"] == run.id, "last_return"].item() == by_metric
 
 
 @pytest.mark.usefixtures("toy")

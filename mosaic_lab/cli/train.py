@@ -222,7 +222,7 @@ def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
     if speed:
         parts.append(f"{speed:,.0f} steps/s")
         parts.append(f"{duration(max(0, total - step) / speed)} remaining")
-    known = [last for feed in feeds if (last := feed.returns.last) is not None]
+    known = [last for feed in feeds if (last := feed.last_return) is not None]
     if known:
         parts.append(f"{LAST}: {sum(known) / len(known):,.1f}")
     return ", ".join(parts)

@@ -150,7 +150,9 @@ class RunIndex:
             ended, reading = not entry.row.alive, Reading()
             for _, columns in self._pool.columns([entry.run], reading, max(0.0, deadline - time.monotonic())):
                 if not reading.unread or not ended:
-                    entry.returns = isolated(partial(returns_of, columns), lambda reason: NONE_READ)
+                    entry.returns = isolated(
+                        partial(returns_of, entry.run, columns), lambda reason: NONE_READ
+                    )
             entry.complete = ended and not reading.unread
             if not entry.complete or entry.returns != NONE_READ:
                 self._refresh(entry)

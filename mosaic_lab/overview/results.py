@@ -31,7 +31,7 @@ def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> Result
     """Return the results of a run; parsing takes about ``seconds`` at most. What cannot be read has none."""
     reading = Reading()
     for _, columns in pool.columns([run], reading, seconds):
-        return Results(last_values(columns), returns_of(columns), not reading.unread)
+        return Results(last_values(columns), returns_of(run, columns), not reading.unread)
     return Results()
 
 

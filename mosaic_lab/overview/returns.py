@@ -9,9 +9,11 @@ import numpy as np
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.overview.averages import Floats
 from mosaic_lab.overview.rows import RunRow
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.metric_names import RETURN_NAMES
-from mosaic_lab.telemetry.returns import ReturnMeans, is_usable
+from mosaic_lab.telemetry.returns import ReturnMeans, episodes_return, is_usable
 
 SPARKS = 40
 
@@ -29,8 +31,9 @@ class Returns:
     sparkline: tuple[float, ...] = ()
 
 
-def returns_of(columns: RunColumns) -> Returns:
-    """Return the numbers of what has been read of a run."""
+def returns_of(run: Run, columns: RunColumns) -> Returns:
+    """Return the numbers of what has been read of a run. Of one whose episodes alone have returns, only the
+    last is known."""
     names = [name for name in columns.names if not name.startswith(SYSTEM_PREFIX)]
     steps = [(pieces[0].step[0], pieces[-1].step[-1]) for pieces in map(columns.pieces, names)]
     progress = columns.progress
@@ -38,11 +41,14 @@ def returns_of(columns: RunColumns) -> Returns:
     values = values[is_usable(values)]
     means = ReturnMeans()
     means.add(values)
+    last = means.last
+    if last is None and kind_of(run).name != "evaluation":
+        last = episodes_return(run.folder.telemetry_path)
     return Returns(
         step=max(progress.step, *(int(last) for _, last in steps)) if steps else progress.step or None,
         first=progress.first or min((int(first) for first, _ in steps if first > 0), default=None),
         speed=progress.steps_per_second,
-        last=means.last,
+        last=last,
         best=means.best,
         sparkline=tuple(float(f"{part.mean():.4g}") for part in np.array_split(values, SPARKS) if len(part)),
     )

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
-from mosaic_lab.keeper.tail import (
-    is_count,
-    last_lines,
-    progress,
-    recent_returns,
-    recent_values,
-    started_config,
-)
+from mosaic_lab.keeper.tail import is_count, last_lines, progress, recent_values, started_config
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.runs.stopping import survivors
@@ -268,12 +261,12 @@ class RunRecord:
         """Mean return of the last 20 episodes, itself a mean where there are several agents; None without
         any. Where no metric is the return, it is that of the episode lines."""
         from mosaic_lab.telemetry.metric_names import RETURN_NAMES
-        from mosaic_lab.telemetry.returns import WINDOW, ReturnMeans
+        from mosaic_lab.telemetry.returns import WINDOW, ReturnMeans, episodes_return
 
         means = ReturnMeans()
         path = self.folder.telemetry_path
-        means.add(recent_values(path, RETURN_NAMES, WINDOW) or recent_returns(path, WINDOW))
-        return means.last
+        means.add(recent_values(path, RETURN_NAMES, WINDOW))
+        return episodes_return(path) if means.last is None else means.last
 
     @property
     def memory_mb(self) -> float | None:

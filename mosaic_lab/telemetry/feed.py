@@ -17,7 +17,7 @@ from mosaic_lab.telemetry.decoding import Health, Payload, parse
 from mosaic_lab.telemetry.episodes import EpisodeCount
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.metric_names import RETURN_NAMES
-from mosaic_lab.telemetry.returns import ReturnMeans
+from mosaic_lab.telemetry.returns import ReturnMeans, episodes_return
 from mosaic_lab.telemetry.series import Series
 
 BYTES_PER_POLL = 1 << 20
@@ -66,6 +66,12 @@ class RunFeed:
     def returns(self) -> ReturnMeans:
         """The last and the best return so far."""
         return next((self._returns[name] for name in RETURN_NAMES if name in self._returns), ReturnMeans())
+
+    @property
+    def last_return(self) -> float | None:
+        """The last return; that of the episode lines where no metric is the return."""
+        last = self.returns.last
+        return episodes_return(self._follower.path) if last is None else last
 
     @property
     def episodes(self) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
+
+from mosaic_lab.keeper.tail import recent_returns
 
 Floats = NDArray[np.float64]
 WINDOW = 20
@@ -39,6 +43,13 @@ class ReturnMeans:
         if len(known) >= WINDOW:
             self._best = max([float(means.max()), *([] if self._best is None else [self._best])])
         self._newest = known[1 - WINDOW :]
+
+
+def episodes_return(telemetry: Path) -> float | None:
+    """Return the mean of a run's last 20 episode lines: its last return where no metric is."""
+    means = ReturnMeans()
+    means.add(recent_returns(telemetry, WINDOW))
+    return means.last
 
 
 def is_usable(values: Floats) -> NDArray[np.bool_]:

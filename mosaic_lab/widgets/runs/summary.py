@@ -69,7 +69,7 @@ def _row(view: RunView) -> list[str]:
         view.status.state + (f": {why}" if why else ""),
         f"{view.feed.step:,}",
         f"{view.feed.episodes:,}",
-        number(view.feed.returns.last),
+        number(view.feed.last_return),
         number(view.feed.returns.best),
         duration(view.elapsed()),
         memory(view.memory_mb()),
