@@ -69,5 +69,13 @@ class Breaks(Calm):
         raise RuntimeError("the simulator is gone")
 
 
-for one in (Exits, Leaves, KeepsThread, DeafToSigterm, CannotClose, Breaks):
+class Hangs(Calm):
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if self.steps == EXITS_AT:
+            print("the simulator hangs", flush=True)
+            threading.Event().wait()
+        return super().step(action)
+
+
+for one in (Exits, Leaves, KeepsThread, DeafToSigterm, CannotClose, Breaks, Hangs):
     gymnasium.register(f"{one.__name__}-v0", one)

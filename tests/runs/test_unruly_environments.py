@@ -66,9 +66,19 @@ def test_an_environment_that_ends_the_process_fails_the_run(
     ],
 )
 def test_rllib_ends_once_none_of_its_runners_samples(lab: mosaic.Lab, environment: str, reason: str) -> None:
-    settings = {"num_env_runners": 2, "delay_between_env_runner_restarts_s": 0}
+    settings = {"num_env_runners": 2, "delay_between_env_runner_restarts_s": 600}
     run = ended(train(lab, "rllib", environment, **settings))
     assert run.state == "failed" and reason in run.reason, run.reason
+
+
+@pytest.mark.extended
+def test_rllib_stops_by_itself_while_a_runner_hangs(lab: mosaic.Lab) -> None:
+    run = train(lab, "rllib", "Hangs", num_env_runners=1)
+    log = run.path / "worker.log"
+    wait_until(lambda: log.exists() and "the simulator hangs" in log.read_text(), timeout=300)
+    run.stop()
+    assert run.outcome is not None
+    assert (run.state, run.outcome.signal) == ("cancelled", None), run.reason
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

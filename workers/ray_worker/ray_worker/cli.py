@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
 
 from mosaic_contract import Worker, deferred, main
 
@@ -34,4 +34,7 @@ WORKER = Worker(
 if __name__ == "__main__":
     for name, value in _PROCESS_VARIABLES.items():
         os.environ.setdefault(name, value)
-    sys.exit(main(WORKER))
+    code = main(WORKER)
+    logging.shutdown()
+    # A thread may still be in a call of Ray, for which taking the interpreter apart would wait.
+    os._exit(code)

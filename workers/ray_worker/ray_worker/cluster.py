@@ -8,8 +8,10 @@ joined and left, and goes on.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import logging
+import math
 import os
 import secrets
 import shutil
@@ -30,7 +32,8 @@ _KILL_SECONDS = 2.0
 _LONGEST_FOLDER = 40  # characters: sockets in it may have 107
 _STORE_BYTES = 256 << 20  # of shared memory for objects
 _TURN_SECONDS = 0.005  # for which a signal may end the process while Ray ends
-_LOOK_SECONDS = 1.0  # between looks at what is free on a cluster
+_LOOK_SECONDS = 1.0  # between looks at what is free on a cluster, or at a call that blocks
+_INTERRUPT_SECONDS = 0.5  # for a thread that is not inside Ray to end
 _LOWER = {"CPU": "num_env_runners or num_learners", "GPU": "num_gpus_per_learner or num_learners"}
 
 _T = TypeVar("_T")
@@ -184,11 +187,16 @@ def _handle_signals() -> None:
 
 
 def hearing_signals(
-    what: Callable[[], _T], then: Callable[[], object] = lambda: None, seconds: float | None = None
+    what: Callable[[], _T],
+    then: Callable[[], object] = lambda: None,
+    meanwhile: Callable[[], object] = lambda: None,
+    seconds: float = math.inf,
 ) -> _T:
-    """Do something that waits for Ray in a thread, which does `then` at its end: the main thread, where Ray
-    would lose a signal, hears it at once, and leaves the thread behind. Raises what is raised there, and
-    `TimeoutError`.
+    """Run a blocking call of Ray in a helper thread, so that the main thread still receives signals. Calls
+    `meanwhile` every second, and `then` in that thread once the call has returned.
+
+    Raises what the call or `meanwhile` raises, and `TimeoutError`. The thread of a call that is given up is
+    interrupted, at once or where it returns from Ray: what the call works on does not change any more.
     """
     answer: Future[_T] = Future()
 
@@ -199,10 +207,25 @@ def hearing_signals(
             answer.set_exception(error)
         then()
 
-    threading.Thread(target=attempt, name="ray", daemon=True).start()
-    if not wait([answer], seconds).done:
-        raise TimeoutError(f"it takes more than {seconds:g} s")
+    thread = threading.Thread(target=attempt, name="ray", daemon=True)
+    thread.start()
+    deadline = time.monotonic() + seconds
+    try:
+        while not wait([answer], _LOOK_SECONDS).done:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"it takes more than {seconds:g} s")
+            meanwhile()
+    except BaseException:
+        _interrupt(thread)
+        raise
     return answer.result()
+
+
+def _interrupt(thread: threading.Thread) -> None:
+    """Raise `SystemExit` in a thread, and wait a moment for its end."""
+    ident, error = ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
+    thread.join(_INTERRUPT_SECONDS)
 
 
 @contextlib.contextmanager

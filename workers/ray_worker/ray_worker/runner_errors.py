@@ -36,6 +36,7 @@ class RunnerErrors(logging.Handler):
         self._patience = _CLUSTER_SECONDS if plan.address else _LOCAL_SECONDS
         self._ends: list[RayError] = []
         self._sampled = time.monotonic()
+        self._any_samples = False
         logging.getLogger(_LOGGER).addHandler(self)
 
     def close(self) -> None:
@@ -46,6 +47,14 @@ class RunnerErrors(logging.Handler):
         if isinstance(record.msg, RayError):
             self._ends.append(record.msg)
 
+    def look(self) -> None:
+        """Check the runners during an iteration. Raises `UpstreamFailed` where all have failed before any had
+        a sample: upstream waits for a minute before it starts them again.
+        """
+        reported = [] if self._any_samples else [self._reported(key) for key in self._keys]
+        if reported and all(reported):
+            raise reported[0]  # type: ignore[misc]
+
     def iteration_over(self, steps: int) -> None:
         """Check the runners after an iteration of so many steps. Raises `UpstreamFailed` if none samples."""
         reported = [self._reported(key) for key in self._keys]
@@ -54,7 +63,7 @@ class RunnerErrors(logging.Handler):
                 if error is not None:
                     internal_kv._internal_kv_del(key)
             self._ends.clear()
-            self._sampled = time.monotonic()
+            self._sampled, self._any_samples = time.monotonic(), True
         elif all(reported):
             raise reported[0]  # type: ignore[misc]
         elif len(self._ends) > len(self._keys):

@@ -57,7 +57,7 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
     try:
         while logger.steps < config.end_step:
             before = logger.steps
-            logger.result(algorithm.train())
+            logger.result(hearing_signals(algorithm.train, meanwhile=errors.look))
             errors.iteration_over(logger.steps - before)
             if checkpoints.due(logger.steps):
                 checkpoints.save(logger.steps)
