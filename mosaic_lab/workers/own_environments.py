@@ -4,6 +4,7 @@ knows. Nothing is imported here.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import re
@@ -58,11 +59,13 @@ def _registering_module(env_id: str) -> str | None:
     """Return the module of an environment in this process's registry of Gymnasium; None for none."""
     spec = getattr(sys.modules.get("gymnasium"), "registry", {}).get(env_id)
     entry = getattr(spec, "entry_point", None)
+    while isinstance(entry, functools.partial):
+        entry = entry.func
     if entry is None:
         return None
     name = entry.partition(":")[0] if isinstance(entry, str) else str(entry.__module__)
     file = getattr(sys.modules.get(name), "__file__", None) or ""
-    return None if "site-packages" in file else name
+    return None if name != "__main__" and "site-packages" in file else name
 
 
 def _module_with(env_id: str) -> str | None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -141,27 +146,55 @@ def test_an_id_without_its_module_is_refused_with_the_module(
         assert install.format(worker) in refusal
 
 
+def starts(lab: mosaic.Lab, env: Any) -> list[Callable[[], object]]:
+    """Every verb that takes an environment."""
+    training = {"algorithm": "ppo", "total_timesteps": 1_024}
+    search = {"metric": "episode_return", "search": {"gamma": [0.9, 0.99]}, "trials": 2}
+    lanes = {"random": operators.random()}
+    return [
+        lambda: lab.train("cleanrl", env=env, **training),
+        lambda: lab.sweep("cleanrl", env=env, **training, **search),
+        lambda: lab.compare(env, lanes, seeds=[1]),
+        lambda: lab.evaluate(env=env, operators=lanes),
+    ]
+
+
 def test_what_is_not_an_id_is_refused_alike_by_every_verb(lab: mosaic.Lab) -> None:
     class Thermostat:
         pass
 
-    training = {"algorithm": "ppo", "total_timesteps": 1_024}
-    search = {"metric": "episode_return", "search": {"gamma": [0.9, 0.99]}, "trials": 2}
-    lanes = {"random": operators.random()}
-    for given, kind in ((Thermostat, "class"), (Thermostat(), "object"), (lambda: Thermostat(), "function")):
-        env: Any = given
-        for start in (
-            lambda env=env: lab.train("cleanrl", env=env, **training),
-            lambda env=env: lab.sweep("cleanrl", env=env, **training, **search),
-            lambda env=env: lab.compare(env, lanes, seeds=[1]),
-            lambda env=env: lab.evaluate(env=env, operators=lanes),
-        ):
+    for env, kind in ((Thermostat, "class"), (Thermostat(), "object"), (lambda: Thermostat(), "function")):
+        for start in starts(lab, env):
             with pytest.raises(
                 ConfigurationError, match=f"give an id, not a {kind}: a worker is another process"
             ):
                 start()
+
+
+def test_an_id_that_only_this_process_knows_is_refused_alike_by_every_verb(
+    lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Thermostat:
+        __module__ = "__main__"  # as a cell leaves it
+
+    points = {"A-v0": Thermostat, "B-v0": "__main__:Thermostat", "C-v0": functools.partial(Thermostat)}
+    gymnasium = ModuleType("gymnasium")
+    gymnasium.__spec__ = ModuleSpec("gymnasium", None)
+    gymnasium.__dict__["registry"] = {name: SimpleNamespace(entry_point=one) for name, one in points.items()}
+    monkeypatch.setitem(sys.modules, "gymnasium", gymnasium)
+    alone = 'is registered in this process alone, and a worker is another: .* give env="my_env:{}"'
+    for start in starts(lab, "C-v0"):
+        with pytest.raises(ConfigurationError, match=alone.format("C-v0")):
+            start()
+    for name in points:
+        with pytest.raises(ConfigurationError, match=alone.format(name)):
+            lab.compare(name, {"random": operators.random()}, seeds=[1])
+    assert not lab.runs
+
+
+def test_seeds_and_arguments_that_cannot_be_meant_are_refused(lab: mosaic.Lab) -> None:
     with pytest.raises(ConfigurationError, match="seed has 1 more than once"):
-        lab.train("cleanrl", env="CartPole-v1", seed=[1, 1], **training)
+        lab.train("cleanrl", env="CartPole-v1", seed=[1, 1], algorithm="ppo", total_timesteps=1_024)
     by_position = "lab.train: only worker can be given without a name; .* such as algorithm='ppo'"
     with pytest.raises(ConfigurationError, match=by_position):
         lab.train("cleanrl", "ppo", "CartPole-v1")  # type: ignore[misc]
