@@ -1,7 +1,7 @@
 """Trained policies as operators: which worker reads a checkpoint, and for which spaces it was trained.
 
-Only descriptions are read (JSON), never weights. A checkpoint's description lies beside it: ``step-7.pt`` has
-``step-7.json``, a folder has its own ``description.json``::
+Only descriptions are read (JSON); of weights, only whether their file is whole. A checkpoint's description
+lies beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own ``description.json``::
 
     {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "observation_space": {…},
      "action_space": {…}}         # or, of several agents' policies, the two spaces of each:
@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract import read_document
-from mosaic_contract.checkpoints import description_of, env_settings_of, wrappers_of
+from mosaic_contract import ConfigError, read_document
+from mosaic_contract.checkpoints import check_file, description_of, env_settings_of, wrappers_of
 from mosaic_contract.space_compatibility import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
@@ -75,13 +75,16 @@ def rl(
 
 
 def _description(path: Path) -> dict[str, Any]:
-    """Return the description beside a checkpoint, empty without one. Raises ConfigurationError for a damaged
-    one."""
+    """Return the description beside a checkpoint, empty without one. Raises ConfigurationError where it or
+    the checkpoint is damaged."""
     file = description_of(path)
     if not file.is_file():
         return {}
     try:
+        check_file(path)
         return read_document(file)
+    except ConfigError as error:
+        raise ConfigurationError(str(error)) from None
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"{file}, which should describe {path.name}, cannot be read: {error}"

@@ -70,7 +70,7 @@ def test_checkpoints_are_known_by_their_contents(tmp_path: Path) -> None:
         folder.mkdir()
         described = {"format": "mosaic-toy/1", "observation_space": space, "action_space": space}
         (folder / "policy.json").write_text(json.dumps(described))
-        (folder / "policy.pt").write_bytes(content)
-        policies.append(operators.rl(folder / "policy.pt"))
+        (folder / "policy.npy").write_bytes(content)
+        policies.append(operators.rl(folder / "policy.npy"))
     one, two, three = digests(policies).values()
     assert one == two != three

@@ -172,10 +172,10 @@ def test_checkpoints_lie_beside_the_script(tmp_path: Path) -> None:
     space = {"type": "Discrete", "n": 2}
     described = {"format": "mosaic-toy/1", "observation_space": space, "action_space": space}
     (tmp_path / "policy.json").write_text(json.dumps(described))
-    (tmp_path / "policy.pt").write_bytes(b"weights")
-    text = '[operators.trained]\nkind = "rl"\ncheckpoint = "policy.pt"\ndeterministic = false\n'
+    (tmp_path / "policy.npy").write_bytes(b"weights")
+    text = '[operators.trained]\nkind = "rl"\ncheckpoint = "policy.npy"\ndeterministic = false\n'
     given, _ = read_script(write(tmp_path, 'env = "x"\n' + text), lambda run_id: None)
-    expected = operators.rl(tmp_path / "policy.pt", deterministic=False)
+    expected = operators.rl(tmp_path / "policy.npy", deterministic=False)
     assert given["operators"]["trained"].settings == expected.settings
 
 

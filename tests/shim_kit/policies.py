@@ -72,8 +72,9 @@ class Refusals:
         assert 'give "checkpoint"' in self.message(settings={})
         missing = str(self._folder / f"none{self._checkpoint.suffix}")
         assert "there is no checkpoint" in self.message(settings={"checkpoint": missing})
-        assert "cannot be loaded" in self.of_copy("torn", self.whole[:900])
-        assert "cannot be loaded" in self.of_copy("pickle", PICKLE)
+        assert "it is damaged or incomplete" in self.of_copy("torn", self.whole[:900])
+        assert 'it begins with b"cos' in self.of_copy("pickle", PICKLE)
+        assert "cannot be loaded: " in self.of_copy("empty", b"PK\x05\x06" + bytes(18))
         assert "is of the format 'theirs/1'" in self.of_copy("foreign", self.whole, format="theirs/1")
 
 

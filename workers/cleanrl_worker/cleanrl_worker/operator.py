@@ -17,6 +17,7 @@ import torch
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
 from mosaic_contract.atari import as_trained
 from mosaic_contract.spaces import start_of
+from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_policy import trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
 
@@ -157,7 +158,7 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
         observation_space=observe.space,
         action_space=action_space,
         hyperparameters=hyperparameters,
-        modules=torch.load(path, map_location="cpu", weights_only=True)["modules"],
+        modules=load_torch(path, "modules")["modules"],
     )
     scores = acts = None
     nothing = torch.zeros(1, *observe.space.shape)

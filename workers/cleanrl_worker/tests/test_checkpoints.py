@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -175,9 +176,11 @@ def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) 
     assert "is at step 2,048 of 2,500: less than one rollout (num_envs × num_steps = 512 steps)" in message
     assert "there is no checkpoint" in refused("ppo", "CartPole-v1", tmp_path / "none.pt")
     other = tmp_path / checkpoint.name
-    other.touch()
+    shutil.copy(checkpoint, other)
     described = json.loads(checkpoint.with_suffix(".json").read_text())
     other.with_suffix(".json").write_text(json.dumps({**described, "legacy": not worker.legacy}))
     kinds = ["current upstream", "the release of 2021"]
     saved, here = kinds if worker.legacy else reversed(kinds)
     assert f"was saved with {saved}, this run trains with {here}" in refused("ppo", "CartPole-v1", other)
+    other.write_bytes(b"")
+    assert f"{other} cannot be loaded: it is empty" in refused("ppo", "CartPole-v1", other)

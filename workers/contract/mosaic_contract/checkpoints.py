@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Union
 
@@ -30,6 +32,10 @@ Spaces = Mapping[str, Mapping[str, Any]]
 
 _DESCRIBED = {"algorithm": str, "env_id": str, "step": int, "episodes": int, "hyperparameters": dict}
 _SPACES = ("observation_space", "action_space")
+_ARCHIVES = (".npz", ".pt", ".zip")
+"""Suffixes of files that are zip archives, whichever library wrote them."""
+_LARGEST_RATIO = 200
+"""Of an archive's contents to its file, so that a hostile one does not unpack for hours."""
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +120,7 @@ def read_description(
     path: Union[str, Path], format: str, algorithms: Collection[str]
 ) -> tuple[Path, dict[str, Any]]:
     """Return a checkpoint's absolute path and its description. Raises `ConfigError` where there is none of
-    this format and one of these algorithms.
+    this format and one of these algorithms, or its file is damaged.
     """
     path = Path(path).expanduser().resolve()
     if not path.exists():
@@ -123,12 +129,60 @@ def read_description(
     try:
         described = read_document(file)
     except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {error}"
+            f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {why}"
         ) from None
     if why := _wrong(described, format, algorithms):
         raise ConfigError(f"{path} is not a checkpoint of this worker ({format}), by {file.name}: {why}")
+    check_file(path)
     return path, described
+
+
+@contextmanager
+def loading(path: Path) -> Iterator[None]:
+    """Report whatever a library raises while it loads a checkpoint as a `ConfigError` about the file."""
+    check_file(path)
+    try:
+        yield
+    except ConfigError:
+        raise
+    except Exception as error:
+        about = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise ConfigError(f"{path} cannot be loaded: {about:.300}") from error
+
+
+def check_file(path: Path) -> None:
+    """Raise `ConfigError` for a checkpoint that should be a zip archive by its suffix, and is damaged or
+    something else. A flipped bit in its weights would not be noticed by the libraries that load them.
+    """
+    if path.suffix not in _ARCHIVES or path.is_dir():
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+            if size > _LARGEST_RATIO * path.stat().st_size:
+                why = f"it would unpack to {size:,} bytes"
+            else:
+                damaged = archive.testzip()
+                why = damaged and f"it is damaged, {damaged} in it differs from its checksum"
+    except Exception as error:  # whatever zipfile and zlib make of other bytes
+        why = _instead_of_archive(path, error)
+    if why:
+        raise ConfigError(f"{path} cannot be loaded: {why}. Give another checkpoint")
+
+
+def _instead_of_archive(path: Path, error: Exception) -> str:
+    try:
+        with path.open("rb") as file:
+            start = file.read(24)
+    except OSError as unreadable:
+        return unreadable.strerror or str(unreadable)
+    if not start:
+        return "it is empty"
+    if start.startswith(b"PK"):
+        return f"it is damaged or incomplete ({error})"
+    return f"it begins with {start!r}, not as a zip archive, which {path.suffix} files are"
 
 
 def _wrong(described: Mapping[str, Any], format: str, algorithms: Collection[str]) -> str:

@@ -8,9 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract.errors import ConfigError
-
-_DAMAGED = (OSError, ValueError, RuntimeError, EOFError, KeyError, pickle.UnpicklingError)
+from mosaic_contract.checkpoints import loading
 
 
 def torch_bytes(state: Any) -> bytes:
@@ -25,12 +23,15 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
 
     Raises `ConfigError` for a file that cannot be read, or whose state has no dictionary `part`.
     """
-    try:
-        state = import_module("torch").load(path, map_location="cpu", weights_only=True)
+    with loading(path):
+        try:
+            state = import_module("torch").load(path, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError:  # whose text recommends to run the code in the file
+            raise ValueError(
+                "it has more than weights, and is not unpickled: that can run any code"
+            ) from None
         if not isinstance(state, dict) or not isinstance(state.get(part), dict):
             raise ValueError(f"it has no {part!r}")
-    except _DAMAGED as error:
-        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
     return dict(state)
 
 

@@ -1,16 +1,25 @@
 """Checkpoints: files that are whole or not there, with descriptions that others can trust."""
 
 import errno
+import io
 import json
 import signal
 import tempfile
 import threading
 import unittest
+import zipfile
 from pathlib import Path
 from unittest import mock
 
 from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, decode_line
-from mosaic_contract.checkpoints import Checkpoints, read_description, resume_misfits, spaces_of, write_whole
+from mosaic_contract.checkpoints import (
+    Checkpoints,
+    loading,
+    read_description,
+    resume_misfits,
+    spaces_of,
+    write_whole,
+)
 from mosaic_contract.config import CheckpointConfig
 from mosaic_contract.episode_logger import EpisodeLogger
 from worker_processes import PATIENCE
@@ -41,7 +50,7 @@ class CheckpointTest(unittest.TestCase):
 
     def checkpoints(self, contents=lambda: b"weights", **config):
         config = self.config(**config)
-        return Checkpoints(config, self.logger, OF_THE_SHIM, contents, suffix=".pt", format="torch")
+        return Checkpoints(config, self.logger, OF_THE_SHIM, contents, suffix=".npy", format="torch")
 
     def saved(self):
         messages = map(decode_line, self.stream.read_bytes().splitlines())
@@ -52,7 +61,7 @@ class CheckpointTest(unittest.TestCase):
 
     def checkpoint(self, **changes):
         self.checkpoints().save(7)
-        path = self.folder / "checkpoints" / "step-7.pt"
+        path = self.folder / "checkpoints" / "step-7.npy"
         described = json.loads(path.with_suffix(".json").read_text())
         path.with_suffix(".json").write_text(json.dumps({**described, **changes}))
         return path
@@ -62,11 +71,11 @@ class Saving(CheckpointTest):
     def test_a_checkpoint_lies_beside_its_description_and_is_reported(self):
         self.logger.episode(3.0, 5, terminated=True, truncated=False, seconds=0.1, environment=0)
         self.checkpoints().save(40)
-        path, described = read_description(self.folder / "checkpoints" / "step-40.pt", FORMAT, ["climb"])
+        path, described = read_description(self.folder / "checkpoints" / "step-40.npy", FORMAT, ["climb"])
         self.assertEqual(path.read_bytes(), b"weights")
         self.assertEqual(described, {**DESCRIPTION, "step": 40, "episodes": 1})
         (reported,) = self.saved()
-        self.assertEqual(reported["checkpoint_path"], str(self.folder / "checkpoints" / "step-40.pt"))
+        self.assertEqual(reported["checkpoint_path"], str(self.folder / "checkpoints" / "step-40.npy"))
         self.assertEqual((reported["step"], reported["metrics"]), (40, {"mean_episode_return": 3.0}))
 
     def test_a_step_is_saved_once_and_the_first_of_a_resumed_training_not_again(self):
@@ -107,7 +116,7 @@ class Saving(CheckpointTest):
             checkpoints.save(10)
         self.assertEqual(self.files(), [])
         checkpoints.save(10)
-        self.assertEqual(self.files(), ["step-10.json", "step-10.pt"])
+        self.assertEqual(self.files(), ["step-10.json", "step-10.npy"])
         self.assertEqual([reported["step"] for reported in self.saved()], [10])
 
     def test_a_step_that_another_thread_is_saving_is_saved_once(self):
@@ -147,15 +156,43 @@ class Reading(CheckpointTest):
         return str(caught.exception)
 
     def test_what_is_no_checkpoint_of_the_worker_is_refused_with_the_reason(self):
-        self.assertIn("there is no checkpoint", self.refusal(self.folder / "none.pt"))
-        alone = self.folder / "alone.pt"
+        self.assertIn("there is no checkpoint", self.refusal(self.folder / "none.npy"))
+        alone = self.folder / "alone.npy"
         alone.touch()
-        self.assertIn("alone.json, which would describe it", self.refusal(alone))
+        self.assertIn("alone.json, which would describe it: No such file", self.refusal(alone))
         self.assertIn("is of the format 'theirs/1'", self.refusal(self.checkpoint(format="theirs/1")))
         self.assertIn("it lacks step, episodes", self.refusal(self.checkpoint(step="7", episodes=None)))
         self.assertIn("it is of 'climb', which this", self.refusal(self.checkpoint(), ["walk"]))
         for nothing in ({"action_space": None}, {"agents": {}}, {"agents": {"red": {}}}, {"agents": [1]}):
             self.assertIn("lacks the spaces", self.refusal(self.checkpoint(**nothing)))
+
+    def test_a_damaged_file_is_refused_by_what_it_is(self):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("weights", bytes(range(256)))
+        whole = file.getvalue()
+        flipped = bytearray(whole)
+        flipped[100] ^= 1
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("weights", bytes(10**6))
+        path = self.checkpoint().with_suffix(".pt")
+        for content, why in (
+            (b"", "it is empty"),
+            (whole[:-50], "it is damaged or incomplete (File is not a zip file)"),
+            (flipped, "it is damaged, weights in it differs from its checksum"),
+            (b"version https://git-lfs", "it begins with b'version https://git-lfs', not as a zip archive"),
+            (file.getvalue(), "it would unpack to 1,000,000 bytes"),
+        ):
+            path.write_bytes(content)
+            with self.subTest(why):
+                self.assertIn(f"{path} cannot be loaded: {why}", self.refusal(path))
+        path.write_bytes(whole)
+        self.assertEqual(read_description(path, FORMAT, ["climb"])[0], path)
+
+    def test_errors_of_a_library_while_it_loads_name_the_file(self):
+        named = self.assertRaisesRegex(ConfigError, "^step-7 cannot be loaded: KeyError: 'module'$")
+        with named, loading(Path("step-7")):
+            raise KeyError("module")
 
     def test_a_folder_holds_its_description(self):
         folder = self.folder / "step-7"
@@ -174,7 +211,7 @@ class Reading(CheckpointTest):
 class GoingOn(CheckpointTest):
     def misfits(self, *, step=7, env_id="Hill-v0", environment=None, **config):
         described = {**DESCRIPTION, "step": step, "env_id": env_id}
-        path = Path("step-7.pt")
+        path = Path("step-7.npy")
         return [*resume_misfits(self.config(**config), path, described, ["width"], environment)]
 
     def test_what_fits_may_leave_out_or_repeat_what_it_is_bound_to(self):

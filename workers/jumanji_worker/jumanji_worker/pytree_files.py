@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from mosaic_contract import ConfigError
-
-_NO_FILE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
+from mosaic_contract.checkpoints import loading
 
 
 def to_bytes(tree: Any) -> bytes:
@@ -29,11 +26,8 @@ def from_file(path: Path, like: Any) -> Any:
     Raises `ConfigError` where it cannot be read, or has no such tree.
     """
     leaves, form = jax.tree_util.tree_flatten_with_path(like)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            found = [_fitting(file[(name := jax.tree_util.keystr(at))], leaf, name) for at, leaf in leaves]
-    except _NO_FILE as error:
-        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
+    with loading(path), np.load(path, allow_pickle=False) as file:
+        found = [_fitting(file[(name := jax.tree_util.keystr(at))], leaf, name) for at, leaf in leaves]
     return jax.tree_util.tree_unflatten(form, found)
 
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mosaic_contract import ConfigError
 from mosaic_contract.atari import ATARI, record
-from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.checkpoints import Checkpoints, loading
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.torch_files import torch_bytes
 from ray import __version__ as upstream_version
@@ -65,7 +64,5 @@ def _weights(algorithm: Any) -> bytes:
 def restore(algorithm: Any, path: Path) -> None:
     """Put upstream's own checkpoint into an algorithm that was built alike. Raises `ConfigError`."""
     folder = rllib_folder(path)
-    try:
+    with loading(folder):
         algorithm.restore_from_path(str(folder))
-    except Exception as error:  # whatever upstream and its pickles make of a damaged one
-        raise ConfigError(f"{folder} cannot be loaded: {type(error).__name__}: {error}") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract.checkpoints import loading
 from mosaic_contract.config import nearest
 from mosaic_contract.space_compatibility import misfit
 
@@ -76,10 +77,8 @@ def _algorithm(saved: ModelZip, given: Any) -> Algorithm:
 
 
 def _unpickled(path: Path, algorithm: Algorithm) -> SavedPolicy:
-    try:
+    with loading(path):  # which also reports whatever the file's own code raises
         model: Any = upstream_class(algorithm).load(path, device="cpu")
-    except Exception as error:  # whatever the file's own code raises
-        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
     return finished(model.policy, getattr(model, "exploration_rate", 0.0), model.use_sde)
 
 

@@ -8,19 +8,17 @@ first level of the object as text, and that is what is read here; no pickle is l
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import zipfile
 from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract import ConfigError
+from mosaic_contract.checkpoints import loading
 from stable_baselines3.common.save_util import load_from_zip_file
 
 _LARGEST = 64 << 20  # bytes of JSON
 _PICKLE = ":serialized:"
 _KIND = ":type:"
-_DAMAGED = (OSError, ValueError, RuntimeError, EOFError, KeyError, AttributeError, pickle.UnpicklingError)
 _CLASS = re.compile(r"<class '([\w.]+)'>")
 _INIT = re.compile(r"<function ([\w.]+)\.__init__ ")
 
@@ -30,23 +28,18 @@ class ModelZip:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            with zipfile.ZipFile(path) as archive:
-                size = archive.getinfo("data").file_size
-                if size > _LARGEST:
-                    raise ValueError(f"its data is {size >> 20} MiB of at most {_LARGEST >> 20}")
-                self._data: dict[str, Any] = dict(json.loads(archive.read("data")))
-        except (*_DAMAGED, zipfile.BadZipFile, RecursionError, TypeError) as error:
-            raise self._error(error) from None
+        with loading(path), zipfile.ZipFile(path) as archive:
+            size = archive.getinfo("data").file_size
+            if size > _LARGEST:
+                raise ValueError(f"its data is {size >> 20} MiB of at most {_LARGEST >> 20}")
+            self._data: dict[str, Any] = dict(json.loads(archive.read("data")))
 
     def parameters(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the states of networks and optimisers by name, and further tensors, on the CPU. Raises
         `ConfigError`.
         """
-        try:
+        with loading(self.path):
             _, states, variables = load_from_zip_file(self.path, load_data=False, device="cpu")
-        except _DAMAGED as error:
-            raise self._error(error) from None
         return states, variables or {}
 
     def names(self) -> frozenset[str]:
@@ -75,9 +68,6 @@ class ModelZip:
         about = self.attributes(name)
         init = _INIT.match(str(about.get("__init__")))
         return f"{about.get('__module__', '?')}.{init[1] if init else '?'}"
-
-    def _error(self, error: Exception) -> ConfigError:
-        return ConfigError(f"{self.path} cannot be loaded: {type(error).__name__}: {error}")
 
 
 def class_in_text(text: Any) -> str:

@@ -9,6 +9,7 @@ and leaves out the iterations that were done, so that step counts, schedules and
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from .script import global_variables, wrapped_environments
@@ -43,14 +44,14 @@ def _is_main_loop(candidate: range, settings: dict[str, Any]) -> bool:
 def restore(training: Training, settings: dict[str, Any]) -> int:
     """Put the checkpoint into the script's variables. Returns the step from which the training goes on."""
     import torch
-    from mosaic_contract.torch_files import load_optimizer
+    from mosaic_contract.torch_files import load_optimizer, load_torch
 
     from .checkpoints import trained_state
     from .normalisation import write_statistics
     from .random_state import set_random_state
 
     path = settings["resume_from"]
-    saved = torch.load(path, map_location="cpu", weights_only=True)
+    saved = load_torch(Path(path), "modules")
     variables, present = global_variables(), trained_state()
     for kind in ("modules", "optimizers", "tensors"):
         missing = set(present[kind]) - set(saved[kind])
