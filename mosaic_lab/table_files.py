@@ -15,13 +15,28 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def write_csv(table: pd.DataFrame, path: Path | str) -> Path:
     """Write a table, without its index, as a CSV file, and return its path. See `as_cell`."""
-    table.map(as_cell).rename(columns=as_cell).to_csv(path, index=False)
+    Path(path).write_text(csv_text(table), encoding="utf-8", newline="")
     return Path(path)
 
 
+def csv_text(table: pd.DataFrame, *, header: bool = True, na_rep: str = "") -> str:
+    """Return a table, without its index, as the text of a CSV file. See `as_cell`."""
+    guarded = table.rename(columns=as_cell)
+    for name, column in guarded.select_dtypes(exclude="number").items():
+        guarded[name] = column.map(as_cell)
+    return str(guarded.to_csv(index=False, header=header, na_rep=na_rep))
+
+
 def as_cell(value: Any) -> Any:
-    """Return a value for a CSV file: text that a spreadsheet would calculate gets an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """Return a value for a CSV file: text that a spreadsheet would calculate gets an apostrophe. Text that is
+    a number, "-1" for one, stays one."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def write_parquet(table: pd.DataFrame, path: Path | str) -> Path:

@@ -27,7 +27,7 @@ from mosaic_lab.overview.curves import CurveLine, CurveRequest, Curves, curves
 from mosaic_lab.overview.run_points import points_in_view
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names
-from mosaic_lab.table_files import as_cell
+from mosaic_lab.table_files import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,12 +190,11 @@ def _csv(charts: Sequence[Chart], pool: ColumnPool) -> bytes:
                         "shorter range, or read everything with run.metrics()"
                     )
                 about = {"run": run.id, "name": names[run], "metric": chart.request.metric}
-                about = {column: as_cell(text) for column, text in about.items()}
                 tables.append(pd.DataFrame({**about, "step": step, "time": at, "value": value}))
         _check_read(reading.fraction)
     empty = pd.DataFrame(columns=["run", "name", "metric", "step", "time", "value"])
     table = pd.concat(tables) if tables else empty
-    return table.to_csv(index=False, na_rep="NaN").encode()
+    return csv_text(table, na_rep="NaN").encode()
 
 
 def _check_read(fraction: float) -> None:

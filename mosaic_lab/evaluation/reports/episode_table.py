@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.arenas.tables import agent_returns, table_of
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.reports.model_costs import COLUMNS, any_models, cost_columns, total
+from mosaic_lab.table_files import as_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +58,8 @@ def results_table(records: Iterable[Record]) -> pd.DataFrame:
 
 def differing_row(path: Path, table: pd.DataFrame) -> int | None:
     """Return the first row of a CSV file that is not that of ``table``, 0 for the names of columns, None if
-    all are the same. Numbers are compared as numbers. Raises ValueError and csv.Error for another file."""
+    all are the same. Numbers are compared as numbers, and text may be guarded as `as_cell` does.
+    Raises ValueError and csv.Error for another file."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = zip_longest(csv.reader(file), csv.reader(io.StringIO(table.to_csv(index=False), newline="")))
         return next((number for number, (one, other) in enumerate(rows) if not _same(one, other)), None)
@@ -66,7 +68,7 @@ def differing_row(path: Path, table: pd.DataFrame) -> int | None:
 def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:
     if one is None or other is None or len(one) != len(other):
         return False
-    return all(a == b or _number(a) == _number(b) for a, b in zip(one, other, strict=True))
+    return all(a in (b, as_cell(b)) or _number(a) == _number(b) for a, b in zip(one, other, strict=True))
 
 
 def _number(text: str) -> float:

@@ -67,6 +67,10 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
             return manifest
     except FileNotFoundError:
         raise MosaicError(f"there is no bundle {path}") from None
+    except IsADirectoryError:
+        raise MosaicError(
+            f"{path} is a folder: give the bundle's zip file, not its unpacked content"
+        ) from None
     except OSError as error:
         raise MosaicError(
             f"{path.name} cannot be unpacked in {folder}: {error.strerror or error}. Nothing of it stays "

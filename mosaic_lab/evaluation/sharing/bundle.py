@@ -216,9 +216,13 @@ class Bundle:
             if not {record["arena"] for record in records} <= set(self._arena_steps):
                 raise self._refused(EPISODES, "names arenas that are not in it")
             now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
-            row = differing_row(self.path / CSV, results_table(records))
-        except (KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
+            table = results_table(records)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
+        try:
+            row = differing_row(self.path / CSV, table)
+        except (ValueError, csv.Error) as error:
+            raise self._refused(CSV, f"cannot be read as a table: {error}") from None
         if row is not None:
             raise self._refused(CSV, f"is not the table of {EPISODES}: row {row:,} differs")
         if now != self.manifest["fingerprint"]:

@@ -28,6 +28,7 @@ from mosaic_lab.evaluation.sharing.bundle_script import ENVIRONMENT, SCRIPT, mod
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.own_module import source_files
+from mosaic_lab.table_files import csv_text
 from mosaic_lab.user_warnings import warn_user
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def write_bundle(
     files[SCRIPT] = script.encode() + b"\n"
     with open_file(evaluation.folder.telemetry_path) as file:
         files[EPISODES] = b"".join(line for line in file if _EPISODE in line)
-    files[CSV] = evaluation.results().to_csv(index=False).encode()
+    files[CSV] = csv_text(evaluation.results()).encode()
     arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
     files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
     files |= {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}

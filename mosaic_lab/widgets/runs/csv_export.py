@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from mosaic_lab.table_files import csv_text, write_csv
 from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_BYTES = 8 << 20
@@ -22,7 +23,7 @@ def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MO
     texts: list[str] = []
     size = 0
     for view in views:
-        texts.append(_table(view, names).to_csv(index=False, header=not texts))
+        texts.append(csv_text(_table(view, names), header=not texts))
         size += len(texts[-1])
         if size > limit:
             return [_write(view, names) for view in views]
@@ -30,9 +31,7 @@ def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MO
 
 
 def _write(view: RunView, names: Sequence[str]) -> Path:
-    path = view.run.path / FILE_NAME
-    _table(view, names).to_csv(path, index=False)
-    return path
+    return write_csv(_table(view, names), view.run.path / FILE_NAME)
 
 
 def _table(view: RunView, names: Sequence[str]) -> pd.DataFrame:

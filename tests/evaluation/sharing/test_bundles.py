@@ -27,7 +27,7 @@ NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 @pytest.fixture(scope="module")
 def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
-    both = {"random": operators.random(deadline=5.0), "still": operators.passive(fallback="default")}
+    both = {"random": operators.random(deadline=5.0), "=still": operators.passive(fallback="default")}
     with store(tmp_path_factory.mktemp("played") / "runs") as supervisor:
         given = {"env": "CartPole-v1", "operators": both, "seeds": range(3), "episodes": 2, "max_steps": 50}
         yield evaluate(supervisor, **given).wait(120)
@@ -48,6 +48,7 @@ def test_what_is_in_it(tmp_path: Path, evaluation: Evaluation) -> None:
     assert json.loads(inside["notebook.ipynb"]) == NOTEBOOK
     rows = list(csv.DictReader(io.StringIO(inside["results.csv"].decode())))
     assert [float(row["return"]) for row in rows] == list(evaluation.results()["return"])
+    assert {row["operator"] for row in rows} == {"random", "'=still"}, "no formula for a spreadsheet"
     assert inside["episodes.jsonl"].count(b"\n") == 12
     assert b"\ngymnasium==" in inside["locks/gymnasium.txt"]
     text = b"".join(inside.values()).decode()

@@ -179,6 +179,8 @@ def test_a_table_that_is_not_of_its_episodes(tmp_path: Path, members: Members) -
     ):
         path = bundled(tmp_path / f"{name}.zip", members, {"results.csv": b"".join(table)})
         refused(path, rf"'results.csv' is not the table of episodes.jsonl: row {row} differs")
+    garbage = bundled(tmp_path / "garbage.zip", members, {"results.csv": b"\xff\x00" * 50})
+    refused(garbage, r"'results.csv' cannot be read as a table")
 
 
 def test_another_version_says_what_it_could_not_check(
@@ -218,8 +220,8 @@ def test_a_space_of_any_size_is_read_as_it_is(tmp_path: Path) -> None:
     space = {"type": "Box", "shape": [10**12], "dtype": "float32", "low": -1.0, "high": 1.0}
     described = {"format": "mosaic-cleanrl/1", "observation_space": space, "action_space": space}
     (tmp_path / "policy.json").write_text(json.dumps(described))
-    (tmp_path / "policy.pt").write_bytes(b"")
-    assert operators.rl(tmp_path / "policy.pt").action_space == space
+    (tmp_path / "policy.npy").write_bytes(b"")
+    assert operators.rl(tmp_path / "policy.npy").action_space == space
 
 
 def test_a_full_disk_is_one_sentence(tmp_path: Path, members: Members) -> None:
@@ -306,3 +308,4 @@ def test_what_is_no_zip_file(tmp_path: Path, members: Members) -> None:
     (tmp_path / "torn.zip").write_bytes(whole[:at] + b"\xff" * 8 + whole[at + 8 :])
     refused(tmp_path / "torn.zip", "torn.zip cannot be read as a zip file")
     refused(tmp_path / "nowhere.zip", "there is no bundle")
+    refused(tmp_path, "is a folder: give the bundle's zip file")

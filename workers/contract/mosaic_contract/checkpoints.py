@@ -165,7 +165,7 @@ def check_file(path: Path) -> None:
                 why = f"it would unpack to {size:,} bytes"
             else:
                 damaged = archive.testzip()
-                why = damaged and f"it is damaged, {damaged} in it differs from its checksum"
+                why = f"it is damaged, {damaged} in it differs from its checksum" if damaged else ""
     except Exception as error:  # whatever zipfile and zlib make of other bytes
         why = _instead_of_archive(path, error)
     if why:
