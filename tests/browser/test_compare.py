@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from browser.comparison import (
     PERSON,
     TWO,
@@ -118,6 +119,7 @@ def test_buttons_work_while_another_cell_runs(page: Page, jupyterlab: JupyterLab
     expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
+@pytest.mark.extended
 def test_the_arrow_keys_move_the_speed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     compare(page, jupyterlab, folder, TWO)
     slider = widget(page).get_by_label("Steps a second")
@@ -143,6 +145,7 @@ def test_a_restarted_kernel_is_said(page: Page, jupyterlab: JupyterLab, folder: 
     at_step(page, lean=1)
 
 
+@pytest.mark.extended
 def test_two_views_of_one_comparison_and_a_narrow_page(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -160,6 +163,7 @@ def test_two_views_of_one_comparison_and_a_narrow_page(
     assert widget(page).first.evaluate("element => element.scrollWidth <= element.clientWidth + 1")
 
 
+@pytest.mark.extended
 def test_a_comparison_that_ended_out_of_sight_is_up_to_date_when_it_is_seen_again(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -190,6 +194,7 @@ def test_a_reloaded_page_goes_on_with_the_comparison(
     at_step(page, lean=2, random=2)
 
 
+@pytest.mark.extended
 def test_a_cell_that_is_run_again_leaves_no_processes_behind(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

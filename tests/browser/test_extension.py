@@ -90,6 +90,7 @@ def test_status_bar_recovers_from_a_page_reload(notebook: Notebook, folder: Path
     expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
 
 
+@pytest.mark.extended
 def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook, folder: Path) -> None:
     start_run(folder)
     notebook.run(0)
@@ -106,6 +107,7 @@ def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook,
     expect(reason).to_have_count(0, timeout=SOON_MS)
 
 
+@pytest.mark.extended
 def test_status_bar_counts_the_runs_of_all_stores_whatever_notebook_is_in_front(
     notebook: Notebook, folder: Path, jupyterlab: JupyterLab
 ) -> None:
@@ -122,6 +124,7 @@ def test_status_bar_counts_the_runs_of_all_stores_whatever_notebook_is_in_front(
     expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
 
 
+@pytest.mark.extended
 def test_status_bar_goes_on_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
     run = start_run(folder)
     notebook.run(0)
@@ -190,6 +193,7 @@ def test_a_click_on_the_status_bar_shows_the_runs(notebook: Notebook) -> None:
     expect(notebook.page.locator("#mosaic-lab-runs")).to_be_visible()
 
 
+@pytest.mark.extended
 def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
     page: Page, jupyterlab: JupyterLab, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_the_numbers_on_a_frame_are_its_own(page: Page, jupyterlab: JupyterLab, 
     expect(hud).to_be_hidden()
 
 
+@pytest.mark.extended
 def test_a_chosen_rate_is_kept(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW)
@@ -94,6 +95,7 @@ def test_a_chosen_rate_is_kept(page: Page, jupyterlab: JupyterLab, folder: Path)
     assert 6 <= counters(page)["drawn"][0] - before <= 18
 
 
+@pytest.mark.extended
 def test_frames_use_the_room_there_is_and_small_ones_stay_sharp(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -141,7 +143,7 @@ def test_frames_use_the_room_there_is_and_small_ones_stay_sharp(
     assert edge != "none", "a white picture has an edge"
 
 
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("channels", [3, *(pytest.param(n, marks=pytest.mark.extended) for n in (1, 4))])
 def test_what_is_drawn_and_saved_is_the_frame_bit_for_bit(
     page: Page, jupyterlab: JupyterLab, folder: Path, channels: int
 ) -> None:
@@ -165,6 +167,7 @@ def test_what_is_drawn_and_saved_is_the_frame_bit_for_bit(
         assert np.array_equal(drawn[:, :, :3], expected)
 
 
+@pytest.mark.extended
 def test_the_last_seconds_are_saved_as_a_film(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     import av
 
@@ -209,6 +212,7 @@ def test_two_views_watch_one_run_each_for_itself(page: Page, jupyterlab: Jupyter
     assert shown(page, 1) == stopped
 
 
+@pytest.mark.extended
 def test_a_wall_shows_runs_of_different_frames(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder, label="painter grid seed 1")
     start(folder, (400, 600, 3), pattern="flat", label="painter flat seed 2")

@@ -44,6 +44,7 @@ def test_frames_come_back_after_a_reload(page: Page, jupyterlab: JupyterLab, fol
     flows(page)
 
 
+@pytest.mark.extended
 def test_frames_without_a_viewer_cost_nothing(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     run = start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW, "print('\\n' * 200)", "1 + 1")
@@ -74,6 +75,7 @@ def test_an_interrupted_kernel_does_not_end_frames(page: Page, jupyterlab: Jupyt
     flows(page)
 
 
+@pytest.mark.extended
 def test_the_same_output_goes_on_when_a_restarted_kernel_has_a_lab(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -92,6 +94,7 @@ def test_the_same_output_goes_on_when_a_restarted_kernel_has_a_lab(
     expect(notebook.output(1)).not_to_contain_text("No such comm")
 
 
+@pytest.mark.extended
 def test_a_kernel_that_was_shut_down_is_shown(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW)

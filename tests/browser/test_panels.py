@@ -157,6 +157,7 @@ def test_the_table_of_runs_fits_the_page_and_a_removed_run_says_so(
     expect(before.locator("img")).to_be_visible()
 
 
+@pytest.mark.extended
 def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -217,6 +218,7 @@ def test_a_group_shows_its_mean_or_its_runs(page: Page, jupyterlab: JupyterLab, 
     expect(state(page)).to_have_text(["3 cancelled"], timeout=SOON_MS)
 
 
+@pytest.mark.extended
 def test_panels_of_ended_runs_give_way_to_their_static_form(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
@@ -287,6 +289,7 @@ def test_a_run_that_failed_at_once_shows_its_reason_and_no_chart(
     expect(panel(page).locator(".mosaic-controls")).to_be_hidden()
 
 
+@pytest.mark.extended
 def test_a_kernel_that_is_silent_for_a_while_is_shown_until_it_answers(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

@@ -79,6 +79,7 @@ def test_what_is_busy_is_waited_for_and_what_is_impossible_is_refused(script: St
     first.stop()
 
 
+@pytest.mark.extended
 def test_from_a_machine_that_is_no_node(script: Start, cluster: Cluster) -> None:
     clusters.add(replace(cluster, name="from-outside", address=CLIENT))
     run = script(on="from-outside")

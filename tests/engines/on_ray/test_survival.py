@@ -21,7 +21,7 @@ from mosaic_lab.runs import Run
 Start = Callable[..., Run]
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.extended)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.extended)])
 def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
     script: Start, cluster: Cluster, kills: int
 ) -> None:
@@ -59,6 +59,7 @@ def test_a_run_whose_process_on_the_node_is_killed_leaves_nothing(script: Start)
     assert not processes("python", "train.py")
 
 
+@pytest.mark.extended
 def test_after_a_reboot_of_this_machine_it_is_followed_again(script: Start) -> None:
     run = script(LINES=100_000, PAUSE=0.02)
     until(lambda: len(lines_of(run)) > 10)
