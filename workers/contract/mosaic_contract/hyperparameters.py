@@ -17,7 +17,9 @@ _LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "stop_at": "--stop-at",
     "pass_env": "--pass-env", "wrappers": "--wrappers", "grace_seconds": "--grace",
 }  # fmt: skip
+_OF_THE_ENVIRONMENT = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
 _ONE_THING = (  # by the names that libraries have for it, or had
+    _OF_THE_ENVIRONMENT,
     {"learning_rate", "lr", "actor_lr", "critic_lr", "policy_lr", "q_lr", "learning_rate_actor",
      "learning_rate_critic"},
     {"gamma", "discount_factor"},
@@ -149,6 +151,12 @@ def _unknown(name: str, known: Collection[str]) -> str:
         return f"{name!r} is a field of the configuration{lab_keyword(name)}, not a hyperparameter"
     if alike := sorted(other for names in _ONE_THING if name in names for other in names if other in known):
         return f"unknown hyperparameter {name!r}; here that is {' or '.join(map(repr, alike))}"
+    if name in _OF_THE_ENVIRONMENT:
+        return (
+            f"{name!r} is not a hyperparameter, and this worker takes no keywords of the environment: "
+            'register an id with them in a module, gymnasium.register(..., kwargs=...), and give '
+            'env="module:Id-v0"'
+        )
     hint = nearest(name, known)
     meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.8)
     if meant and "did you mean" not in hint:

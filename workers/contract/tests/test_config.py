@@ -195,6 +195,10 @@ class Hyperparameters(unittest.TestCase):
         ]
         several = ["unknown hyperparameter 'lr'; here that is 'actor_lr' or 'critic_lr'"]
         assert reported("lr", "critic_lr", "tau", "actor_lr") == several
+        settings = "unknown hyperparameter 'settings'; here that is 'env_config'"
+        assert reported("settings", "env_config") == [settings]
+        (none_here,) = reported("settings", "gamma")
+        assert 'give env="module:Id-v0"' in none_here
         assert reported("gamma", "tau") == ["unknown hyperparameter 'gamma'; known are tau"]
 
     def test_lists_that_are_not_widths_of_layers_are_reported(self):
