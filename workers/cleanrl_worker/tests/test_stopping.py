@@ -91,6 +91,17 @@ def test_the_error_of_the_script_is_the_error_of_the_run(worker: Any) -> None:
     assert "the run failed: Expected parameter logits" in run.log
 
 
+def test_a_training_that_loses_its_last_checkpoint_fails(worker: Any) -> None:
+    def during(trial: ObservedProcess) -> None:
+        (trial.stderr_path.parent / "checkpoints").touch()  # where the folder is to be
+
+    run = worker.train(during, algorithm="ppo", **worker.small("ppo"))
+    assert run.code == 1
+    assert run.messages[-1]["payload"]["error"].startswith(
+        "the checkpoint of the last step, 2,048, could not be saved: [Errno 17] File exists: "
+    )
+
+
 def test_a_killed_script_is_said_to_be_killed(worker: Any) -> None:
     def during(trial: ObservedProcess) -> None:
         until_training(trial)
