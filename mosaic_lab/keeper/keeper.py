@@ -251,7 +251,8 @@ class Keeper:
         path, requested = self.folder.telemetry_path, self._requested()
         planned = (started_config(path) or {}).get("steps")
         ended = int(planned) if is_count(planned) else progress(path).get("step", 0)
-        if not requested or ended == requested or (ended < requested and not is_count(planned)):
+        expected = planned or self.folder.document(self.folder.launch_path).get("steps")  # a curriculum's
+        if not requested or ended == requested or (ended < requested and ended != expected):
             return None
         return ended, requested
 

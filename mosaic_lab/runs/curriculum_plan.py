@@ -36,12 +36,14 @@ _ENOUGH = 10**9  # steps
 class CurriculumPlan:
     """A training in stages: each has a plan of its own, whose seed is that of the first run.
 
-    ``films`` are of the curriculum's checkpoints; the runs of its stages have none of their own.
+    ``films`` are of the curriculum's checkpoints; the runs of its stages have none of their own. ``steps``
+    are those after which the last stage ends, None where that is not known.
     """
 
     stages: tuple[Stage, ...]
     plans: tuple[TrainingPlan, ...]
     films: FilmMode = "off"
+    steps: int | None = None
 
     @property
     def total_timesteps(self) -> int:
@@ -85,6 +87,7 @@ class CurriculumPlan:
             worker_environment=first.worker_environment,
             hyperparameters=first.hyperparameters,
             films=self.films,
+            steps=self.steps,
             starts_runs=True,
         )
         return Curriculum(run.folder, run.display)
@@ -146,7 +149,11 @@ def plan_curriculum(
     problems.check()
     check_spaces(stages, plans, problems)
     problems.check()
-    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), films)
+    steps = None
+    if all(stage.until is None for stage in stages):  # the last one ends where the whole training would
+        whole = {**training, **stages[-1].hyperparameters, "env": stages[-1].env, "total_timesteps": total}
+        steps = plan(worker, progress=progress, **whole).steps
+    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), films, steps)
 
 
 def _enough_steps(stages: Iterable[Stage]) -> int:

@@ -253,7 +253,7 @@ class RunRecord:
             return f"{step:,} steps"
         if self.state is State.COMPLETED:
             requested = self.requested_timesteps
-            return f"{step:,} steps" + (f" ({requested:,} requested)" if requested != total else "")
+            return f"{step:,} steps" + (f" ({requested:,} requested)" if requested != step else "")
         return f"{min(1.0, step / total):.0%} of {total:,}"
 
     @property

@@ -32,6 +32,7 @@ KNOWN = {
     "rate": Parameter("rate", float, 0.5, "skill that a step adds"),
     "start": Parameter("start", float, 0.0, "skill at first"),
     "seconds": Parameter("seconds", float, 0.001, "of a step"),
+    "update": Parameter("update", int, 1, "steps of an update, of which only whole ones are trained"),
 }
 DIFFICULTY = {"Hill-v0": 0.0, "Peak-v0": 50.0, "Cave-v0": 0.0, "Cliff-v0": 0.0}
 EPISODE, EVERY = 5, 20  # steps of an episode, and from one checkpoint to the next
@@ -46,10 +47,14 @@ def resolve(config):
     spaces = {"observation_space": {"type": "Box", "shape": [numbers], "low": 0.0, "high": 1.0},
               "action_space": {"type": "Discrete", "n": 2}}
     values = check_hyperparameters(config.hyperparameters, KNOWN)
-    return {**config.to_dict(values), **spaces, "steps": config.end_step}
+    return {**config.to_dict(values), **spaces, "steps": last_step(config.end_step, values)}
+
+def last_step(end, values):
+    return end // values["update"] * values["update"]
 
 def train(config, telemetry):
     values, source = config.hyperparameters, config.checkpoint.resume_from
+    end = last_step(config.end_step, values)
     step, skill, episodes = 0, values["start"], 0
     if source is not None:
         with open(source) as file:
@@ -66,7 +71,7 @@ def train(config, telemetry):
 
     state = [step, skill, episodes]
     try:
-        while step < config.end_step:
+        while step < end:
             step, skill = step + 1, skill + values["rate"]
             telemetry.metrics(step, {"skill": skill, "rate": values["rate"]})
             if step % EPISODE == 0:
@@ -75,7 +80,7 @@ def train(config, telemetry):
                 telemetry.metrics(step, {"episode_return": gained})
             if config.env_id == "Cliff-v0":
                 raise RuntimeError("fell off")
-            if step % EVERY == 0 or step == config.end_step:
+            if step % EVERY == 0 or step == end:
                 saved, state = step, [step, skill, telemetry.episodes]
                 save()
             time.sleep(values["seconds"])

@@ -77,6 +77,14 @@ def test_the_stages_are_one_run(lab: mosaic.Lab) -> None:
     assert not lab.runs
 
 
+def test_the_last_whole_update_is_planned_and_reported(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, HILL, mosaic.Stage("Peak-v0", steps=110), update=20)
+    assert (curriculum.total_timesteps, curriculum.requested_timesteps) == (200, 210)
+    curriculum.wait(60)
+    assert curriculum.reason == "ran to its last whole update, step 200 (210 requested)"
+    assert curriculum.progress_text == "200 steps (210 requested)"
+
+
 def test_a_return_ends_a_stage_early_and_the_steps_that_remain_are_the_last_ones(lab: mosaic.Lab) -> None:
     """Episodes gain 2.5 more each: the mean of 4 is 26.25 at step 60, and 50 less on the peak."""
     stages = [mosaic.Stage("Hill-v0", until=25.0, window=4), mosaic.Stage("Peak-v0", window=3, rate=1.0)]
