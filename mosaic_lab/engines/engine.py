@@ -16,7 +16,7 @@ from mosaic_lab.engines.job import Job
 
 
 class Unreachable(Exception):
-    """The cluster does not answer; what runs there goes on. The text says why, as far as it is known."""
+    """The cluster does not answer; what runs there continues. The text says why, as far as it is known."""
 
 
 class NoHead(Unreachable):

@@ -102,7 +102,7 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
     with Heartbeats(telemetry):
         work = _work(plan, folder.path, telemetry, recorded)
         try:
-            with suppress(NotRecorded):  # the check below says how many
+            with suppress(NotRecorded):  # the check below says so
                 work.run()
         finally:
             work.close()

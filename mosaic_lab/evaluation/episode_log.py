@@ -144,11 +144,10 @@ def _write(telemetry: Telemetry, job: Job, **episode: Any) -> None:
 def check_complete(plan: EvaluationPlan, path: Path) -> None:
     """Raise NotRecorded where the telemetry file lacks episodes of the plan."""
     recorded, jobs = EpisodeLog(path).read(), plan.jobs()
-    done = sum(job.key in recorded for job in jobs)
-    if done < len(jobs):
+    if any(job.key not in recorded for job in jobs):
         raise NotRecorded(
-            f"{done:,} of {len(jobs):,} episodes are recorded, no further ones could be written to "
-            f"{path.parent}. Free space on its disk; resume() plays the remaining ones"
+            f"not all of the {len(jobs):,} episodes could be written to {path.parent}. Free space on its "
+            "disk; resume() plays the remaining ones"
         )
 
 

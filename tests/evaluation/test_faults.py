@@ -142,6 +142,7 @@ def test_a_full_disk_ends_an_evaluation_that_has_fewer_episodes_than_planned(tmp
     found = in_own_mounts("full_disk.py", "fills_under_an_evaluation", tmp_path)
     assert found["state"] == found["state_then"] == "failed" and 3 <= found["done"] < 200
     assert "the run store's disk is full" in found["reason"]
+    assert "not all of the 200 episodes could be written to" in found["reason"]
     assert found["refused"].endswith("/disk/runs is full")
     note = f"{found['done']} of 200 episodes are recorded: these numbers are of those alone."
     assert found["summary"].endswith(note)

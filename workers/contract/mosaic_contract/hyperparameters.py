@@ -154,7 +154,7 @@ def _unknown(name: str, known: Collection[str]) -> str:
     if name in _OF_THE_ENVIRONMENT:
         return (
             f"{name!r} is not a hyperparameter, and this worker takes no keywords of the environment: "
-            'register an id with them in a module, gymnasium.register(..., kwargs=...), and give '
+            "register an id with them in a module, gymnasium.register(..., kwargs=...), and give "
             'env="module:Id-v0"'
         )
     hint = nearest(name, known)
