@@ -27,7 +27,7 @@ from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
 from mosaic_lab.keeper.environment_variables import USER_SITE
-from mosaic_lab.keeper.run_store import RunStore, write_json
+from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import final_message
 from mosaic_lab.runs import Run, RunGroup, Supervisor
@@ -126,11 +126,12 @@ class Evaluation(Results):
         if not {job.key for job in self._jobs} <= settled(self.plan, self._episode_log.read()):
             self._check_unchanged()
         agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
-        if agreed != self.plan.budget:
-            write_json(self.folder.config_path, {**self.config, "budget": agreed})
-            del self.config, self.plan
+        changes = {} if agreed == self.plan.budget else {"budget": agreed}
         process = Run(self.folder, self.display)  # alone: parts that go on are adopted
-        self._supervisor().resume(process, environ=_variables(self.plan), pass_env=self.plan.variables)
+        variables, names = _variables(self.plan), self.plan.variables
+        self._supervisor().resume(process, environ=variables, pass_env=names, config=changes)
+        if changes:
+            del self.config, self.plan
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:

@@ -20,6 +20,7 @@ from typing import Any
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.files import folders_in, kind_of, list_folders, open_file
+from mosaic_lab.keeper.marks import KEEPER_MARK
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
 from mosaic_lab.keeper.tail import final_message, is_there
@@ -82,15 +83,26 @@ class RunFolder:
         return self.path / path
 
     def alive(self) -> bool:
-        """Whether the run's keeper holds the lock or, if that file was deleted, its process exists."""
-        return locks.held(self.lock_path) or _keeper_lives(self._recorded())
+        """Whether the run's keeper holds the lock or, if its files were deleted, its process exists."""
+        return self._kept(self._recorded())
+
+    def _kept(self, recorded: RunStatus) -> bool:
+        if locks.held(self.lock_path) or _keeper_lives(recorded):
+            return True
+        if recorded.state is not State.LOST or recorded.keeper_pid is not None or not is_there(self.path):
+            return False
+        try:
+            from mosaic_lab.keeper import orphans
+        except ImportError:  # keepers have no psutil: they go by the lock
+            return False
+        return bool(orphans.survivors(self.path, KEEPER_MARK))
 
     def status(self) -> RunStatus:
         """Return the run's status now: ``lost`` without a keeper and a recorded end."""
         status = self._recorded()
         if status.state.finished and status.state is not State.LOST:
             return status
-        if locks.held(self.lock_path) or _keeper_lives(status):  # though its state could not be read
+        if self._kept(status):  # though its state could not be read
             return replace(status, state=State.RUNNING) if status.state is State.LOST else status
         status = self._recorded()  # the keeper may have recorded the end in the meantime
         return status if status.state.finished else _lost(status, self.telemetry_path)
@@ -166,7 +178,7 @@ class RunFolder:
                 return RunStatus(State.REMOVED, "its folder was deleted by remove()", time.time())
             if not is_there(self.path):
                 reason = "its folder was deleted or moved away"
-            elif is_there(self.launch_path):
+            elif is_there(self.launch_path) or is_there(self.keeper_log_path):
                 reason = "its state.json was deleted"
             else:
                 return queued("is being started", _changed(self.path))

@@ -205,26 +205,25 @@ class Supervisor:
         return Run(folder, self.display)
 
     def resume(
-        self, run: Run, *, environ: Mapping[str, str] | None = None, pass_env: Iterable[str] = ()
+        self,
+        run: Run,
+        *,
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        config: Mapping[str, Any] | None = None,
     ) -> Run:
         """Start the command of a run that has ended again, in its folder, for workers that resume there.
 
         The new state replaces the former one; what the run wrote stays. ``environ`` and ``pass_env`` as in
-        `start`. Raises MosaicError when the run is alive or cannot be started, ConfigurationError for a
-        variable that is not set.
+        `start`; ``config`` has the fields of the configuration that change. Raises MosaicError, and changes
+        nothing, when the run is alive or its folder cannot be written; ConfigurationError for a variable that
+        is not set.
         """
-        folder = run.folder
+        folder, lock = run.folder, None
         if run.state is State.LOST:
             run.stop(0)
-        lock = None
-        deadline = time.monotonic() + _LEAVE_DEADLINE
-        while lock is None and run.finished and time.monotonic() < deadline:
-            if not orphans.survivors(folder.path, KEEPER_MARK):  # its guardian may be clearing up
-                lock = locks.take(folder.lock_path)
-            time.sleep(0 if lock else 0.02)
-        if lock is None:
-            raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
         try:
+            lock = _lock_of_ended(run)
             recorded = folder.document(folder.launch_path)
             candidates, count = choose_gpus(recorded["gpus"])
             threads = recorded["threads"]
@@ -233,14 +232,19 @@ class Supervisor:
             folder.stop_path.unlink(missing_ok=True)
             shutil.rmtree(folder.scratch_path, ignore_errors=True)
             orphans.forget(folder.path)
-            if config := folder.config():
-                write_json(folder.config_path, config)
+            if (former := folder.config()) or config:
+                write_json(folder.config_path, {**former, **(config or {})})
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
             start_keeper(folder, launch, lock)
-        except (OSError, KeyError) as error:
-            raise MosaicError(f"run {run.id} could not be started again: {error!r}") from error
+        except OSError as error:
+            raise MosaicError(f"run {run.id} could not be started again: {error}") from error
+        except KeyError as error:
+            raise MosaicError(
+                f"run {run.id} could not be started again: its launch.json lacks {error}"
+            ) from None
         finally:
-            os.close(lock)
+            if lock is not None:
+                os.close(lock)
         return run
 
     def reattach(self, run: Run) -> Run:
@@ -305,6 +309,18 @@ class Supervisor:
 def this_notebook() -> str | None:
     """Return the notebook whose kernel this process is, as Jupyter's server names it; None elsewhere."""
     return os.environ.get("JPY_SESSION_NAME")
+
+
+def _lock_of_ended(run: Run) -> int:
+    """Take the lock of a run that has ended, once its keeper has left. Raises MosaicError where it is alive,
+    and OSError where its folder cannot be written."""
+    deadline = time.monotonic() + _LEAVE_DEADLINE
+    while run.finished and time.monotonic() < deadline:
+        clearing_up = orphans.survivors(run.path, KEEPER_MARK)  # its guardian, perhaps
+        if not clearing_up and (lock := locks.take(run.folder.lock_path)) is not None:
+            return lock
+        time.sleep(0.02)
+    raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
 
 
 def _is_called(run: Run, name: str) -> bool:

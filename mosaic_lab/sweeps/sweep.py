@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.keeper.run_store import RunStore, write_json
+from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import RunStatus
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.parent_process import GRACE_SECONDS
@@ -188,21 +188,22 @@ class Sweep(Run):
                 f"{self.path / 'trials.jsonl'} is damaged and lacks trial {lacking[0]}: the sweep cannot "
                 "continue. Its trials stay in the store: start another sweep"
             )
+        changes = {}
         if trials is not None and self.plan.interval is not None:
             raise ConfigurationError(f"trials={trials!r}: the members of a population begin together")
         if trials is not None:
             total = self.plan.trials + whole_number("trials", trials)
             if not self.plan.trials < total <= MOST_TRIALS:
                 raise ConfigurationError(f"trials={trials!r}: give 1 or more, {MOST_TRIALS:,} in total")
-            write_json(self.folder.config_path, {**self.config, "trials": total, "total_trials": total})
-            del self.config, self.plan
+            changes = {"trials": total, "total_trials": total}
         names = [name for name in self.config["pass_env"] if name not in (environ or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         process = Run(self.folder, self.display)  # alone: its trials go on
-        supervisor.resume(
-            process, environ={**process_variables(self.plan.training.on), **(environ or {})}, pass_env=names
-        )
+        variables = {**process_variables(self.plan.training.on), **(environ or {})}
+        supervisor.resume(process, environ=variables, pass_env=names, config=changes)
+        if changes:
+            del self.config, self.plan
         return self
 
     @property

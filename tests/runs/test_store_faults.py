@@ -92,13 +92,17 @@ def test_a_folder_moved_under_a_running_run(supervisor: Supervisor, tmp_path: Pa
     assert not run.path.exists()
 
 
+@pytest.mark.parametrize("others", [(), ("state.json",), ("state.json", "launch.json", "config.json")])
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_lock_file_deleted_or_replaced_under_a_running_run(
-    supervisor: Supervisor, tmp_path: Path, replaced: bool
+    supervisor: Supervisor, tmp_path: Path, replaced: bool, others: tuple[str, ...]
 ) -> None:
-    """By a clean-up of stale locks, or a program that synchronises folders: the run takes no notice."""
+    """By a clean-up of stale locks, a program that synchronises folders, or the worker itself, which may
+    delete ``others`` too: the run takes no notice."""
     meeting = {"hold": str(tmp_path / "hold"), "go": str(tmp_path / "go")}
     run = at_work(start_peer(supervisor, "train", total_timesteps=200, **meeting))
+    for name in others:
+        (run.path / name).unlink()
     run.folder.lock_path.unlink()
     if replaced:
         run.folder.lock_path.write_text("")
@@ -111,6 +115,16 @@ def test_a_lock_file_deleted_or_replaced_under_a_running_run(
     (tmp_path / "go").touch()
     assert run.wait(30).state == "completed"
     assert list(run.metrics("value")["step"]) == list(range(200))
+
+
+def test_a_folder_that_cannot_be_written_is_not_resumed(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "train").wait(30)
+    before = run.folder.config_path.read_text()
+    run.folder.lock_path.unlink()
+    run.folder.lock_path.mkdir()
+    with pytest.raises(MosaicError, match=f"run {run.id} could not be started again: .*keeper.lock"):
+        supervisor.resume(run, config={"total_timesteps": 7})
+    assert (run.state, run.folder.config_path.read_text()) == ("completed", before)
 
 
 def test_a_queued_run_without_its_lock_file_keeps_its_place(tmp_path: Path) -> None:
