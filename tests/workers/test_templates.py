@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from shim_kit.promise_checks import FROM_ONE, promises  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.cli import main
@@ -40,6 +42,7 @@ def test_a_new_operator_can_be_installed_passes_the_check_and_acts(
 
 
 @pytest.mark.extended
+@pytest.mark.usefixtures("promises")
 def test_a_new_training_trains_and_its_checkpoints_act(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +58,17 @@ def test_a_new_training_trains_and_its_checkpoints_act(
         lab.train(
             "my_lib", algorithm="random_search", env="FrozenLake-v1", total_timesteps=1, resume_from=run
         )
+
+    own: dict[str, Any] = {"algorithm": "random_search", "total_timesteps": 100, "pass_env": ["PYTHONPATH"]}
+    with pytest.raises(mosaic.ConfigurationError, match=r"NoInfo-v0 returns only an observation"):
+        lab.train("my_lib", env="promises:NoInfo-v0", **own)
+    run = lab.train("my_lib", env=FROM_ONE, **own)
+    assert run.wait().state == "completed"
+    acting = {"learned": mosaic.operators.rl(run)}
+    assert (
+        lab.evaluate(env=FROM_ONE, operators=acting, seeds=[1], pass_env=["PYTHONPATH"]).wait().state
+        == "completed"
+    )
 
 
 @pytest.mark.extended

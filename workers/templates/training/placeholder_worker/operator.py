@@ -17,12 +17,13 @@ class Policy:
     """Chooses the action that the weights of a checkpoint value most; `deterministic` changes nothing."""
 
     def __init__(self, setup: AgentSetup) -> None:
-        self._weights, _, _ = trained_policy(setup, FORMAT, ALGORITHMS, load)
+        self._weights, described, _ = trained_policy(setup, FORMAT, ALGORITHMS, load)
+        self._start = described["action_space"].get("start", 0)
 
     def select_action(self, observation: Any) -> int:
         # FILL IN: what the library makes of an observation. Random numbers come from `setup.seed` and the
         # seed of `episode_begin(seed, episode_index)`, so that the same seeds give the same episode.
-        return int((observation @ self._weights).argmax())
+        return int((observation @ self._weights).argmax()) + self._start
 
 
 def load(path: Path, description: Mapping[str, Any]) -> Any:

@@ -6,10 +6,10 @@ import functools
 import io
 from typing import Any, Callable, Iterator
 
-import gymnasium
 import numpy
-from mosaic_contract import Telemetry, TrainingConfig, check_hyperparameters
+from mosaic_contract import Telemetry, TrainingConfig, check_hyperparameters, registry
 from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.environment_check import checked, probe
 from mosaic_contract.environment_spec import DISCRETE, EnvironmentSpec
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
@@ -35,15 +35,21 @@ def _problems(config: TrainingConfig) -> Iterator[str]:
     # FILL IN: what the library cannot do, refused before anything starts.
     if config.checkpoint.resume_from is not None:
         yield "this worker cannot resume from a checkpoint: leave checkpoint.resume_from out"
-    try:
-        env = gymnasium.make(config.env_id)
-    except gymnasium.error.Error as error:
-        yield f"environment {config.env_id!r} cannot be made here: {error}"
-        return
-    spec = EnvironmentSpec.of(config.env_id, env)
+    spec = spec_of(config.env_id)
     yield from spec.observation_problems(config.algorithm)
     yield from spec.action_problems(config.algorithm, {config.algorithm: [DISCRETE]})
-    env.close()
+
+
+def spec_of(env_id: str) -> EnvironmentSpec:
+    """Check an environment and return its spaces. Raises `ConfigError`."""
+    env, _ = probe(env_id, functools.partial(registry.make, env_id))
+    spec: EnvironmentSpec = EnvironmentSpec.of(env_id, env)
+    return spec
+
+
+def make(env_id: str, render_mode: str | None = None) -> Any:
+    """Return an environment to train on: what it returns is checked, and its actions count from 0."""
+    return checked(registry.make(env_id, render_mode), env_id)
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
@@ -52,14 +58,14 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
     A Stop raises `Cancelled` at any line of it.
     """
     frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, environments=1)
-    env = frames.make(functools.partial(gymnasium.make, config.env_id))
+    env = frames.make(functools.partial(make, config.env_id))
     logger = EpisodeLogger(telemetry)
     episode = TrainingEpisode(env, 0, logger, frames)
     search = Search(config, env)
     description = {
         "format": FORMAT,
         "hyperparameters": config.hyperparameters,
-        **EnvironmentSpec.of(config.env_id, env).describe_spaces(),
+        **spec_of(config.env_id).describe_spaces(),
     }
     checkpoints = Checkpoints(config, logger, description, search.weights, suffix=".npy", format="npy")
     env.reset(seed=config.seed)  # the episodes that follow go on from this seed
