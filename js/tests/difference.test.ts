@@ -39,20 +39,26 @@ test('runs of one name are distinguished by their seeds, then by their ids', () 
     run('x-dddd', 'dqn', 1)
   ];
   assert.deepEqual(choiceNames(rows, new Map(), english), [
-    'ppo, seed 1',
-    'ppo, seed 2 (bbbb)',
-    'ppo, seed 2 (cccc)',
+    'seed 1',
+    'seed 2 (bbbb)',
+    'seed 2 (cccc)',
     'dqn'
   ]);
 });
 
-test('where all names begin alike, the rest is what they are called', () => {
-  const called = ['ppo CartPole-v1 seed 1', 'ppo CartPole-v1 seed 12'].map(name => ({
-    id: name,
-    name,
-    seed: null
-  }));
-  assert.deepEqual(choiceNames(called as unknown as RunRow[], new Map(), english), ['seed 1', 'seed 12']);
+test('words that all names with a seed have are left out', () => {
+  const called = ['ppo CartPole-v1 seed 1', 'ppo CartPole-v1 seed 12', 'evaluation CartPole-v1'].map(
+    name => ({
+      id: name,
+      name,
+      seed: null
+    })
+  );
+  assert.deepEqual(choiceNames(called as unknown as RunRow[], new Map(), english), [
+    'seed 1',
+    'seed 12',
+    'evaluation'
+  ]);
 });
 
 test('the pair is the chosen one while both of its runs are there', () => {

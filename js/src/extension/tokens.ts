@@ -43,7 +43,7 @@ export const CATEGORY = 'MOSAIC Lab';
 
 /** The user's settings of the extension; `js/schema/settings.json` declares them. */
 export interface IMosaicSettings {
-  /** Of which runs that end to notify. */
+  /** Which ended runs to notify about. */
   readonly notifications: 'all' | 'failures' | 'none';
   /** What new workspaces begin with. */
   readonly smoothing: number;

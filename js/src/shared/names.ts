@@ -29,6 +29,15 @@ export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] 
   return tail ? [...parts, { text: tail, kind: 'seed' }] : parts;
 }
 
+/** A name without these words. */
+export function withoutWords(name: string, alike: ReadonlySet<string>): string {
+  const parts = nameParts(name, alike).filter(({ kind }) => kind !== 'alike');
+  return parts
+    .map(({ text }) => text)
+    .join('')
+    .trim();
+}
+
 /** At most so many characters: the middle is left out, since names differ at both ends. */
 export function shortened(text: string, most: number): string {
   const end = Math.floor((most - 1) / 2);

@@ -150,7 +150,7 @@ def _flat(lines: Sequence[Line]) -> list[str]:
     flat = [name for name, span in spans.items() if 0 < span < FLAT * spans[widest]]
     if not flat:
         return []
-    return [f"{', '.join(flat)}: flat on the scale of {widest}, a click on whose name above hides it"]
+    return [f"{', '.join(flat)}: flat on the scale of {widest}; click {widest} above to hide it"]
 
 
 def legend_entry(line: Line, state: str | None) -> dict[str, str]:

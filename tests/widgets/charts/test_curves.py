@@ -138,7 +138,7 @@ def test_a_metric_that_another_one_flattens_is_named(tmp_path: Path) -> None:
         return chart_content(views, ChartSettings(chosen, **settings), alone=True).notes
 
     assert notes("length", "loss", "speed") == [
-        "loss: flat on the scale of speed, a click on whose name above hides it"
+        "loss: flat on the scale of speed; click speed above to hide it"
     ]
     assert notes("loss") == notes("length", "speed") == notes("length", "loss", log=True)[1:] == []
     assert notes("length", "loss", hidden=frozenset({"length"})) == []

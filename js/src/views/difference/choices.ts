@@ -1,9 +1,13 @@
 /** What the runs to choose from are called: names, with what distinguishes equal ones. */
 
+import { withoutWords, wordsAlike } from '../../shared/names.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 
-/** A name for each run, in order; runs of one name get their seeds or, where these are equal, their ids' ends. */
+/**
+ * A name for each run, in order, without the words that all names with a seed have: a choice has little room.
+ * Runs of one name get their seeds or, where these are equal, their ids' ends.
+ */
 export function choiceNames(
   rows: readonly RunRow[],
   names: ReadonlyMap<string, string>,
@@ -19,17 +23,8 @@ export function choiceNames(
   const distinct = first.map((name, place) =>
     isUnique(first, name) ? name : `${name} (${(rows[place] as RunRow).id.slice(-4)})`
   );
-  return withoutShared(distinct);
-}
-
-/** The names without the words that all begin with: what distinguishes them is seen where there is little room. */
-function withoutShared(names: readonly string[]): string[] {
-  const words = names.map(name => name.split(' '));
-  const [first = []] = words;
-  const differs = first.findIndex((word, place) => words.some(other => other[place] !== word));
-  const end = first[differs - 1] === 'seed' ? differs - 1 : differs;
-  const rest = words.map(each => each.slice(Math.max(0, end)).join(' '));
-  return rest.every(name => name !== '') ? rest : [...names];
+  const alike = wordsAlike(distinct);
+  return distinct.map(name => withoutWords(name, alike));
 }
 
 function isUnique(names: readonly string[], name: string): boolean {

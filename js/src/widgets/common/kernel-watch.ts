@@ -11,7 +11,7 @@ const SILENT_SECONDS = 10;
 export type Trouble = '' | 'ended' | 'silent';
 
 export const SILENT_KERNEL =
-  'The kernel does not answer. What is shown may be old; it is updated when the kernel answers again.';
+  'The kernel does not answer. What is shown may be out of date until it answers again.';
 
 /**
  * Call `changed` when the kernel's state has become another one. A kernel can be silent only while the panel is visible

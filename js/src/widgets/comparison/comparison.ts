@@ -23,7 +23,7 @@ const TROUBLE: Record<Trouble, string> = {
   '': '',
   silent: SILENT_KERNEL,
   ended:
-    'The kernel was restarted or shut down, and its comparisons ended with it. Running this cell again compares again.'
+    'The kernel was restarted or shut down, and its comparisons ended with it. Run this cell again to start a new one.'
 };
 /** A click there does not put the focus where keys are played. */
 const NOT_PLAYING = '.mosaic-stop, .mosaic-tile-tools, .mosaic-pad-typed';

@@ -9,7 +9,7 @@ import { type TileActions, tileActions } from './tile-actions.ts';
 const WAITING = 'Waiting for the first frame…';
 const SETTLE_MS = 2000; // after the first frame: by then the kernel has taken back what it reported before that
 const RATE_HINT =
-  'Frames a second, drawn here. A training draws at most so many that 96% of its time stays its own: that can be fewer than chosen.';
+  'Frames per second on this page. A training spends at most 4% of its time on drawing, so it may draw fewer.';
 export const OFF = 'frames are off'; // how the kernel's notice begins while the run publishes none
 const EDGE = 1; // pixels around a picture, for its border
 const HUD_WIDTH = 360; // below a picture that is narrower, the HUD is wider than it
