@@ -25,7 +25,12 @@ _root: Path | None = None
 
 
 def confine(root: Path) -> None:
-    """Have this process read no file and list no folder outside of ``root``, through a link or otherwise."""
+    """Have this process read no file and list no folder outside of ``root``, through a link or otherwise.
+
+    Only the process that reads for Jupyter's server is confined: it answers pages that may have no kernel,
+    and so shows no more than the server itself serves. A kernel runs any code of whoever reaches it, who can
+    read its user's files without us; it follows links in a store, such as those to another disk.
+    """
     global _root
     _root = root.resolve()
 

@@ -229,6 +229,7 @@ class Keeper:
             saved_at=saved_at(self.folder.telemetry_path),
             reached=self._reached(),
             whole_updates=self._whole_updates(),
+            unread=not self.folder.telemetry_path.exists(),
         )
 
     def _reached(self) -> str:

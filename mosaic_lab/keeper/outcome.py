@@ -26,7 +26,7 @@ class Evidence:
     ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
     step of the newest checkpoint. ``reached`` is how far it was, such as "at step 512 of 600".
     ``whole_updates`` are the step at which the training ended and the one that was requested, where these
-    differ.
+    differ. ``unread`` says that the telemetry was deleted, so that there is no final message.
     """
 
     exit_code: int | None = None
@@ -43,6 +43,7 @@ class Evidence:
     saved_at: int | None = None
     reached: str = ""
     whole_updates: tuple[int, int] | None = None
+    unread: bool = False
 
     @property
     def event(self) -> str | None:
@@ -139,6 +140,9 @@ def _failed(evidence: Evidence) -> str:
         reason = f"bad configuration: {own}"
     elif own:  # 1 is the exit code of every failure that a worker reports
         reason = own if evidence.exit_code == 1 else f"{own} ({evidence.ended})"
+    elif evidence.unread:
+        known = "it is not known whether it ran to the end"
+        reason = f"its telemetry.jsonl was deleted, so {known} ({evidence.ended})"
     elif evidence.exit_code == 0 and evidence.event is None:
         reason = f"the environment or a library ended the process (exit code 0) {evidence.reached}".rstrip()
     else:

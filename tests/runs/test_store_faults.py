@@ -117,6 +117,17 @@ def test_a_lock_file_deleted_or_replaced_under_a_running_run(
     assert list(run.metrics("value")["step"]) == list(range(200))
 
 
+def test_a_worker_that_deletes_its_telemetry_is_not_said_to_have_left_early(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    meeting = {"hold": str(tmp_path / "hold"), "go": str(tmp_path / "go")}
+    run = at_work(start_peer(supervisor, "train", total_timesteps=200, **meeting))
+    run.folder.telemetry_path.unlink()
+    (tmp_path / "go").touch()
+    with pytest.raises(RunFailed, match=r"telemetry.jsonl was deleted, .* ran to the end \(exit code 0\)"):
+        run.wait(30)
+
+
 def test_a_folder_that_cannot_be_written_is_not_resumed(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "train").wait(30)
     before = run.folder.config_path.read_text()

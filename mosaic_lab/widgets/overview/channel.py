@@ -6,6 +6,9 @@ parts as buffers, or ``{"id", "error": sentence}``. ``subscribe`` with ``{"versi
 ``{"changes": …}`` with each change from then on, as long as the page sends anything (``beat`` does) at least
 every `SILENT_SECONDS`; ``unsubscribe`` ends it. ``{"progress": …}`` comes while something is being installed.
 
+Links in a store are followed to anywhere, unlike by Jupyter's server (`mosaic_lab.keeper.files.confine`): a
+page that can open a channel can run code in this kernel.
+
 Messages are handled on a subshell, so that no running cell delays them, and answered on threads of their own.
 """
 
