@@ -259,6 +259,7 @@ def test_names_full_of_html_are_text_wherever_they_are_shown(
     assert mistakes == []
 
 
+@pytest.mark.extended
 def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor, mistakes: list[str]
 ) -> None:

@@ -218,6 +218,7 @@ def test_an_evaluation_survives_its_kernel(tmp_path: Path) -> None:
     assert len(evaluation.wait(120).results()) == 8
 
 
+@pytest.mark.extended
 def test_a_policy_in_the_arenas_process_plays_the_same_byte_for_byte(
     start_evaluation: Evaluate, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def test_random_stockfish_and_a_model_are_rated_in_one_evaluation(
     assert ratings["wins"]["mute"] == 0 and ratings["draws"]["model"] >= 1
 
 
+@pytest.mark.extended
 def test_a_replay_plays_the_moves_of_a_weakened_engine_too(
     start_evaluation: Evaluate,
     model: OperatorSpec,

@@ -45,7 +45,7 @@ def ended(run: Run) -> Run:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("environment", ["Exits", "Leaves"])
+@pytest.mark.parametrize("environment", ["Exits", pytest.param("Leaves", marks=pytest.mark.extended)])
 def test_an_environment_that_ends_the_process_fails_the_run(
     lab: mosaic.Lab, library: str, environment: str
 ) -> None:

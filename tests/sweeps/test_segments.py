@@ -120,6 +120,7 @@ def test_the_best_third_is_promoted_and_goes_on_from_its_checkpoints(lab: mosaic
     assert len(sweep.records) == 12 and 4 <= sum(120 in one.reports for one in sweep.records) <= 7
 
 
+@pytest.mark.extended
 def test_a_stopped_sweep_does_its_segments_again(lab: mosaic.Lab) -> None:
     sweep = lab.sweep("climber", trials=2, parallel=2, total_timesteps=4000, interval=1000, **POPULATION)
     wait_until(lambda: sweep.done >= 2 and [run.state for run in sweep.runs(0)] == ["running"])

@@ -23,7 +23,7 @@ class Evil:
         return exec, ("raise SystemExit('executed')",)
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 4])
+@pytest.mark.parametrize("protocol", [2, *(pytest.param(n, marks=pytest.mark.extended) for n in (0, 4))])
 def test_pickles(tmp_path: Path, members: Members, protocol: int) -> None:
     pickled = pickle.dumps({"modules": Evil()}, protocol)
     plain = {"checkpoints/1/policy.pt": pickled}

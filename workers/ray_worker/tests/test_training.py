@@ -212,6 +212,7 @@ def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
     assert worker.cluster.status()
 
 
+@pytest.mark.extended
 def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(
     worker: Any, open_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
