@@ -55,6 +55,7 @@ class Relay:
         self._episodes = passed.episodes
         self._recent = RecentReturns(window)
         self._follower = JsonlFollower(run.folder.telemetry_path)
+        telemetry.advance(reported)
 
     def read(self) -> None:
         """Pass on what is new. Raises OSError where the run's telemetry cannot be read."""
@@ -96,8 +97,18 @@ class Relay:
             return self._placed(line)
         if message.type == EPISODE:
             self._recent.observe(message)
-        again = step is not None and step <= self._reported and message.event != HEARTBEAT
+        if message.event == HEARTBEAT:
+            return self._furthest(line)
+        again = step is not None and step <= self._reported
         return None if again else line + b"\n"
+
+    def _furthest(self, line: bytes) -> bytes | None:
+        """Return a heartbeat with the counts of the curriculum: a worker that is starting counts from 0."""
+        found = whole(line, HEARTBEAT)
+        if found is None:
+            return None
+        counts = {"step": self._telemetry.last_step, "episode": self._telemetry.episodes}
+        return encode_line({**found, "payload": {**found["payload"], **counts}})
 
     def _placed(self, line: bytes) -> bytes | None:
         """Return the report of a checkpoint with its path from the curriculum's folder on, so that the run

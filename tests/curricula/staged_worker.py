@@ -32,6 +32,7 @@ KNOWN = {
     "rate": Parameter("rate", float, 0.5, "skill that a step adds"),
     "start": Parameter("start", float, 0.0, "skill at first"),
     "seconds": Parameter("seconds", float, 0.001, "of a step"),
+    "imports": Parameter("imports", float, 0.0, "seconds before the training begins"),
     "update": Parameter("update", int, 1, "steps of an update, of which only whole ones are trained"),
 }
 DIFFICULTY = {"Hill-v0": 0.0, "Peak-v0": 50.0, "Cave-v0": 0.0, "Cliff-v0": 0.0}
@@ -55,6 +56,7 @@ def last_step(end, values):
 def train(config, telemetry):
     values, source = config.hyperparameters, config.checkpoint.resume_from
     end = last_step(config.end_step, values)
+    time.sleep(values["imports"])
     step, skill, episodes = 0, values["start"], 0
     if source is not None:
         with open(source) as file:

@@ -3,6 +3,7 @@ cannot follow each other."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -109,7 +110,7 @@ def test_a_stage_has_a_return_from_its_first_episode_on(lab: mosaic.Lab) -> None
 
 
 def test_a_stop_in_the_second_stage_is_resumed(lab: mosaic.Lab) -> None:
-    curriculum = hike(lab, HILL, mosaic.Stage("Peak-v0", steps=400), seconds=0.004)
+    curriculum = hike(lab, HILL, mosaic.Stage("Peak-v0", steps=400), seconds=0.004, imports=0.3)
     wait_until(lambda: (curriculum.step or 0) > 150)
     with pytest.raises(mosaic.MosaicError, match="it can be resumed when it has ended"):
         curriculum.resume()
@@ -121,6 +122,9 @@ def test_a_stop_in_the_second_stage_is_resumed(lab: mosaic.Lab) -> None:
     assert list(skills(curriculum)) == list(range(1, 501))
     assert list(curriculum.stages()["runs"].map(len)) == [1, 2]
     assert list(curriculum.stages()["end"]) == [100, 500]
+    lines = map(json.loads, curriculum.folder.telemetry_path.read_text().splitlines())
+    steps = [line["payload"]["step"] for line in lines if line.get("event") == "heartbeat"]
+    assert steps == sorted(steps) and steps[1] == 100 and steps[-1] > 150, "no stage counts from 0 again"
 
 
 def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weights(lab: mosaic.Lab) -> None:
