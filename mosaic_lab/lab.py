@@ -119,7 +119,7 @@ class Lab(Trainer):
     ) -> Comparison:
         """Put operators side by side, each in an environment of its own, on the same seeds; see `Comparison`.
 
-        What is not installed is installed first, with progress. Returns when every lane stands at the first
+        What is not installed is installed first, with progress. Returns when every lane is at the first
         step on the first seed, or has failed; everything ends with this kernel. Folders of comparisons that
         have ended stay in the store, below ``comparisons``: the newest 20 of them.
 

@@ -39,7 +39,7 @@ class Comparison:
     """Lanes side by side on the same seeds, in lockstep. Made by `mosaic_lab.Lab.compare`.
 
     ``timeout`` of any method: seconds to wait until it is done, after which RunTimeout is raised and it goes
-    on all the same; 0 does not wait. A lane that fails beside others that go on is a RuntimeWarning, once.
+    on all the same; 0 does not wait. A lane that fails beside others that continue is a RuntimeWarning, once.
     """
 
     def __init__(self, setup: ArenaSetup) -> None:

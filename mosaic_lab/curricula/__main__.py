@@ -1,6 +1,6 @@
 """A curriculum's process: ``python -m mosaic_lab.curricula --config <run folder>/config.json``.
 
-It goes on after the stages that the folder records already. See `runs.parent_process`.
+It continues after the stages that the folder already records. See `runs.parent_process`.
 """
 
 from __future__ import annotations

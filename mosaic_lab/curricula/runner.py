@@ -1,7 +1,7 @@
 """The work of a curriculum's process: it starts the runs of the stages, one after the other.
 
-Every run is recorded before it is started, and so is what ends a stage early, so that a curriculum goes on
-where a kill ended it; the stage that is training goes on meanwhile.
+Every run is recorded before it is started, and so is what ends a stage early, so that a curriculum
+continues where a kill ended it; the stage that is training continues meanwhile.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Runner:
     def run(self) -> None:
         """Return when every stage has ended. Raises StageFailed, MosaicError and ConfigurationError."""
         while True:
-            with signals_held():  # a start that is interrupted would stop its run, which is to go on
+            with (
+                signals_held()
+            ):  # a start that is interrupted would stop its run, which outlives this process
                 if not self._look():
                     return
             time.sleep(POLL_SECONDS)
@@ -85,7 +87,7 @@ class Runner:
                 return False
             begun = (self._root / segment.run).is_dir()
             self._run, self._relay = self._follow(segment)
-            if begun and self._run.finished:  # where it was not done, another one goes on
+            if begun and self._run.finished:  # where it was not done, another one continues it
                 self._relay.read()
                 self._record_end()
                 self._run = self._relay = None

@@ -127,7 +127,7 @@ class Evaluation(Results):
             self._check_unchanged()
         agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
         changes = {} if agreed == self.plan.budget else {"budget": agreed}
-        process = Run(self.folder, self.display)  # alone: parts that go on are adopted
+        process = Run(self.folder, self.display)  # alone: parts that are running are adopted
         variables, names = _variables(self.plan), self.plan.variables
         self._supervisor().resume(process, environ=variables, pass_env=names, config=changes)
         if changes:

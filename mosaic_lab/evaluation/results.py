@@ -172,7 +172,7 @@ class Results(Run):
         In a notebook each estimate is shown with its interval in one column; ``mean``, ``mean_low``,
         ``mean_high`` and the rest are columns of the table all the same.
 
-        ``rng`` seeds the resampling; by default it follows from what is evaluated. It stands in the table's
+        ``rng`` seeds the resampling; by default it follows from what is evaluated. It is in the table's
         ``attrs``, beside the `environment`, and the same seed gives the same intervals. See
         `mosaic_lab.evaluation.summary`.
         """

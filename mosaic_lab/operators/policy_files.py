@@ -24,7 +24,7 @@ def policy_settings(
     """Return what says all of a policy: {"folder", "file", "attribute", "keywords", "files"}.
 
     ``folder`` is where it runs, which ``file`` and ``files`` are relative to; by default the present working
-    directory where the file lies below that, else the file's own folder. Raises ConfigurationError for a file
+    directory where the file is below that, else the file's own folder. Raises ConfigurationError for a file
     or a name in it that is not there, and for files that are not, or lie outside of the folder.
     """
     file, attribute = _located(str(source))

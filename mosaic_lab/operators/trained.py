@@ -1,7 +1,7 @@
 """Trained policies as operators: which worker reads a checkpoint, and for which spaces it was trained.
 
 Only descriptions are read (JSON); of weights, only whether their file is whole. A checkpoint's description
-lies beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own ``description.json``::
+is beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own ``description.json``::
 
     {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "observation_space": {…},
      "action_space": {…}}         # or, of several agents' policies, the two spaces of each:
@@ -92,7 +92,7 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
-    """Return the worker that reads a checkpoint: by its description, else the one of the run it lies in."""
+    """Return the worker that reads a checkpoint: by its description, else that of the run it is in."""
     if match := _FORMAT.fullmatch(str(described.get("format", ""))):
         return match[1]
     if (run := _run_of(path)) is not None and run.worker != "unknown":
@@ -109,7 +109,7 @@ def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
 
 
 def _trained_on(path: Path, described: Mapping[str, Any]) -> str | None:
-    """Return the environment's id, from the description, else from the run that the checkpoint lies in."""
+    """Return the environment's id, from the description, else from the run that the checkpoint is in."""
     run = None if described.get("env_id") else _run_of(path)
     found = described.get("env_id") or (run.config.get("env_id") if run is not None else None)
     return str(found) if found else None

@@ -42,7 +42,7 @@ def checkpoint_path(source: Any) -> Path:
 
 
 def continued_run(run: Run) -> str | None:
-    """Return the id of the run from whose checkpoint this one goes on; None where it began at step 0."""
+    """Return the id of the run whose checkpoint this one resumes from; None where it began at step 0."""
     checkpoint = run.config.get("checkpoint")
     source = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
     parts = Path(source).parts if isinstance(source, str) else ()

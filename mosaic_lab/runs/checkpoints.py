@@ -23,7 +23,7 @@ class Checkpoint:
 
 
 class CheckpointFollower:
-    """The checkpoints of the run in ``folder`` while it goes on: each call of `read` reads what is new."""
+    """The checkpoints of the run in ``folder`` while it trains: each call of `read` reads what is new."""
 
     def __init__(self, folder: RunFolder) -> None:
         from mosaic_lab.telemetry import JsonlFollower

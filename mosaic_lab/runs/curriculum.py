@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class Curriculum(Run):
     """A training in stages. Made by `mosaic_lab.Lab.train` with ``curriculum=``.
 
-    What every run has: its metrics, episodes and checkpoints are those of all stages, whose steps go on. Each
-    stage is trained by a run of its own, an ordinary one of the store, from the newest checkpoint before it.
+    What every run has: its metrics, episodes and checkpoints are those of all stages, whose steps continue.
+    Each stage is trained by a run of its own, an ordinary one of the store, from the newest checkpoint before
+    it.
     """
 
     def stages(self) -> pd.DataFrame:
@@ -59,7 +60,7 @@ class Curriculum(Run):
         return self
 
     def resume(self, environ: Mapping[str, str] | None = None) -> Self:
-        """Go on after a stop, a failure or a kill, from the newest checkpoint. Returns at once.
+        """Continue after a stop, a failure or a kill, from the newest checkpoint. Returns at once.
 
         A stage that a kill has left training is taken over. ``environ`` has the values of the variables that
         were given to `Lab.train` as ``environ``, which are recorded nowhere; those of ``pass_env`` are read
@@ -72,7 +73,7 @@ class Curriculum(Run):
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         variables = process_variables(self.config["stage_plans"][0]["on"])
-        process = Run(self.folder, self.display)  # alone: the stage that is training goes on
+        process = Run(self.folder, self.display)  # alone: the stage that is training continues
         supervisor.resume(process, environ={**variables, **(environ or {})}, pass_env=names)
         return self
 

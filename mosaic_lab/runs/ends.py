@@ -1,4 +1,4 @@
-"""Whether the training of a run that has ended is over, or another can go on with it."""
+"""Whether the training of a run that has ended is over, or another can continue it."""
 
 from __future__ import annotations
 

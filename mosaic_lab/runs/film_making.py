@@ -110,7 +110,7 @@ def start(
 
 
 def start_beside(supervisor: Supervisor, run: Run, films: FilmMode, tools: Equipment, **options: Any) -> None:
-    """Start making films of a training that has just begun, which goes on where that fails."""
+    """Start making films of a training that has just begun, which continues where that fails."""
     try:
         start(supervisor, run, films, tools, **options)
     except MosaicError as error:

@@ -1,8 +1,8 @@
-"""The process of a run that starts other runs, which are to go on without it: a sweep, a curriculum.
+"""The process of a run that starts other runs, which outlive it: a sweep, a curriculum.
 
 Stdout is the run's telemetry; exit codes are those of workers: 0 completed, 1 failed, 2 bad configuration,
 130 and 143 cancelled. A signal of its keeper stops the runs that it has started; where the keeper is gone,
-they go on and the process can be resumed.
+they continue and the process can be resumed.
 """
 
 from __future__ import annotations

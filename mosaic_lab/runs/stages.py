@@ -82,7 +82,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Segment:
-    """One run of a stage; after a stop a stage goes on by a further one.
+    """One run of a stage; after a stop a further one continues the stage.
 
     ``start`` is the step of the checkpoint that it resumed from, ``path`` where that is in the run store.
     What it reports up to step ``reported`` was reported by earlier runs. Once it has ended, ``end`` is the

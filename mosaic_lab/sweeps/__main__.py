@@ -1,6 +1,6 @@
 """A sweep's process: ``python -m mosaic_lab.sweeps --config <run folder>/config.json``.
 
-It goes on after what the folder's log of trials holds already. See `runs.parent_process`.
+It continues after what the folder's log of trials already has. See `runs.parent_process`.
 """
 
 from __future__ import annotations

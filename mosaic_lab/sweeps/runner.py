@@ -1,7 +1,8 @@
 """The work of a sweep's process: it proposes trials, starts their runs, records their ends.
 
-Every decision is in the log before it is acted on, so that a sweep goes on where a kill ended it; its trials
-go on meanwhile. What is decided is up to the two kinds of sweeps: `whole_trials`, `segmented_trials`.
+Every decision is in the log before it is acted on, so that a sweep continues where a kill ended it; its
+trials continue meanwhile. What is decided is up to the two kinds of sweeps: `whole_trials` and
+`segmented_trials`.
 """
 
 from __future__ import annotations

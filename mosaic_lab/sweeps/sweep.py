@@ -165,7 +165,7 @@ class Sweep(Run):
         return self
 
     def resume(self, trials: int | None = None, environ: Mapping[str, str] | None = None) -> Sweep:
-        """Go on after a stop, a kill or the end; every trial is started once. Returns at once.
+        """Continue after a stop, a kill or the end; every trial is started once. Returns at once.
 
         Trials that a kill has left running are taken over. Those that a stop has cancelled continue, before
         new ones begin, from their newest checkpoints by further runs; where the algorithm cannot resume, or
@@ -199,7 +199,7 @@ class Sweep(Run):
         names = [name for name in self.config["pass_env"] if name not in (environ or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
-        process = Run(self.folder, self.display)  # alone: its trials go on
+        process = Run(self.folder, self.display)  # alone: its trials continue
         variables = {**process_variables(self.plan.training.on), **(environ or {})}
         supervisor.resume(process, environ=variables, pass_env=names, config=changes)
         if changes:

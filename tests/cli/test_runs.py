@@ -187,9 +187,7 @@ def test_a_stopped_run_shows_the_command_that_resumes_it(
     assert "it can be resumed from its checkpoint" in capsys.readouterr().out
     assert main(["runs", "show", run.id]) == 0
     facts = _facts(capsys.readouterr().out)
-    store = str(supervisor.store.root)
-    assert facts["resume with"] == f"mosaic-lab runs resume --store {store} {run.id}"
-    assert main(["runs", "resume", "--store", store, run.id]) == 1, "the peer's worker trains no algorithm"
+    assert facts["resume with"] == f"mosaic-lab runs resume --store {supervisor.store.root} {run.id}"
 
 
 def _facts(shown: str) -> dict[str, str]:

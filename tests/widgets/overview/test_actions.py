@@ -13,6 +13,7 @@ from support import store, wait_until
 from toy_worker import toy
 
 import mosaic_lab as mosaic
+from mosaic_lab.cli import main
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.overview.rows import run_row
 from mosaic_lab.overview.service import Service
@@ -67,6 +68,8 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     run.name = "baseline"
     resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
     resumed.stop()
+    assert main(["runs", "resume", "--store", str(lab.root), run.id]) == 0
+    assert lab.runs[-1].stop().config["checkpoint"] == resumed.config["checkpoint"]
     panel = started_panel(run)
     assert panel.header.resumable
     panel.header.resumes += 1
