@@ -200,7 +200,7 @@ class Evaluation(Results):
         launch = self.folder.document(self.folder.launch_path)
         return Supervisor(self.path.parent, launch.get("max_running"), self.display)
 
-    def __repr__(self) -> str:
+    def _described(self) -> str:
         state, failed, seconds = self.state, self.failed, self.time_left
         parts = [f"{state}", f"{self.done:,} of {self.total:,} episodes"]
         parts += [f"{failed:,} of them failed"] if failed else []

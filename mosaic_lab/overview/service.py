@@ -32,6 +32,7 @@ from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import film
 from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.sanitize import sanitize
 
 Answer = tuple[dict[str, Any], list[bytes]]
 """What can be written as JSON, and the binary parts that it describes."""
@@ -189,7 +190,9 @@ class Service:
 
         runs = self.runs(params.runs)
         return {
-            "runs": {run.id: isolated(partial(details, run, self._columns), unreadable) for run in runs}
+            "runs": {
+                sanitize(run.id): isolated(partial(details, run, self._columns), unreadable) for run in runs
+            }
         }, []
 
     def difference(self, params: DifferenceParams) -> Answer:
@@ -248,6 +251,9 @@ class Service:
             raise ConfigurationError(f"run {run_id} is one of a run store: the request names none")
         # A row of the page may be of a run that was removed since; ids are no paths, nor links to elsewhere.
         path = folder_in(self._store.root, run_id)
+        if path is None and "\\" in run_id:  # of a name that is not UTF-8, rows have it escaped
+            folders = self._store.folders()
+            path = next((folder.path for folder in folders if sanitize(folder.run_id) == run_id), None)
         if path is None:
             self._runs.pop(run_id, None)
             raise UnknownRun(f"run {run_id!r:.300} is not in {self._store.root} (any more)")

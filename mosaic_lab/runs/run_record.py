@@ -14,6 +14,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.keeper.tail import is_count, last_lines, progress, recent_values, started_config
 from mosaic_lab.runs.annotations import read_annotations
+from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.runs.stopping import survivors
 from mosaic_lab.sanitize import sanitize
@@ -361,4 +362,7 @@ class RunRecord:
         return hash(self.path)
 
     def __repr__(self) -> str:
+        return isolated(self._described, lambda reason: f"<{type(self).__name__} {self.id}: {reason}>")
+
+    def _described(self) -> str:
         return f"<Run {self.id}: {self.state}, {self.reason}>"

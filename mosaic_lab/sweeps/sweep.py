@@ -43,8 +43,11 @@ class Sweep(Run):
 
     @cached_property
     def plan(self) -> SweepPlan:
-        """What it searches, and how."""
-        return SweepPlan.from_config(self.config)
+        """What it searches, and how. Raises MosaicError for a folder that is not a sweep's."""
+        try:
+            return SweepPlan.from_config(self.config)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise MosaicError(f"run {self.id} is not a sweep that can be read: {error!r:.200}") from None
 
     @cached_property
     def _log(self) -> TrialLog:
@@ -254,7 +257,7 @@ class Sweep(Run):
         folders = [self.path.parent / run_id for run_id in trial.runs.values()]
         return [Run(folder, self.display) for folder in folders if folder.is_dir()]
 
-    def __repr__(self) -> str:
+    def _described(self) -> str:
         best = self.best
         parts = [f"{self.state}", self.progress_text]
         if best is not None and best.value is not None:

@@ -25,7 +25,7 @@ from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.overview.service import Service
 from mosaic_lab.run_table import RunList
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.kinds import find_run
+from mosaic_lab.runs.kinds import as_kind, find_run
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.trial_log import TrialWriter
 
@@ -111,12 +111,14 @@ def test_every_run_is_a_row_that_a_page_can_read(store: Path, rows: list[RunRow]
 
 
 def test_details_and_differences_of_every_run_are_answered(store: Path, rows: list[RunRow]) -> None:
-    service, ids = Service(store), [row.id for row in rows[:-1]]
+    service, ids = Service(store), [row.id for row in rows]
     details, _ = service.answer("details", {"runs": ids})
     assert list(details["runs"]) == ids
     for run in ids[1:]:
         found, _ = service.answer("difference", {"runs": (ids[0], run)})
-        json.dumps([details, found], allow_nan=False, ensure_ascii=False).encode()
+        log, _ = service.answer("log", {"run": run})
+        drawn, _ = service.answer("curves", {"runs": [run], "metric": "episode_return"})
+        json.dumps([details, found, log, drawn], allow_nan=False, ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("bad", BAD)
@@ -129,6 +131,7 @@ def test_the_row_says_what_cannot_be_read(rows: list[RunRow], bad: str) -> None:
 
 def test_lists_for_people_have_each_run_too(store: Path) -> None:
     runs = RunList(Supervisor(store).runs())
+    assert all(run.id in repr(as_kind(run)) for run in runs)
     for shown in (repr(runs), runs._repr_html_(), runs.table().to_csv()):
         assert len(shown.encode().splitlines()) >= 1
         assert all(run.id in shown for run in runs)
