@@ -63,7 +63,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'progress',
       title: trans.__('Progress'),
-      width: 172,
+      width: 220,
       text: row => progressText(row, trans),
       sort: row => row.progress
     },
