@@ -234,9 +234,11 @@ class Trainer:
             resolved = dry_run(command, config, variables)
         except ConfigurationError as error:
             refusal = _explained(str(error), hyperparameters, worker_environment)
-            advice = remedy(refusal, env, worker, worker_environment.python)
+            advice = remedy(refusal, env, worker_environment)
             if not advice and worker_environment.fallback and _OF_THE_SOURCE.search(refusal):
                 advice = f"\n{worker_environment.fallback}"
+            if advice.startswith("."):
+                refusal = refusal.rstrip(".")
             raise ConfigurationError(refusal + advice) from None
         config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
         return TrainingPlan(

@@ -11,7 +11,6 @@ import difflib
 import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers.catalog import unknown_worker, worker_name
@@ -20,11 +19,12 @@ from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.own_environments import PASS_FOLDER, check_environment_id, own_id
 from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.unavailable import reason_against
-from mosaic_lab.workers.worker_environment import RECORD, letters, read_environment
+from mosaic_lab.workers.worker_environment import RECORD, WorkerEnvironment, letters, read_environment
 
 _LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near it
 _ALIKE = 0.85  # of 1: how near
 _VERSION = re.compile(r"-v(\d+)$")
+_TEAM = re.compile(r"[\w./]*\w_v\d+")  # an id of PettingZoo
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
 
@@ -89,24 +89,33 @@ def families() -> dict[str, tuple[str, ...]]:
     return {name: shim.environments for name, shim in shims.items() if shim.environments}
 
 
-def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
+def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     """Return advice to add to a worker's ``refusal`` to make an environment; empty where none is known.
 
     It is the way to make a module of the user's importable ("module:Id"), the worker that names such ids, or
     why there is none.
-    ``python``: the refusing worker's.
     """
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
         return ""
     if ":" in env_id and (missing := _NO_MODULE.search(refusal)):
         lacks, own = missing[1].partition(".")[0], re.split(r"[.:]", env_id)[0]
         if lacks != own:
-            install = f"mosaic-lab workers install {worker} --with {lacks}"
+            install = f"mosaic-lab workers install {worker.name} --with {lacks}"
             return f". Install that module's package into the worker: {install}"
-        return f" The Python of the worker '{worker}', {python}, has no module {missing[1]!r}. {PASS_FOLDER}"
+        return (
+            f" The Python of the worker '{worker.name}', {worker.python}, has no module {missing[1]!r}. "
+            f"{PASS_FOLDER}"
+        )
+    if _TEAM.fullmatch(env_id) and "parallel" not in worker.capabilities.supported_paradigms:
+        return (
+            f". It is named like PettingZoo's environments, and worker '{worker.name}' trains one agent: for "
+            "several, train with worker 'xuance' or 'rllib'"
+        )
     if advice := own_id(env_id):
         return f".{advice}"
-    holders = [name for name, weight in _weights(env_id, fnmatchcase).items() if weight and name != worker]
+    holders = [
+        name for name, weight in _weights(env_id, fnmatchcase).items() if weight and name != worker.name
+    ]
     if holders:
         return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'"
     reason = reason_against(env_id)

@@ -119,6 +119,20 @@ def test_an_id_that_the_module_does_not_register_is_refused_with_the_nearest(lab
 
 
 @pytest.mark.usefixtures("path")
+def test_a_worker_for_one_agent_refuses_a_team_with_the_workers_that_train_it(
+    lab: mosaic.Lab, tmp_path: Path
+) -> None:
+    (tmp_path / "own" / "convoy_v0.py").write_text("def parallel_env(render_mode=None): ...\n")
+    for env in ("convoy_v0", "simple_tag_v3"):
+        with pytest.raises(ConfigurationError) as caught:
+            lab.train("cleanrl", algorithm="ppo", env=env, total_timesteps=1_024, pass_env=["PYTHONPATH"])
+        assert "worker 'cleanrl' trains one agent: for several, train with worker 'xuance'" in str(
+            caught.value
+        )
+        assert "PYTHONPATH" not in str(caught.value) and ".." not in str(caught.value)
+
+
+@pytest.mark.usefixtures("path")
 def test_an_id_without_its_module_is_refused_with_the_module(
     lab: mosaic.Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,7 +122,10 @@ def misfits(algorithm: Algorithm, spec: XuanceEnvironmentSpec) -> list[str]:
             "those of one agent do not take PettingZoo's environments"
         ]
     if dotted := [agent for agent in spec.actions if "." in agent and spec.several]:
-        return [f"upstream's modules are named as agents are, which must have no dot: rename {dotted[0]!r}"]
+        return [
+            "XuanCe names PyTorch modules after the agents, and such a name must have no dot: rename "
+            f"{dotted[0]!r} of {spec.env_id}, or train with rllib"
+        ]
     kinds = {name: one.policies for name, one in alike.items()}
     sees = algorithm.games and spec.configured == GAMES
     return [
