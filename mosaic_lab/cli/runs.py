@@ -15,7 +15,7 @@ from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.failure_report import last_log, traceback_end
-from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 
@@ -140,9 +140,9 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def results(run: Run) -> list[tuple[str, str]]:
     """Return the results of a run so far, as names and texts, without unknown ones."""
-    recent, elapsed, saved = run.recent_return, run.elapsed, run.checkpoints
+    elapsed, saved = run.elapsed, run.checkpoints
     facts = []
-    if recent is not None:
+    if kind_of(run).name != "evaluation" and (recent := run.recent_return) is not None:
         facts.append(("return", f"{number(recent)} (mean of the last 20 episodes)"))
     if elapsed is not None:
         facts.append(("time", duration(elapsed)))
@@ -167,14 +167,10 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     facts.append(
         ("steps requested", steps if planned == requested else f"{steps} ({planned:,} in whole updates)")
     )
-    facts.append(
-        (
-            "hyperparameters",
-            ", ".join(f"{name}={value!r}" for name, value in hyperparameters.items())
-            or "upstream's defaults",
-        )
-    )
-    return facts
+    text = ", ".join(f"{name}={value!r}" for name, value in hyperparameters.items())
+    if kind_of(run).name == "training":
+        text = text or "upstream's defaults"
+    return [*facts, ("hyperparameters", text)]
 
 
 def _progress(run: Run) -> list[tuple[str, str]]:
@@ -218,6 +214,11 @@ def _stop(arguments: argparse.Namespace) -> int:
 def _resume(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id).resume()
     print(f"{run.label}: {run.path}", flush=True)
+    if run.finished:
+        print("nothing is left to do")
+    else:
+        place = shlex.join(["--store", str(run.path.parent), run.id])
+        print(f"it runs in the background; mosaic-lab runs show {place} says how far it is")
     return 0
 
 

@@ -110,7 +110,7 @@ class Evaluation(Results):
         Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
         they stay failed. Answers of language models that were recorded are taken from the recording, so that
         nothing is paid for twice. Variables that were passed on are read from this process again. Returns at
-        once. Where no episode remains, only the end is recorded.
+        once. Where no episode remains, only the end is recorded; a completed evaluation stays as it is.
 
         Args:
             budget: what language models may spend from the beginning on, in place of what it was; needed
@@ -123,8 +123,11 @@ class Evaluation(Results):
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
-        if not {job.key for job in self._jobs} <= settled(self.plan, self._episode_log.read()):
+        records = Evaluation(self.folder)._episode_log.read()  # the file may be damaged by now
+        if not {job.key for job in self._jobs} <= settled(self.plan, records):
             self._check_unchanged()
+        elif self.state is State.COMPLETED:
+            return self
         agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
         changes = {} if agreed == self.plan.budget else {"budget": agreed}
         process = Run(self.folder, self.display)  # alone: parts that are running are adopted

@@ -42,7 +42,9 @@ from mosaic_lab.workers.families import remedy
 from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
-_OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
+_OF_THE_SOURCE = re.compile(
+    r"unknown algorithm|is not available|cannot be made"
+)  # what another source may have
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 

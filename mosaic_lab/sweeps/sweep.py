@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.run_store import RunStore
-from mosaic_lab.keeper.states import RunStatus
+from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.runs.training_arguments import whole_number
@@ -168,7 +168,9 @@ class Sweep(Run):
         return self
 
     def resume(self, trials: int | None = None, environ: Mapping[str, str] | None = None) -> Sweep:
-        """Continue after a stop, a kill or the end; every trial is started once. Returns at once.
+        """Continue after a stop, a kill or, with further trials, the end; every trial is started once.
+
+        Returns at once; a completed sweep without further trials stays as it is.
 
         Trials that a kill has left running are taken over. Those that a stop has cancelled continue, before
         new ones begin, from their newest checkpoints by further runs; where the algorithm cannot resume, or
@@ -199,6 +201,8 @@ class Sweep(Run):
             if not self.plan.trials < total <= MOST_TRIALS:
                 raise ConfigurationError(f"trials={trials!r}: give 1 or more, {MOST_TRIALS:,} in total")
             changes = {"trials": total, "total_trials": total}
+        if self.state is State.COMPLETED and not changes and self.done >= self.plan.parts[0]:
+            return self
         names = [name for name in self.config["pass_env"] if name not in (environ or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)

@@ -68,6 +68,8 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     assert len(sweep.records) == 5 and started_once(lab, sweep)
     wait_until(lambda: (5, 5) in [(row.trials, row.total_trials) for row in index.changes(0)[1]])
     assert "5 of 5 trials" in repr(lab.runs) and len(sweep.trial_runs) == 10
+    history = sweep.status.history
+    assert sweep.resume().status.history == history, "nothing is left to try"
     sweep.remove(trials=True)
     assert list(lab.runs) == []
 
