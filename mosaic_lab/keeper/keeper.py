@@ -160,7 +160,7 @@ class Keeper:
         if self.stop is not None:
             self._climb(worker)
         elif self.record.status.state is State.STARTING and _size(self.folder.telemetry_path):
-            self.record.move(State.RUNNING, f"the worker reports (process {worker.pid})")
+            self.record.move(State.RUNNING, f"its worker runs as process {worker.pid}")
         self.record.flush()
         self.log.bound(self.folder.log_path)
 

@@ -114,7 +114,7 @@ def _stopped(evidence: Evidence) -> str:
     elif evidence.signal == signals.SIGTERM:
         how = "it ended at once"
     else:
-        how = f"it ended by itself with {evidence.ended}"
+        how = f"it ended in time with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
         reason += f"; it can be resumed from its checkpoint at step {evidence.saved_at:,}"

@@ -211,6 +211,8 @@ class RunStore:
 
     def folder(self, run_id: str) -> RunFolder:
         """Return the folder of the run with this id, or beginning or end of one. Raises UnknownRun."""
+        if not isinstance(run_id, str):
+            raise UnknownRun(f"no run {run_id!r}: give its id or its name as a string")
         folders = self.folders()
         exact = [folder for folder in folders if folder.run_id == run_id]
         matches = exact or [
@@ -223,7 +225,9 @@ class RunStore:
             raise UnknownRun(
                 f"{run_id!r} fits {len(matches)} runs in {self.root} ({names}…): give more of the id"
             )
-        known = ", ".join(folder.run_id for folder in folders[-3:]) or "it is empty"
+        if not folders:
+            raise UnknownRun(f"no run {run_id!r}: {self.root} has no runs")
+        known = ", ".join(folder.run_id for folder in folders[-3:])
         raise UnknownRun(f"no run {run_id!r} in {self.root} (newest: {known})")
 
     def create(self, run_id: str) -> RunFolder:

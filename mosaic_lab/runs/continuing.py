@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
+from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.code_text import training_arguments
+from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
@@ -26,6 +30,9 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
         return own.resume()
     if obstacle := why_not_continued(run):
         raise MosaicError(obstacle)
+    for other in trainer.supervisor.runs():
+        if other.alive and isolated(partial(continued_run, other), lambda reason: None) == run.id:
+            raise MosaicError(f"run {run.id} is continued already, by run {other.id}, which is {other.state}")
     started = trainer.train(run.worker, **{**training_arguments(run), "resume_from": run})
     assert isinstance(started, Run)  # of its one seed
     if run.name != run.label:
@@ -42,7 +49,10 @@ def why_not_continued(run: Run) -> str:
     if run.parent is not None or run.total_timesteps is None:
         return f"run {run.id} ({run.label}) is not a training of a number of steps, which alone is resumed"
     if run.state is State.COMPLETED:
-        return f"run {run.id} has completed: lab.train(..., resume_from=run) trains from its checkpoint"
+        return (
+            f"run {run.id} has completed: lab.train(..., resume_from=run) trains from its checkpoint, as "
+            f"mosaic-lab train --resume-from {run.id} does"
+        )
     if not run.checkpoints:
         return (
             f"run {run.id} has no checkpoint to resume from: start it again by lab.train, "

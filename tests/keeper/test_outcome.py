@@ -76,12 +76,12 @@ TABLE = [
     (
         Evidence(exit_code=143, final=CANCELLED, stop="stopped on request", stopped_by="SIGTERM"),
         "cancelled",
-        "stopped on request (it ended by itself with exit code 143)",
+        "stopped on request (it ended in time with exit code 143)",
     ),
     (
         Evidence(exit_code=143, stop="stopped on request", stopped_by="SIGTERM", saved_at=2000),
         "cancelled",
-        "stopped on request; it can be resumed from its checkpoint at step 2,000 (it ended by itself",
+        "stopped on request; it can be resumed from its checkpoint at step 2,000 (it ended in time",
     ),
     (
         Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from ipywidgets import VBox, Widget
@@ -279,10 +280,12 @@ class RunPanel(FollowingPanel):
 
 
 def _origin(run: Run) -> str:
-    """Return a run's id and, where it goes on from another's checkpoint, what that one is called."""
+    """Return a run's id and, where it continues from another's checkpoint, the name and the step of that."""
     before = continued_run(run)
     if before is None:
         return run.id
     folder = run.path.parent / before
     name = Run(RunFolder(folder)).name if folder.is_dir() else before
-    return f"{run.id} · continues {name}" + ("" if name == before else f" ({before})")
+    saved = Path(run.config["checkpoint"]["resume_from"]).stem.removeprefix("step-")
+    step = f" from step {int(saved):,}" if saved.isdecimal() else ""
+    return f"{run.id} · continues {name}" + ("" if name == before else f" ({before})") + step

@@ -67,6 +67,8 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     path = save_checkpoint(run, 500)
     run.name = "baseline"
     resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
+    with pytest.raises(MosaicError, match=f"is continued already, by run {resumed.id}"):
+        run.resume()
     resumed.stop()
     assert main(["runs", "resume", "--store", str(lab.root), run.id]) == 0
     assert lab.runs[-1].stop().config["checkpoint"] == resumed.config["checkpoint"]
@@ -80,9 +82,8 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     assert resumed.id != run.id and resumed.name == "baseline"
     assert resumed.config["checkpoint"]["resume_from"] == str(path)
     assert [run_row(one).continues for one in (run, resumed)] == [None, run.id]
-    assert (
-        RunPanel([resumed], alone=True).summary()["detail"] == f"{resumed.id} · continues baseline ({run.id})"
-    )
+    detail = f"{resumed.id} · continues baseline ({run.id}) from step 500"
+    assert RunPanel([resumed], alone=True).summary()["detail"] == detail
     ended = lab.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=10).wait(60)
     assert isinstance(ended, Run)
     with pytest.raises(MosaicError, match=r"has completed: lab\.train"):
