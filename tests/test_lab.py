@@ -327,7 +327,7 @@ def test_the_list_shows_returns_and_groups_where_there_are_any(lab: mosaic.Lab) 
 
 def test_a_completed_run_shows_its_steps_and_no_share(lab: mosaic.Lab) -> None:
     run = start_peer(lab.supervisor, "train", total_timesteps=50).wait(30)
-    assert run.progress_text == "49 steps"
+    assert run.progress_text == "49 steps (50 requested)"
 
 
 def test_the_list_escapes_what_workers_say(lab: mosaic.Lab) -> None:

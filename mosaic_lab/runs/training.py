@@ -42,9 +42,7 @@ from mosaic_lab.workers.families import remedy
 from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
-_OF_THE_SOURCE = re.compile(
-    r"unknown algorithm|is not available|cannot be made"
-)  # what another source may have
+_OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
@@ -237,7 +235,8 @@ class Trainer:
         except ConfigurationError as error:
             refusal = _explained(str(error), hyperparameters, worker_environment)
             advice = remedy(refusal, env, worker_environment)
-            if not advice and worker_environment.fallback and _OF_THE_SOURCE.search(refusal):
+            misspelt = "did you mean" in refusal.lower()
+            if not (advice or misspelt) and worker_environment.fallback and _OF_THE_SOURCE.search(refusal):
                 advice = f"\n{worker_environment.fallback}"
             if advice.startswith("."):
                 refusal = refusal.rstrip(".")

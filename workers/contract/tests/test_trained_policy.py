@@ -28,7 +28,7 @@ class TrainedPolicy(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.path = Path(folder.name, "step-7.pt")
+        self.path = Path(folder.name, "step-7.toy")
         self.write("weights", **SPACES)
 
     def write(self, weights, **spaces):
@@ -52,7 +52,9 @@ class TrainedPolicy(unittest.TestCase):
         self.assertFalse(self.policy(deterministic=False)[2])
         self.assertIn("true or false, not 1", self.refusal(deterministic=1))
         self.assertIn('give "checkpoint"', self.refusal(checkpoint=None))
-        self.assertIn("there is no checkpoint", self.refusal(checkpoint=str(self.path.with_name("other.pt"))))
+        self.assertIn(
+            "there is no checkpoint", self.refusal(checkpoint=str(self.path.with_name("other.toy")))
+        )
 
     def test_agents_share_the_policy_of_a_file_until_it_is_written_again(self):
         first = self.policy("red")[0]
@@ -63,7 +65,7 @@ class TrainedPolicy(unittest.TestCase):
 
     def test_what_cannot_be_made_is_reported(self):
         self.write("torn", **SPACES)
-        self.assertIn("step-7.pt: EOFError: it ends early", self.refusal())
+        self.assertIn("step-7.toy: EOFError: it ends early", self.refusal())
 
     def test_an_agent_needs_a_policy_and_the_spaces_that_it_was_trained_for(self):
         self.policy(observation_space=TWO, action_space=TWO)
