@@ -107,6 +107,7 @@ def test_a_watched_training_shows_its_environment_and_how_it_does(worker: Any) -
     assert run.outside == []
 
 
+@pytest.mark.extended
 def test_the_first_environments_are_shown_side_by_side(worker: Any) -> None:
     watcher = Watcher()
     run = worker.train(watcher, **TINY, env_id="CartPole-v1", num_envs=4, fastlane={"grid": 3})

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
@@ -18,6 +19,7 @@ def actions(operators: Any, checkpoint: Path, seen: Any, **settings: Any) -> lis
     return actions_of(operators, seen)
 
 
+@pytest.mark.extended
 def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) -> None:
     """The best ones, and those drawn from a distribution."""
     algorithms = [*worker.small, "bcq", "cql", "discrete_cql"]
