@@ -136,7 +136,7 @@ def test_a_restarted_kernel_is_said(page: Page, jupyterlab: JupyterLab, folder: 
     at_step(page, lean=1)
     notebook.restart_kernel()
     expect(widget(page)).to_contain_text(
-        "The kernel was restarted or shut down, and its comparisons ended with it. Running this cell again",
+        "The kernel was restarted or shut down, and its comparisons ended with it. Run this cell again",
         timeout=SOON_MS,
     )
     wait_until(lambda: not marked_processes(folder))

@@ -33,7 +33,7 @@ def code_of(plan: dict[str, Any], folder: Path) -> str:
 def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
     (tmp_path / "policy.py").write_text("def act(observation):\n    return 0\n")
     checkpoint = tmp_path / "step-7.pt"
-    checkpoint.write_bytes(b"weights")
+    checkpoint.write_bytes(b"PK\x05\x06" + bytes(18))  # an empty zip file
     checkpoint.with_suffix(".json").write_text('{"format": "mosaic-cleanrl/1", "algorithm": "ppo"}')
     plan = planned(
         env="CartPole-v1",
