@@ -31,7 +31,7 @@ MANY = "08_many_runs.ipynb"
 SWEEP = "09_sweep.ipynb"
 GUESTS = "10_guests.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
-LONG = (LIBRARIES, TEAMS, LANGUAGE, MANY, SWEEP, GUESTS)
+LONG = (WATCH, LIBRARIES, TEAMS, LANGUAGE, MANY, SWEEP, GUESTS)
 AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
 
 PASSING = re.compile(r"run \S+: \w+, |\S+ does not exist: the first run makes it")
@@ -102,6 +102,7 @@ def pictures(notebook: NotebookNode, kind: str) -> list[Image.Image]:
     return [Image.open(io.BytesIO(base64.b64decode(data[kind]))) for data in bundles if kind in data]
 
 
+@pytest.mark.extended
 def test_each_view_of_frames_keeps_its_last_frame(watched: NotebookNode) -> None:
     snapshot, *kept = sorted(pictures(watched, "image/png"), key=lambda picture: picture.size != (600, 400))
     assert snapshot.size == (600, 400), "CartPole as it was drawn"
@@ -110,6 +111,7 @@ def test_each_view_of_frames_keeps_its_last_frame(watched: NotebookNode) -> None
         assert len(picture.convert("RGB").getcolors(1 << 24)) > 3, "something is to be seen"
 
 
+@pytest.mark.extended
 def test_the_film_moves(watched: NotebookNode) -> None:
     (film,) = pictures(watched, "image/gif")
     assert film.n_frames > 5

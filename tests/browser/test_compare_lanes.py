@@ -66,6 +66,7 @@ def test_a_slow_lane_is_thinking_and_the_page_stays_alive(
     expect(thinking).to_be_hidden()
 
 
+@pytest.mark.extended
 def test_what_an_operator_did_wrong_is_shown(
     page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_what_an_operator_did_wrong_is_shown(
     expect(lane(page, "wrong")).to_contain_text("truncated")
 
 
+@pytest.mark.extended
 def test_what_an_operator_says_of_its_reasons_is_seen(
     page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from browser.comparison import PERSON, at_step, compare, fact, lane, picture, press, printed, widget
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
@@ -37,6 +38,7 @@ def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: 
     expect(picture(page, "me")).not_to_have_class(re.compile("mosaic-playable"))
 
 
+@pytest.mark.extended
 def test_after_a_click_on_a_button_the_keys_are_on(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     compare(page, jupyterlab, folder, PERSON, "")
     mine = picture(page, "me")
@@ -115,6 +117,7 @@ def test_two_people_play_in_one_environment(page: Page, jupyterlab: JupyterLab, 
     ]
 
 
+@pytest.mark.extended
 def test_whose_turn_it_is(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     """A game of turns with the same keys for both: they belong to whose turn it is."""
     people = "{'player_1': operators.human(name='Ann'), 'player_2': operators.human(name='Bob')}"

@@ -80,6 +80,7 @@ def test_status_bar_counts_the_runs_that_are_alive_also_while_a_cell_runs(
     notebook.status("Busy")
 
 
+@pytest.mark.extended
 def test_status_bar_recovers_from_a_page_reload(notebook: Notebook, folder: Path) -> None:
     start_run(folder)
     notebook.run(0)

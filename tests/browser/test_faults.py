@@ -307,6 +307,7 @@ def grows(page: Page, workspace: Locator) -> None:
     wait_until(lambda: newest(page, workspace) > before)
 
 
+@pytest.mark.extended
 def test_rows_and_charts_go_on_when_the_kernel_dies_and_the_server_comes_back(
     page: Page, tmp_path: Path
 ) -> None:

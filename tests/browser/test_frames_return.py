@@ -62,6 +62,7 @@ def test_frames_without_a_viewer_cost_nothing(page: Page, jupyterlab: JupyterLab
     flows(page)
 
 
+@pytest.mark.extended
 def test_an_interrupted_kernel_does_not_end_frames(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW, BUSY)

@@ -134,6 +134,7 @@ def test_everything_answers_while_a_cell_runs(
     assert run.state == "cancelled"
 
 
+@pytest.mark.extended
 def test_the_table_of_runs_fits_the_page_and_a_removed_run_says_so(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_rllib_stops_by_itself_while_a_runner_hangs(lab: mosaic.Lab) -> None:
     assert (run.state, run.outcome.signal) == ("cancelled", None), run.reason
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_thread_that_an_environment_leaves_behind_holds_up_nothing(lab: mosaic.Lab, library: str) -> None:
     run = ended(train(lab, library, "KeepsThread"))
@@ -91,6 +92,7 @@ def test_a_thread_that_an_environment_leaves_behind_holds_up_nothing(lab: mosaic
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_an_environment_whose_close_raises_is_trained(lab: mosaic.Lab, library: str) -> None:
     run = ended(train(lab, library, "CannotClose"))

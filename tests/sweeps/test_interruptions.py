@@ -119,7 +119,10 @@ def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
 
 @pytest.mark.parametrize(
     ("trials", "reason"),
-    [(50, "the first 5 trials failed; the last"), (2, "none of 2 trials completed; the last")],
+    [
+        pytest.param(50, "the first 5 trials failed; the last", marks=pytest.mark.extended),
+        (2, "none of 2 trials completed; the last"),
+    ],
 )
 def test_trials_that_all_fail_end_the_sweep_with_their_reason(
     lab: mosaic.Lab, trials: int, reason: str

@@ -180,6 +180,7 @@ def test_the_command_line_writes_one(
         main(["evaluate", "script.toml", "--verify"])
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("odd_home")
 def test_no_resuming_with_other_versions(start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(**odd(operators={"one": operators.worker("odd")}, step_delay=0.01))

@@ -123,6 +123,7 @@ def test_a_worker_that_publishes_without_end_is_shown_as_often_as_is_wanted(
     view.end()
 
 
+@pytest.mark.extended
 def test_many_views_share_what_the_server_lets_through(
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

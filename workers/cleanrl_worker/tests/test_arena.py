@@ -66,6 +66,7 @@ def test_the_release_holds_the_old_gyms_environments_too(worker: Any, tmp_path: 
     assert bullet["renders"] is True
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("cleanrl_environment")
 def test_a_policy_beside_random_actions_in_the_workers_own_arena(
     workers: Callable[[str], Any],

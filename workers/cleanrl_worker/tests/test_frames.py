@@ -133,7 +133,7 @@ def test_a_grid_of_more_environments_than_there_are_shows_those_there_are(worker
 @pytest.mark.parametrize(
     "config",
     [
-        {"algorithm": "ppo", "env_id": "LunarLander-v2", "total_timesteps": 1024, "fastlane": {"grid": 4}},
+        {"algorithm": "ppo", "env_id": "LunarLander-v2", "total_timesteps": 512, "fastlane": {"grid": 4}},
         pytest.param({**TINY, "env_id": "odd_environments:Noisy-v0"}, marks=pytest.mark.extended),
         *(
             pytest.param(
@@ -173,6 +173,7 @@ def test_videos_and_frames_do_not_disturb_each_other(worker: Any) -> None:
     assert names[0] == names[1] != []
 
 
+@pytest.mark.extended
 def test_the_old_gyms_own_environments_are_drawn_too(worker: Any) -> None:
     if not worker.legacy:
         pytest.skip("current upstream knows Gymnasium's environments only")

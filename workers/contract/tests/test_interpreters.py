@@ -81,6 +81,7 @@ def test_contract_on(which, record_property, capsys):
     run_tests(interpreters[version], *TESTED)
 
 
+@pytest.mark.extended
 def test_frames_on_every_other_python():
     for version, python in present().items():
         if version != sys.version_info[:2]:

@@ -39,6 +39,7 @@ def test_actions_are_those_of_upstreams_own_policy(
             assert np.allclose(found, upstream[name][agent], atol=1e-6), (name, agent)
 
 
+@pytest.mark.extended
 def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any) -> None:
     checkpoint = worker.trained("team").checkpoints[-1]
     sampled_twice(operators, checkpoint, [np.zeros(14, np.float32)] * 50)

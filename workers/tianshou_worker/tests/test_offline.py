@@ -21,7 +21,9 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("algorithm", LOSSES)
+@pytest.mark.parametrize(
+    "algorithm", [n if n == "bcq" else pytest.param(n, marks=pytest.mark.extended) for n in LOSSES]
+)
 def test_a_training_from_a_dataset_reports_everything_and_saves(worker: Any, algorithm: str) -> None:
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
@@ -71,6 +73,7 @@ def test_what_cannot_be_learned_from_is_refused(worker: Any) -> None:
     assert "its obs have the shape (3,), the environment's (4,)" in elsewhere
 
 
+@pytest.mark.extended
 def test_a_training_from_a_dataset_goes_on_from_a_checkpoint(worker: Any) -> None:
     """With the dataset that it began with, as long as no other is given."""
     first = worker.trained("cql")

@@ -46,6 +46,7 @@ def test_a_training_reports_everything_and_saves(worker: Any, algorithm: str) ->
     subprocess.run([worker.python, "-c", LOADS, str(run.checkpoints[-1])], check=True)
 
 
+@pytest.mark.extended
 def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> None:
     viewer = Viewer()
 
@@ -88,6 +89,7 @@ def test_a_training_with_less_than_an_update_left_makes_one_more(worker: Any) ->
     assert int(on.checkpoints[-1].stem.removeprefix("step-")) > 840
 
 
+@pytest.mark.extended
 def test_a_stop_saves_and_leaves(worker: Any) -> None:
     run = worker.train(
         stop_after_an_episode, algorithm="dqn", env_id="CartPole-v1", total_timesteps=10_000_000

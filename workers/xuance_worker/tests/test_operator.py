@@ -50,6 +50,7 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     assert "lacks the spaces" in refused.of_copy("mute", refused.whole, agents={"agent_0": {}})
 
 
+@pytest.mark.extended
 def test_a_refusal_names_the_settings_that_a_team_was_trained_with(worker: Any, tmp_path: Path) -> None:
     """Its actions are continuous, the environment's default ones are not."""
     lab = mosaic.Lab(tmp_path / "runs")
