@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser.jupyter import JupyterLab, Notebook
-from playwright.sync_api import Locator, Page, expect
+from browser.server import serving
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 from support import wait_until
 from toy_worker import toy
 
 __all__ = ["toy"]
 
-pytestmark = pytest.mark.usefixtures("toy")  # before the server, whose kernels look for workers where it is
+
+@pytest.fixture(scope="module")
+def jupyterlab(
+    toy: Path, tmp_path_factory: pytest.TempPathFactory, context: BrowserContext
+) -> Iterator[JupyterLab]:
+    """A server of its own, which looks for workers where "toy" is."""
+    with serving(tmp_path_factory.mktemp("jupyter")) as server:
+        yield server
 
 
 @pytest.fixture
