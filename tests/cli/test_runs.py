@@ -198,7 +198,7 @@ def _facts(shown: str) -> dict[str, str]:
 def test_an_error_is_a_message_and_1(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", "show", "nothing"]) == 1
     said = capsys.readouterr()
-    assert said.err.startswith("mosaic-lab: no run 'nothing' in ")
+    assert said.err.startswith("mosaic-lab: no run 'nothing': ")
     assert "Traceback" not in said.err + said.out
 
 
