@@ -142,7 +142,6 @@ def read_description(
 @contextmanager
 def loading(path: Path) -> Iterator[None]:
     """Report whatever a library raises while it loads a checkpoint as a `ConfigError` about the file."""
-    check_file(path)
     try:
         yield
     except ConfigError:

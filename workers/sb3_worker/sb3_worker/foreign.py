@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.checkpoints import loading
+from mosaic_contract.checkpoints import check_file, loading
 from mosaic_contract.config import nearest
 from mosaic_contract.space_compatibility import misfit
 
@@ -39,6 +39,7 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool]:
     path = Path(str(setup.settings.get("checkpoint"))).expanduser().resolve()
     if not path.is_file():
         raise ConfigError(f"there is no file {path}")
+    check_file(path)
     saved = ModelZip(path)
     algorithm = _algorithm(saved, setup.settings.get("algorithm"))
     if setup.observation_space is None or setup.action_space is None:
