@@ -251,9 +251,10 @@ class Keeper:
         """
         path, requested = self.folder.telemetry_path, self._requested()
         planned = (started_config(path) or {}).get("steps")
+        if planned is None:  # a curriculum has no worker of its own
+            planned = self.folder.document(self.folder.launch_path).get("steps")
         ended = int(planned) if is_count(planned) else progress(path).get("step", 0)
-        expected = planned or self.folder.document(self.folder.launch_path).get("steps")  # a curriculum's
-        if not requested or ended == requested or (ended < requested and ended != expected):
+        if not requested or ended == requested or (ended < requested and not is_count(planned)):
             return None
         return ended, requested
 

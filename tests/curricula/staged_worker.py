@@ -56,7 +56,7 @@ def last_step(end, values):
 def train(config, telemetry):
     values, source = config.hyperparameters, config.checkpoint.resume_from
     end = last_step(config.end_step, values)
-    time.sleep(values["imports"])
+    time.sleep(values["imports"])  # as a library does while it is imported, with heartbeats at step 0
     step, skill, episodes = 0, values["start"], 0
     if source is not None:
         with open(source) as file:
