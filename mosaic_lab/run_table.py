@@ -14,7 +14,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.exporting import export
 from mosaic_lab.runs.isolation import isolated
-from mosaic_lab.runs.kinds import as_kind, kind_of
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.search import search
 from mosaic_lab.text_table import text_table
 
@@ -127,13 +127,14 @@ class RunList(Sequence[Run]):
 
 def _row(run: Run) -> dict[str, str]:
     annotations = read_annotations(run.folder)
-    elapsed, recent = run.elapsed, None if kind_of(run).name == "evaluation" else run.recent_return
+    run = as_kind(run)
+    elapsed, recent = run.elapsed, run.recent_return
     cells = (
         run.id,
         annotations.name,
         ", ".join(annotations.tags),
         str(run.state),
-        as_kind(run).progress_text,
+        run.progress_text,
         "" if elapsed is None else duration(elapsed),
         "" if recent is None else number(recent),
         run.group or "",

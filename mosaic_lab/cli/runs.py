@@ -142,7 +142,7 @@ def results(run: Run) -> list[tuple[str, str]]:
     """Return the results of a run so far, as names and texts, without unknown ones."""
     elapsed, saved = run.elapsed, run.checkpoints
     facts = []
-    if kind_of(run).name != "evaluation" and (recent := run.recent_return) is not None:
+    if (recent := as_kind(run).recent_return) is not None:
         facts.append(("return", f"{number(recent)} (mean of the last 20 episodes)"))
     if elapsed is not None:
         facts.append(("time", duration(elapsed)))

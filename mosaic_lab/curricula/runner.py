@@ -61,9 +61,7 @@ class Runner:
     def run(self) -> None:
         """Return when every stage has ended. Raises StageFailed, MosaicError and ConfigurationError."""
         while True:
-            with (
-                signals_held()
-            ):  # a start that is interrupted would stop its run, which outlives this process
+            with signals_held():  # an interrupted start would stop its run, which outlives this process
                 if not self._look():
                     return
             time.sleep(POLL_SECONDS)

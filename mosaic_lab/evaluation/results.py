@@ -98,6 +98,11 @@ class Results(Run):
         return f"{done:,} of {self.total:,} episodes"
 
     @property
+    def recent_return(self) -> None:
+        """None: each operator has returns of its own; see `summary`."""
+        return None
+
+    @property
     def failed(self) -> int:
         """The number of episodes that could not be played to their end."""
         return sum(record["status"] == "failed" for record in self._episode_log.read().values())

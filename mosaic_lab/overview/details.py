@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import Any
 
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.results import READ_SECONDS, last_values
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.kinds import imported, kind_of
+from mosaic_lab.runs.kinds import kind_of
 
 
 def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
@@ -19,4 +20,4 @@ def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
 def code(run: Run) -> str:
     """Return the Python code that makes a run again; empty for a run that no single call has made."""
     path = kind_of(run).code
-    return str(imported(path)(run)) if path and run.config else ""
+    return str(resolve_name(path)(run)) if path and run.config else ""

@@ -17,7 +17,6 @@ from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.sanitize import sanitize
 
-"""Workers whose runs are not trainings, with the kind of these."""
 _LARGEST = 2**53  # beyond which JavaScript's numbers leave integers out
 
 

@@ -6,8 +6,8 @@ a notebook without sweeps does not pay for sweeps.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from pkgutil import resolve_name
+from typing import NamedTuple, TypeVar
 
 from mosaic_lab.errors import UnknownRun
 from mosaic_lab.runs.run import Run
@@ -18,7 +18,7 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 class Kind(NamedTuple):
-    """A kind of runs; ``name`` is in the rows of tables, the others are paths ``"module:name"``.
+    """A kind of runs; ``name`` is in the rows of tables, the others are paths of `pkgutil.resolve_name`.
 
     ``panel`` is empty where runs share one panel with others, ``code`` where no single call makes such a run.
     """
@@ -59,7 +59,7 @@ def as_kind(run: Run) -> Run:
 
     One whose configuration cannot be read stays a `Run`.
     """
-    run_class: type[Run] = imported(kind_of(run).run_class) if run.config else Run
+    run_class: type[Run] = resolve_name(kind_of(run).run_class) if run.config else Run
     return run if type(run) is run_class else run_class(run.folder, run.display)
 
 
@@ -68,14 +68,5 @@ def find_run(supervisor: Supervisor, run_id: str, run_class: type[AnyRun]) -> An
     another class."""
     run = as_kind(supervisor.run(run_id))
     if not isinstance(run, run_class):
-        wanted = run_class.__name__.lower()
-        raise UnknownRun(
-            f"run {run.id} is not {'an' if wanted[0] in 'aeiou' else 'a'} {wanted}: it is {run.label}"
-        )
+        raise UnknownRun(f"run {run.id} is not of the kind {run_class.__name__}: it is {run.label}")
     return run
-
-
-def imported(path: str) -> Any:
-    """Import what a path ``"module:name"`` names."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)

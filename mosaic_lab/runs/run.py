@@ -253,9 +253,10 @@ class Run(RunRecord):
     def resume(self) -> Run:
         """Start a training that continues this one, under the same name, from its newest checkpoint.
 
-        Return the new run at once; this one stays as it is. The variables that were given to `Lab.train` as
+        Return the new run at once; this one stays as it is. An evaluation, a sweep and a curriculum resume in
+        their own folder instead, and are what is returned. The variables that were given to `Lab.train` as
         ``environ`` or ``pass_env`` are read from this process. Raises MosaicError when the run is alive, has
-        completed, has no checkpoint or is not a training, and what `Lab.train` raises.
+        completed, is continued already, has no checkpoint or is not a training, and what `Lab.train` raises.
         """
         continuing = import_module("mosaic_lab.runs.continuing")  # built on runs, and imported when used
         resumed: Run = continuing.continue_in_its_store(self)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.kinds import imported, kind_of
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.widgets.page.background import in_background
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Tabs:
         if not own:
             panel = RunPanel(runs, alone=len(runs) == 1)
         elif len(runs) == 1:
-            panel = imported(own[0])(runs[0].folder)
+            panel = resolve_name(own[0])(runs[0].folder)
         else:
             raise ConfigurationError(
                 "an evaluation or a sweep has a panel of its own: select it alone, or only trainings"

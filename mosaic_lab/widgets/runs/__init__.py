@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.kinds import imported, kind_of
+from mosaic_lab.runs.kinds import kind_of
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.page.outputs import PanelOutput
@@ -46,9 +47,8 @@ def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
     from mosaic_lab.widgets.page.shown_panels import show_panel
 
     kind, paths = kind_of(run), (run.path,)
-    show_panel(
-        (paths, kind.name), lambda: imported(kind.panel)(run.folder), describe_panel(kind.name, paths), output
-    )
+    panel = resolve_name(kind.panel)
+    show_panel((paths, kind.name), lambda: panel(run.folder), describe_panel(kind.name, paths), output)
 
 
 def reattach_own_panel(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:

@@ -16,6 +16,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.continuing import why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, stage_marks
+from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Chart
@@ -72,7 +73,7 @@ class RunPanel(FollowingPanel):
         self._ended = False  # and was drawn so
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
-        self.chart = Chart(marked=any("curriculum" in run.config for run in runs))
+        self.chart = Chart(marked=any(isinstance(as_kind(run), Curriculum) for run in runs))
         self.films = CollapsibleFilms(views[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
         self._stages: dict[str, RunView] = {}
         self.system = SystemCharts(self._at_work)
@@ -121,7 +122,8 @@ class RunPanel(FollowingPanel):
     def _at_work(self) -> list[RunView]:
         """Return the views of all whose processes cost something: of a curriculum also its stages'."""
         for view in self.views:
-            for run in Curriculum(view.run.folder).stage_runs if "curriculum" in view.run.config else ():
+            own = as_kind(view.run)
+            for run in own.stage_runs if isinstance(own, Curriculum) else ():
                 if run.id not in self._stages:
                     self._stages[run.id] = RunView(run, run.name, color(len(self._stages) + 1))
         for view in self._stages.values():
