@@ -41,13 +41,14 @@ def test_messages_handled_meanwhile_do_not_leave_it_idle(
 ) -> None:
     page = PageChannel(client, tmp_path / "runs")
     request = client.execute(CELL.format(go=str(tmp_path / "go")))
-    published(client, lambda message: message["msg_type"] == "stream")
+    published(client, lambda message: message["content"].get("text") == "running\n")
     handled = []
     for _ in range(20):
         handled += published(client, answer_to(page.send("beat")))
     # the first "idle" may be of what opened the channel; each but the last of the beats is complete
     assert handled.count("idle") >= 19
     assert all(after == "busy" for state, after in pairwise(handled) if state == "idle")
+    assert handled.count("busy") >= 2 * handled.count("idle"), "one for the message, one for the cell"
 
     (tmp_path / "go").touch()
     published(client, lambda message: message["msg_type"] == "status" and ended(message, request))
