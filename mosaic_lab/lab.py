@@ -19,6 +19,7 @@ from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.supervisor import this_notebook
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets import DISPLAY, register
@@ -29,7 +30,7 @@ from mosaic_lab.widgets.status import announce
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.evaluation import Evaluation, League
-    from mosaic_lab.sweeps.plan import Search
+    from mosaic_lab.sweeps.request import Search
     from mosaic_lab.sweeps.sweep import Sweep
 
 _NAMED = 5  # groups in an error
@@ -311,7 +312,7 @@ class Lab(Trainer):
         *,
         search: Search,
         trials: int = 20,
-        seeds: int | Iterable[int] = 1,
+        seeds: Iterable[int] = (1,),
         metric: str = "episode_return",
         mode: str = "max",
         aggregate: str = "mean",
@@ -332,12 +333,13 @@ class Lab(Trainer):
         Args:
             worker: such as ``"cleanrl"``; ``algorithm=``, ``env=``, ``total_timesteps=`` and the other
                 arguments of `train` are those of all trials.
-            search: what is searched, ``{"learning_rate": mosaic.search.log(1e-5, 1e-2), "num_envs": [4, 8]}``
-                (`mosaic_lab.search`), or a function of a trial that returns hyperparameters, for those that
-                depend on others: ``trial.log("learning_rate", 1e-5, 1e-2)`` chooses one. It is called in the
-                sweep's process, so it must import and define what it uses.
+            search: the search space, such as ``{"learning_rate": mosaic.search.loguniform(1e-5, 1e-2),
+                "num_envs": [4, 8]}`` (`mosaic_lab.search`), or a function of a trial that returns
+                hyperparameters, for those that depend on others: ``trial.loguniform("learning_rate", 1e-5,
+                1e-2)`` chooses one. It is called in the sweep's process, so it must import and define all
+                that it uses.
             trials: how many to try.
-            seeds: how many of each trial (from 1), or which.
+            seeds: those that each trial is trained on, one run each, such as ``range(3)``.
             metric: what is optimised: the mean of its last 20 points. ``"episode_return"`` is the return, by
                 whatever name the worker has for it.
             mode: ``"max"`` or ``"min"``.
@@ -363,13 +365,26 @@ class Lab(Trainer):
             WorkerEnvironmentError: the worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        given = {**locals()}  # all arguments by their names
-        for name in ("self", "worker", "search", "training"):
-            del given[name]
-        from mosaic_lab.sweeps.launch import sweep  # a notebook that searches nothing does not pay for it
+        from mosaic_lab.sweeps import launch  # a notebook that searches nothing does not pay for it
+        from mosaic_lab.sweeps.request import SweepRequest
 
+        request = SweepRequest(
+            training=TrainRequest.of({**training, "worker": worker}),
+            search=search,
+            trials=trials,
+            seeds=seeds,
+            metric=metric,
+            mode=mode,
+            aggregate=aggregate,
+            sampler=sampler,
+            pruner=pruner,
+            interval=interval,
+            seed=seed,
+            parallel=parallel,
+            rounds=rounds,
+        )
         with self._installation_log() as progress:
-            return sweep(self, worker, search, progress=progress, **given, **training)
+            return launch.sweep(self, request, progress)
 
     def __repr__(self) -> str:
         runs = self.supervisor.runs()

@@ -1,5 +1,5 @@
-"""Distributions of hyperparameters, for ``search=`` of `Lab.sweep`: ``mosaic.search.log(1e-5, 1e-2)``."""
+"""Distributions of hyperparameters, such as ``mosaic.search.loguniform(1e-5, 1e-2)``, for `Lab.sweep`."""
 
-from mosaic_lab.sweeps.space import Choice, Range, choice, integer, log, uniform
+from mosaic_lab.sweeps.space import Choice, Range, choice, integer, loguniform, uniform
 
-__all__ = ["Choice", "Range", "choice", "integer", "log", "uniform"]
+__all__ = ["Choice", "Range", "choice", "integer", "loguniform", "uniform"]

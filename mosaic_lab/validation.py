@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, isfunction, signature
 from typing import Any, ParamSpec, TypeVar
@@ -54,6 +54,24 @@ class Problems:
         while place and place not in self._lines:
             place = place.rpartition(".")[0]
         return self._lines.get(place, 0)
+
+
+def no_seeds(given: object) -> str:
+    """Return why a value is not a list of seeds, and what to write instead."""
+    if type(given) is not int:
+        return f"seeds={given!r}: give a list of whole numbers"
+    several = f", or seeds=range({given}) for {given} of them" if given > 1 else ""
+    return f"seeds={given}: write seeds=[{given}] for this seed{several}"
+
+
+def seed_range(given: Mapping[str, Any], problems: Problems) -> Sequence[int]:
+    """Return the seeds of a table in a file, ``{ first = 0, count = 100 }``; add what is wrong with it."""
+    first, count = given.get("first", 0), given.get("count", 0)
+    known = type(first) is int and type(count) is int and set(given) <= {"first", "count"}
+    if not known or not count > 0:
+        problems.add("seeds", f"seeds={dict(given)!r}: give a list, or {{ first = 0, count = 100 }}")
+        return [0]
+    return range(first, first + count)
 
 
 def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:

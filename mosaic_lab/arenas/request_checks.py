@@ -19,7 +19,7 @@ from mosaic_contract.codec import with_tagged_tuples
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import passive
 from mosaic_lab.operators.spec import as_json
-from mosaic_lab.validation import Problems
+from mosaic_lab.validation import Problems, no_seeds
 from mosaic_lab.workers.families import family_of
 
 MOST_EPISODES = 1_000_000
@@ -59,12 +59,8 @@ def check_step_timeout(given: Any, problems: Problems) -> float:
 
 
 def check_seeds(seeds: Any, problems: Problems) -> list[int]:
-    if type(seeds) is int:
-        several = f", or seeds=range({seeds}) for {seeds} of them" if seeds > 1 else ""
-        problems.add("seeds", f"seeds={seeds}: write seeds=[{seeds}] for this seed{several}")
-        return []
     if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
-        problems.add("seeds", f"seeds={seeds!r}: give a list of whole numbers")
+        problems.add("seeds", no_seeds(seeds))
         return []
     numbers = []
     wrong = 0

@@ -35,7 +35,7 @@ FILE has the arguments of lab.sweep, in TOML:
   env = "CartPole-v1"
   total_timesteps = 50_000
   trials = 40
-  seeds = 3                               # of each trial: how many, or which, [1, 2, 3]
+  seeds = [1, 2, 3]                       # of each trial, or { first = 1, count = 3 }
   sampler = "tpe"                         # cma-es, qmc, random, grid, pbt (which has an interval = 5_000)
   pruner = "asha"                         # asha-promotion, hyperband, median, none
 

@@ -12,9 +12,10 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
+
+from msgspec import structs
 
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.progress_line import show_until
@@ -25,6 +26,7 @@ from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.curriculum_file import read_curriculum
 from mosaic_lab.runs.films import MODES, Films
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.telemetry.returns import LAST
@@ -36,14 +38,7 @@ _FLAGS = {
     "--detach": "start the runs and leave",
 }
 """The options that take no value, with their help."""
-_DEFAULTS = {
-    name: parameter.default
-    for name, parameter in signature(Trainer.train).parameters.items()
-    if parameter.kind is Parameter.KEYWORD_ONLY
-}
-"""The keywords of `Trainer.train` with their defaults; an option sets each."""
-
-_RESERVED = ("self", "worker", *_DEFAULTS)
+_RESERVED = ("self", *TrainRequest.__struct_fields__)
 """What no hyperparameter can be called."""
 _FORMAT = """\
 FILE of --curriculum has a table for each stage, in TOML:
@@ -70,32 +65,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add = parser.add_argument
     add("worker", metavar="WORKER", help="such as cleanrl")
-    add("--algorithm", help="one of the worker's")
-    add("--env", help="an environment id, such as CartPole-v1")
-    add("--total-timesteps", type=_count, metavar="N")
-    stages = "train in stages, one after the other, in place of --env; the file is described below"
-    add("--curriculum", type=Path, metavar="FILE", help=stages)
-    add("--seed", type=int, nargs="+", help="one run for each (default: %(default)s)")
-    add("--gpus", type=_gpus, help="how many, or which, as 0,1 (default: none, or the profile's)")
-    add("--threads", type=int, help="CPU threads of a run (default: %(default)s)")
-    add("--checkpoint-every", type=_count, metavar="N", help="steps (default: a tenth of the training)")
-    add("--resume-from", metavar="PATH", help="a checkpoint, or a run, by its folder or id, for its newest")
-    add("--stop-at", type=_count, metavar="N", help="the step to end at; schedules count to the last")
+    hints = get_type_hints(TrainRequest, include_extras=True)
+    for field in structs.fields(TrainRequest):
+        if field.name not in _NO_OPTION:
+            add(_option(field.name), **_argument(field, hints[field.name]))
     for flag, text in _FLAGS.items():
         add(flag, action="store_true", help=text)
     grid = "environments to show side by side (default: %(default)s)"
     add("--frames-grid", type=int, default=1, metavar="N", help=grid)
-    films = "film the policy of the last checkpoint, or of each, in the background (default: %(default)s)"
-    add("--films", choices=MODES, help=films)
-    add("--wrappers", nargs="+", metavar="NAME", help="observation wrappers, in their order, such as flat")
-    variable = "an environment variable to pass on (repeat for more); its value is written nowhere"
-    add("--pass-env", action="append", metavar="NAME", help=variable)
-    on = "a Ray cluster to run on: a profile of `mosaic-lab clusters`, or ray:HOST:PORT"
-    add("--on", metavar="CLUSTER", help=on)
-    restarts = "how many times a run is begun again on another node when its node is lost (default: 0)"
-    add("--restarts", type=int, metavar="N", help=restarts)
-    grace = "for the run to end by itself when it is stopped (default: %(default)g)"
-    add("--grace", type=float, dest="grace_seconds", metavar="SECONDS", help=grace)
     add("--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)")
     parser.add_argument(
         "--set",
@@ -107,7 +84,24 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a hyperparameter by upstream's own name, JSON or text; --set may be left out",
     )
     add_store(parser)
-    parser.set_defaults(run=_train, unknown=_as_hyperparameter, **_DEFAULTS | {"pass_env": []})
+    parser.set_defaults(run=_train, unknown=_as_hyperparameter)
+
+
+def _option(keyword: str) -> str:
+    return f"--{keyword.replace('_', '-')}"
+
+
+def _argument(field: structs.FieldInfo, hint: Any) -> dict[str, Any]:
+    """Return the arguments of ``add_argument`` for a keyword of `Lab.train`."""
+    kind, meta = get_args(hint)
+    default = list(field.default) if isinstance(field.default, tuple) else field.default
+    shown = "" if default in (None, []) else " (default: %(default)s)"
+    given: dict[str, Any] = {"default": default, "help": meta.description + shown}
+    if default is None and int in get_args(kind):
+        given |= {"type": _count, "metavar": "N"}
+    elif isinstance(default, int | float):
+        given |= {"type": type(default), "metavar": "SECONDS" if isinstance(default, float) else "N"}
+    return given | _ARGUMENTS.get(field.name, {})
 
 
 def with_options(argv: Sequence[str]) -> list[str]:
@@ -168,7 +162,7 @@ def _train(arguments: argparse.Namespace) -> int:
 
 
 def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | RunGroup:
-    options = {name: getattr(arguments, name) for name in _DEFAULTS}
+    options = {name: value for name, value in vars(arguments).items() if name in _RESERVED}
     options["frames"] = {"enabled": not arguments.no_frames, "grid": arguments.frames_grid}
     if arguments.curriculum is not None:
         options["curriculum"] = read_curriculum(arguments.curriculum)
@@ -181,7 +175,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
         twice = next(name for name in names if names.count(name) > 1)
         values = [f"{twice}={value!r}" for name, value in arguments.hyperparameters if name == twice]
         raise ConfigurationError(f"{' and '.join(values)}: give {twice} once")
-    return Trainer(supervisor).train(arguments.worker, **options, **hyperparameters)
+    return Trainer(supervisor).start(TrainRequest(**options | {"hyperparameters": hyperparameters}))
 
 
 def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
@@ -198,7 +192,7 @@ def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
 
 def _as_options(found: re.Match[str]) -> str:
     """Return the keywords of `Lab.train` as options: ``--total-timesteps``."""
-    return re.sub(r"(\w+)=", lambda keyword: f"--{keyword[1].replace('_', '-')}", found[1])
+    return re.sub(r"(\w+)=", lambda keyword: _option(keyword[1]), found[1])
 
 
 def _watch(group: RunGroup) -> None:
@@ -262,6 +256,20 @@ def _gpus(text: str) -> int | list[int]:
         raise argparse.ArgumentTypeError(
             f"{text!r}: give how many GPUs, as 1, or which, as 0,1 (a single one: 0,)"
         ) from None
+
+
+_NO_OPTION = ("worker", "frames", "environ", "hyperparameters")
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "curriculum": {"type": Path, "metavar": "FILE"},
+    "seed": {"type": int, "nargs": "+"},
+    "gpus": {"type": _gpus, "metavar": "GPUS"},
+    "resume_from": {"metavar": "PATH"},
+    "films": {"choices": MODES},
+    "wrappers": {"nargs": "+", "metavar": "NAME"},
+    "pass_env": {"action": "append", "metavar": "NAME"},
+    "on": {"metavar": "CLUSTER"},
+}
+"""Where an option takes something other than one string or number."""
 
 
 def _assignment(text: str) -> tuple[str, Any]:

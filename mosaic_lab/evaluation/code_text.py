@@ -17,7 +17,7 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.policy_files import WORKER as POLICY
 from mosaic_lab.operators.spec import DEADLINE
 from mosaic_lab.policies import DEFAULT
-from mosaic_lab.runs.code_text import Code, call, literal
+from mosaic_lab.runs.code_text import Code, call, literal, seeds_code
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.workers.families import family_of
 
@@ -47,7 +47,7 @@ def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
         named = {
             "env": plan.env_id,
             "operators": lanes,
-            "seeds": _seeds(plan.seeds),
+            "seeds": seeds_code(plan.seeds),
             **{name: getattr(plan, name) for name in _DEFAULTS if getattr(plan, name) != _DEFAULTS[name]},
         }
         if "settings" in named:
@@ -91,13 +91,6 @@ def _operator_code(spec: OperatorSpec, label: str) -> Code:
 def _made(maker: str, positional: Sequence[Any], named: dict[str, Any]) -> Code:
     given = {name: value for name, value in named.items() if (name, value) != ("pass_env", [])}
     return Code(call(f"mosaic.operators.{maker}", [literal(one) for one in positional], given))
-
-
-def _seeds(seeds: Sequence[int]) -> Any:
-    first, count = seeds[0], len(seeds)
-    if count < 3 or list(seeds) != list(range(first, first + count)):
-        return list(seeds)
-    return Code(f"range({first}, {first + count})" if first else f"range({count})")
 
 
 def _usual_family(env_id: str) -> str | None:

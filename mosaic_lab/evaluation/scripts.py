@@ -56,7 +56,7 @@ from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.operators.policy_files import policy_settings
-from mosaic_lab.validation import Problems
+from mosaic_lab.validation import Problems, seed_range
 
 KEYS = (
     *KEYWORDS,
@@ -113,7 +113,7 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
     if isinstance(module := given.get("module"), str):
         given["module"] = (path.parent / module).resolve()
     if isinstance(given.get("seeds"), Mapping):
-        given["seeds"] = _range_of(given["seeds"], problems)
+        given["seeds"] = seed_range(given["seeds"], problems)
     reader = _OperatorReader(path.parent, find_run, problems)
     if "operators" in given:
         given["operators"] = reader.read(given["operators"])
@@ -179,15 +179,6 @@ def _path_of(line: str) -> tuple[str, ...]:
         ((key, inner),) = inner.items()
         path.append(key)
     return tuple(path)
-
-
-def _range_of(given: Mapping[str, Any], problems: Problems) -> Any:
-    first, count = given.get("first", 0), given.get("count", 0)
-    known = type(first) is int and type(count) is int and set(given) <= {"first", "count"}
-    if not known or not count > 0:
-        problems.add("seeds", f"seeds={dict(given)!r}: give a list, or {{ first = 0, count = 100 }}")
-        return [0]
-    return range(first, first + count)
 
 
 class _OperatorReader:

@@ -11,14 +11,15 @@ import itertools
 import json
 import re
 from collections.abc import Collection, Mapping
-from inspect import signature
 from keyword import iskeyword
 from typing import Any
+
+from msgspec.structs import fields
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.code_text import Code, call, literal
-from mosaic_lab.runs.training import Trainer
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.workers.families import families
 
 KINDS = ("training", "evaluation", "comparison")
@@ -26,7 +27,7 @@ SEEDS = r"^\s*\d{1,18}(\s*-\s*\d{1,18}|(\s*,\s*\d{1,18})*)\s*$"
 """A number, several separated by commas, or a range such as ``0-9``, which includes its end."""
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 _LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exclusiveMinimum"}
-_DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
+_DEFAULTS = {field.name: field.default for field in fields(TrainRequest)}
 _MOST_ENVIRONMENTS = 2000  # suggested
 _STEPS = 100_000
 

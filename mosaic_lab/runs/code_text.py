@@ -13,21 +13,18 @@ from inspect import signature
 from keyword import iskeyword
 from typing import Any
 
-from mosaic_lab.keeper.environment_variables import requested
-from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stages import Stage
-from mosaic_lab.runs.training import Trainer
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.sanitize import escaped
 
 _LINE = 88
-_DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
 _STAGE_DEFAULTS = {name: one.default for name, one in signature(Stage).parameters.items()}
 
 
 def training_code(run: RunRecord, lab: str = "lab") -> str:
     """Return the call of ``lab.train`` that starts this training again; ``lab`` is the name of the `Lab`."""
-    named = training_arguments(run)
+    named = TrainRequest.of_run(run).given("seed")
     stages = run.config.get("curriculum")
     if not isinstance(stages, list):
         return call(f"{lab}.train", [literal(run.worker)], named)
@@ -43,46 +40,6 @@ def _stage_code(stage: Mapping[str, Any]) -> str:
     return call(
         "mosaic.Stage", [literal(stage.get("env"))], {**known, **_table(stage.get("hyperparameters"))}
     )
-
-
-def training_arguments(run: RunRecord) -> dict[str, Any]:
-    """Return the keywords of `Trainer.train` that start this training again, with its one seed.
-
-    They are what was given, not the defaults; of environment variables the names (``pass_env``), since their
-    values are written nowhere.
-    """
-    return arguments_of(run.worker, run.config, run.folder.document(run.folder.launch_path))
-
-
-def arguments_of(worker: str, config: Mapping[str, Any], launched: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of `Trainer.train` for a worker's configuration; ``launched`` has those of
-    `Supervisor.start`, and the names of the environment variables."""
-    checkpoint = _table(config.get("checkpoint"))
-    algorithm = config.get("algorithm")
-    variables = launched.get("environment_names")
-    found = {
-        "algorithm": None if worker == "script" else algorithm,  # there it is the program's name
-        "env": config.get("env_id"),
-        "total_timesteps": config.get("total_timesteps"),
-        "seed": config.get("seed"),
-        "gpus": launched.get("gpus") or (None if launched.get("on") is None else 0),  # not the profile's
-        "threads": launched.get("threads"),
-        "checkpoint_every": checkpoint.get("every_timesteps"),
-        "resume_from": checkpoint.get("resume_from"),
-        "stop_at": checkpoint.get("stop_at"),
-        "frames": _frames(_table(config.get("fastlane"))),
-        "films": launched.get("films"),
-        "wrappers": config.get("wrappers") or None,
-        "pass_env": requested(variables, besides=WORKER_MARK) if isinstance(variables, list) else None,
-        "grace_seconds": launched.get("grace_seconds"),
-        "on": launched.get("on"),
-    }
-    given = {
-        name: value
-        for name, value in found.items()
-        if value not in (None, []) and (name == "seed" or value != _DEFAULTS[name])
-    }
-    return {**given, **_table(config.get("hyperparameters"))}
 
 
 class Code(str):
@@ -122,19 +79,17 @@ def literal(value: object) -> str:
     return repr(value)
 
 
+def seeds_code(seeds: Sequence[int]) -> Any:
+    """Return seeds as one writes them: three or more consecutive ones are a range."""
+    first, count = seeds[0], len(seeds)
+    if count < 3 or list(seeds) != list(range(first, first + count)):
+        return list(seeds)
+    return Code(f"range({first}, {first + count})" if first else f"range({count})")
+
+
 def indented(code: str) -> str:
     """Return code as it stands in the lines of a call."""
     return code.replace("\n", "\n    ")
-
-
-def _frames(fastlane: Mapping[str, Any]) -> Any:
-    """Return the value of ``frames=``; None for the default."""
-    given = {
-        name: value
-        for name, value in fastlane.items()
-        if (name, value) not in (("enabled", True), ("grid", 1))
-    }
-    return False if given == {"enabled": False} else given or None
 
 
 def _table(value: object) -> Mapping[str, Any]:

@@ -7,11 +7,11 @@ from functools import partial
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.runs.code_text import training_arguments
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 
 
@@ -33,7 +33,7 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
     for other in trainer.supervisor.runs():
         if other.alive and isolated(partial(continued_run, other), lambda reason: None) == run.id:
             raise MosaicError(f"run {run.id} is continued already, by run {other.id}, which is {other.state}")
-    started = trainer.train(run.worker, **{**training_arguments(run), "resume_from": run})
+    started = trainer.start(TrainRequest.of_run(run).with_(resume_from=run))
     assert isinstance(started, Run)  # of its one seed
     if run.name != run.label:
         started.name = run.name

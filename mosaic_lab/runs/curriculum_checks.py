@@ -12,6 +12,7 @@ from mosaic_contract.checkpoints import space_misfit
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.stages import Stage
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_arguments import step_count
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import Problems
@@ -89,11 +90,11 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)), None)
 
 
-def check_training(training: Mapping[str, Any], problems: Problems) -> None:
+def check_training(request: TrainRequest, problems: Problems) -> None:
     """Check the arguments of `Lab.train` that a curriculum cannot have."""
     for name, why in _UNFIT.items():
-        if training.get(name) is not None:
-            problems.add(name, f"{name}={training[name]!r:.100}: {why}; leave it out")
+        if (value := getattr(request, name)) is not None:
+            problems.add(name, f"{name}={value!r:.100}: {why}; leave it out")
 
 
 def total_steps(stages: Sequence[Stage], given: Any, problems: Problems) -> int:
@@ -124,13 +125,12 @@ def total_steps(stages: Sequence[Stage], given: Any, problems: Problems) -> int:
 def check_algorithm(
     what: str,
     capabilities: Mapping[str, Any],
-    training: Mapping[str, Any],
+    algorithm: str | None,
     stages: Sequence[Stage],
     problems: Problems,
 ) -> None:
-    """Add why an algorithm, which errors call ``what``, cannot be trained in these stages, by the
+    """Add why the ``algorithm``, which errors call ``what``, cannot be trained in these stages, by the
     ``capabilities`` of its worker."""
-    algorithm = training.get("algorithm")
     known = capabilities.get("algorithms", ())
     if known and algorithm not in known:
         return  # the worker refuses it itself

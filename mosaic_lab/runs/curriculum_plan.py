@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import Any
 
 from mosaic_lab import workers
@@ -24,6 +23,7 @@ from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import Problems
 
@@ -109,40 +109,41 @@ class CurriculumPlan:
 
 
 def plan_curriculum(
-    plan: Callable[..., TrainingPlan],
-    worker: str,
+    plan: Callable[[TrainRequest, Callable[[str], None]], TrainingPlan],
+    request: TrainRequest,
     stages: Sequence[Stage],
-    *,
     progress: Callable[[str], None],
-    total_timesteps: int | None = None,
-    **training: Any,
 ) -> CurriculumPlan:
     """Return the plan of `Lab.train` with a curriculum; ``plan`` is `Trainer.plan`, which plans each stage.
 
     Raises ConfigurationError with everything that is wrong, and what ``plan`` does.
     """
     problems = Problems()
-    check_training(training, problems)
+    check_training(request, problems)
     other = problems.found
-    sound = check_stages(stages, signature(plan).parameters, problems)
-    if problems.found and (other or not sound or workers.find(worker) is None):
+    sound = check_stages(stages, TrainRequest.__struct_fields__, problems)
+    if problems.found and (other or not sound or workers.find(request.worker) is None):
         problems.check()  # what else is wrong can be found at once only where the worker is installed
     complete = not problems.found
-    total = total_steps(stages, total_timesteps, problems) if complete else _enough_steps(sound.values())
-    films = training.pop("films", "off")
-    worker_environment = workers.ensure(worker, progress)
-    capabilities = workers.describe(worker_environment)["capabilities"]
-    training["algorithm"] = worker_environment.algorithm(training.get("algorithm"))
-    what = f"{worker_environment.name} {training['algorithm']}"
-    check_algorithm(what, capabilities, training, list(sound.values()), problems)
-    if training.get("checkpoint_every") is None:
+    total = (
+        total_steps(stages, request.total_timesteps, problems) if complete else _enough_steps(sound.values())
+    )
+    worker = workers.ensure(request.worker, progress)
+    capabilities = workers.describe(worker)["capabilities"]
+    whole = request.with_(
+        algorithm=worker.algorithm(request.algorithm), curriculum=None, films="off", total_timesteps=total
+    )
+    check_algorithm(
+        f"{worker.name} {whole.algorithm}", capabilities, whole.algorithm, list(sound.values()), problems
+    )
+    if request.checkpoint_every is None:
         shortest = min(one.steps or total for one in sound.values())
-        training["checkpoint_every"] = max(1, shortest // _CHECKPOINTS)
+        whole = whole.with_(checkpoint_every=max(1, shortest // _CHECKPOINTS))
     plans = []
     for name, stage in sound.items():
-        own = {"env": stage.env, "total_timesteps": total, "stop_at": stage.steps}
+        own = {**stage.hyperparameters, "env": stage.env, "stop_at": stage.steps}
         try:
-            plans.append(plan(worker, progress=progress, **{**training, **stage.hyperparameters, **own}))
+            plans.append(plan(whole.with_(**own), progress))
         except ConfigurationError as error:
             for text in _each(error):
                 problems.add("curriculum", f"{name}: {in_terms_of_stage(stage, text)}")
@@ -151,9 +152,9 @@ def plan_curriculum(
     problems.check()
     steps = None
     if all(stage.until is None for stage in stages):  # the last one ends where the whole training would
-        whole = {**training, **stages[-1].hyperparameters, "env": stages[-1].env, "total_timesteps": total}
-        steps = plan(worker, progress=progress, **whole).steps
-    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), films, steps)
+        last = whole.with_(**stages[-1].hyperparameters, env=stages[-1].env)
+        steps = plan(last, progress).steps
+    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), request.films, steps)
 
 
 def _enough_steps(stages: Iterable[Stage]) -> int:

@@ -26,14 +26,8 @@ from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.stages import Stage
-from mosaic_lab.runs.training_arguments import (
-    checkpoint_setting,
-    frame_settings,
-    json_value,
-    name_list,
-    seed_list,
-    step_count,
-)
+from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
 from mosaic_lab.runs.unstarted import starting
 from mosaic_lab.validation import checked_methods
@@ -136,28 +130,53 @@ class Trainer:
             WorkerEnvironmentError: there is no such worker, or its environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        given = {**locals(), **hyperparameters}  # all arguments by their names
-        for name in ("self", "worker", "curriculum", "hyperparameters"):
-            del given[name]
+        return self.start(
+            TrainRequest(
+                worker=worker,
+                algorithm=algorithm,
+                env=env,
+                total_timesteps=total_timesteps,
+                curriculum=curriculum,
+                seed=seed,
+                gpus=gpus,
+                threads=threads,
+                checkpoint_every=checkpoint_every,
+                resume_from=resume_from,
+                stop_at=stop_at,
+                frames=frames,
+                films=films,
+                wrappers=wrappers,
+                environ=environ,
+                pass_env=pass_env,
+                grace_seconds=grace_seconds,
+                on=on,
+                restarts=restarts,
+                hyperparameters=hyperparameters,
+            )
+        )
+
+    def start(self, request: TrainRequest) -> Run | RunGroup:
+        """Start a training; see `train`."""
+        films, stages, environ = request.films, request.curriculum, request.environ
         film_making.check_mode(films)
-        seeds, several = seed_list(seed)
-        given["seed"] = seeds[0]
+        seeds, several = seed_list(request.seed)
+        request = request.with_(seed=seeds[0])
         with self._installation_log() as progress:
             plan = (
-                self.plan(worker, progress=progress, **given)
-                if curriculum is None
-                else plan_curriculum(self.plan, worker, curriculum, progress=progress, **given)
+                self.plan(request, progress)
+                if stages is None
+                else plan_curriculum(self.plan, request, stages, progress)
             )
             tools = None
             if films != "off":
-                environments = [str(env or "")] if curriculum is None else [one.env for one in curriculum]
-                tools = film_making.equipment(workers.ensure(worker), environments, progress)
+                environments = [str(request.env or "")] if stages is None else [one.env for one in stages]
+                tools = film_making.equipment(workers.ensure(request.worker), environments, progress)
         first = plan if isinstance(plan, TrainingPlan) else plan.plans[0]
-        what = (first.worker, first.config["algorithm"], env if curriculum is None else "curriculum")
+        what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
         group = new_group_name(*dict.fromkeys(filter(None, what))) if several else None
 
-        def start(one: int) -> Run:
-            run = plan.start(self.supervisor, one, group=group, environ=environ)
+        def start(seed: int) -> Run:
+            run = plan.start(self.supervisor, seed, group=group, environ=environ)
             if tools is not None:
                 film_making.start_beside(
                     self.supervisor, run, films, tools, environ=environ, pass_env=plan.pass_env
@@ -166,96 +185,54 @@ class Trainer:
 
         return start(seeds[0]) if group is None else _start_group(self.supervisor, group, seeds, start)
 
-    def plan(
-        self,
-        worker: str,
-        *,
-        progress: Callable[[str], None],
-        algorithm: str | None = None,
-        env: str | None = None,
-        total_timesteps: int | None = None,
-        seed: int = 1,
-        gpus: int | Sequence[int] | None = None,
-        threads: int = 1,
-        checkpoint_every: int | None = None,
-        resume_from: Run | Checkpoint | Path | str | None = None,
-        stop_at: int | None = None,
-        frames: bool | Mapping[str, Any] = True,
-        films: FilmMode = "off",
-        wrappers: Sequence[str] = (),
-        environ: Mapping[str, str] | None = None,
-        pass_env: Iterable[str] = (),
-        grace_seconds: float = DEFAULT_GRACE,
-        on: str | None = None,
-        restarts: int = 0,
-        **hyperparameters: Any,
-    ) -> TrainingPlan:
-        """Return a training that the worker has checked, without starting it. Arguments as in `train`;
-        ``progress`` is called with a line for each step of an installation. Raises what `train` does."""
-        if env is not None:
-            check_environment_id(env)
-        steps = step_count("total_timesteps", total_timesteps)
-        every = step_count("checkpoint_every", checkpoint_every)
-        stop = step_count("stop_at", stop_at)
-        config: dict[str, Any] = {
-            "seed": seed,
-            "launch_dir": str(Path.cwd()),
-            "checkpoint": {
-                "every_timesteps": every,
-                "resume_from": checkpoint_setting(resume_from),
-                **({} if stop is None else {"stop_at": stop}),
-            },
-            "fastlane": frame_settings(frames),
-            "wrappers": name_list("wrappers", wrappers),
-            "hyperparameters": {
-                name: json_value(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
-            },
-        }
-        check_restarts(restarts, on)
-        gpus = given_gpus(gpus, on)
-        if on is None:
+    def plan(self, request: TrainRequest, progress: Callable[[str], None]) -> TrainingPlan:
+        """Return a training with one seed that the worker has checked, without starting it.
+
+        ``progress`` is called with a line for each step of an installation. Raises what `train` does.
+        """
+        if request.env is not None:
+            check_environment_id(request.env)
+        config = request.config()
+        check_restarts(request.restarts, request.on)
+        gpus = given_gpus(request.gpus, request.on)
+        if request.on is None:
             choose_gpus(gpus)  # what is not there is refused before anything is installed
         else:
             gpu_count(gpus)
-            bridge_python(clusters.find(on), progress)
-        pass_env = list(pass_env)
-        variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
-        worker_environment = workers.ensure(worker, progress)
-        worker, algorithm = worker_environment.name, worker_environment.algorithm(algorithm)
-        if on is not None and worker_environment.origin == THIRD_PARTY:
+            bridge_python(clusters.find(request.on), progress)
+        pass_env = list(request.pass_env)
+        variables = compose_variables(
+            os.environ, threads=request.threads, environ=request.environ, pass_env=pass_env
+        )
+        worker = workers.ensure(request.worker, progress)
+        algorithm = worker.algorithm(request.algorithm)
+        if algorithm is not None:
+            config["algorithm"] = algorithm
+        if request.on is not None and worker.origin == THIRD_PARTY:
             raise ConfigurationError(
-                f"worker {worker!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "
-                "leave out on= to run it here"
+                f"worker {worker.name!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build "
+                "it: leave out on= to run it here"
             )
-        named = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
-        config |= {name: value for name, value in named.items() if value is not None}
-        command = worker_environment.command()
+        command = worker.command()
         try:
             resolved = dry_run(command, config, variables)
         except ConfigurationError as error:
-            refusal = _explained(str(error), hyperparameters, worker_environment)
-            advice = remedy(refusal, env, worker_environment)
-            misspelt = "did you mean" in refusal.lower()
-            if not (advice or misspelt) and worker_environment.fallback and _OF_THE_SOURCE.search(refusal):
-                advice = f"\n{worker_environment.fallback}"
-            if advice.startswith("."):
-                refusal = refusal.rstrip(".")
-            raise ConfigurationError(refusal + advice) from None
-        config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
+            raise ConfigurationError(_refusal(str(error), request, worker)) from None
+        config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # what the run is called by
         return TrainingPlan(
-            worker,
+            worker.name,
             command,
             config,
             hyperparameters=resolved.get("hyperparameters"),
             gpus=gpus if isinstance(gpus, int) else list(gpus),
-            threads=threads,
+            threads=request.threads,
             pass_env=pass_env,
-            grace_seconds=grace_seconds,
-            films=films,
-            worker_environment=worker_environment.recorded(),
+            grace_seconds=request.grace_seconds,
+            films=request.films,
+            worker_environment=worker.recorded(),
             program=resolved.get("program"),
-            on=on,
-            restarts=restarts,
+            on=request.on,
+            restarts=request.restarts,
             spaces={name: resolved[name] for name in SPACES if name in resolved},
             steps=resolved.get("steps"),
         )
@@ -300,6 +277,16 @@ def _start_group(
         RunGroup(runs).stop(wait=False)
         raise
     return RunGroup(runs, group)
+
+
+def _refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> str:
+    """Return a worker's refusal of a request with what to do about it."""
+    refusal = _explained(text, request.hyperparameters, worker)
+    advice = remedy(refusal, request.env, worker)
+    misspelt = "did you mean" in refusal.lower()
+    if not (advice or misspelt) and worker.fallback and _OF_THE_SOURCE.search(refusal):
+        advice = f"\n{worker.fallback}"
+    return (refusal.rstrip(".") if advice.startswith(".") else refusal) + advice
 
 
 def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnvironment) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
+from msgspec.structs import fields
+
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.runs.code_text import Code, arguments_of, call, literal
+from mosaic_lab.runs.code_text import Code, call, literal, seeds_code
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.sweeps.plan import SweepPlan, default_pruner, plan_sweep
+from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.space import Choice, Distribution
 
-_KEYWORDS = ("metric", "mode", "aggregate", "sampler", "pruner", "interval", "seed", "parallel", "rounds")
-_DEFAULTS = {name: signature(plan_sweep).parameters[name].default for name in _KEYWORDS}
+_DEFAULTS = {field.name: field.default for field in fields(SweepRequest)}
+_OWN = ("metric", "mode", "aggregate", "sampler", "pruner", "interval", "seed", "parallel", "rounds")
 
 
 def sweep_code(run: RunRecord, lab: str = "lab") -> str:
@@ -24,14 +27,15 @@ def sweep_code(run: RunRecord, lab: str = "lab") -> str:
         plan = SweepPlan.from_config(run.config)
         if plan.space.code is not None:
             return ""
-        training, count = _training(plan), len(plan.seeds)
-        defaults = {**_DEFAULTS, "pruner": default_pruner(plan.sampler)}
+        training = _training(plan)
+        usual = SweepRequest(training=training, search={}, sampler=plan.sampler).chosen_pruner
+        defaults = {**_DEFAULTS, "pruner": usual}
         named: dict[str, Any] = {
-            **{name: value for name, value in training.items() if name not in ("seed", "stop_at")},
+            **{name: value for name, value in training.given().items() if name not in ("seed", "stop_at")},
             "search": {name: Code(_distribution_code(one)) for name, one in plan.space.parameters.items()},
             "trials": plan.trials,
-            "seeds": count if plan.seeds == tuple(range(1, count + 1)) else list(plan.seeds),
-            **{name: getattr(plan, name) for name in _KEYWORDS if getattr(plan, name) != defaults[name]},
+            "seeds": seeds_code(plan.seeds),
+            **{name: getattr(plan, name) for name in _OWN if getattr(plan, name) != defaults[name]},
         }
         code = call(f"{lab}.sweep", [literal(plan.training.worker)], named)
         return f"import mosaic_lab as mosaic\n\n{code}"
@@ -39,7 +43,7 @@ def sweep_code(run: RunRecord, lab: str = "lab") -> str:
         return ""
 
 
-def _training(plan: SweepPlan) -> dict[str, Any]:
+def _training(plan: SweepPlan) -> TrainRequest:
     training = plan.training
     launched = {
         "gpus": training.gpus,
@@ -48,8 +52,9 @@ def _training(plan: SweepPlan) -> dict[str, Any]:
         "environment_names": list(training.pass_env),
         "grace_seconds": training.grace_seconds,
         "on": training.on,
+        "restarts": training.restarts,
     }
-    return arguments_of(training.worker, training.config, launched)
+    return TrainRequest.of_files(training.worker, training.config, launched)
 
 
 def _distribution_code(one: Distribution) -> str:
@@ -58,4 +63,4 @@ def _distribution_code(one: Distribution) -> str:
     bounds = f"{literal(one.low)}, {literal(one.high)}"
     if one.whole:
         return f"mosaic.search.integer({bounds}{', log=True' if one.log else ''})"
-    return f"mosaic.search.{'log' if one.log else 'uniform'}({bounds})"
+    return f"mosaic.search.{'loguniform' if one.log else 'uniform'}({bounds})"

@@ -13,15 +13,17 @@ from typing import Any
 from mosaic_contract.config import nearest
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.sweeps.space import integer, log, uniform
-from mosaic_lab.validation import Problems
+from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.sweeps.request import SweepRequest
+from mosaic_lab.sweeps.space import integer, loguniform, uniform
+from mosaic_lab.validation import Problems, seed_range
 
 MOST_BYTES = 1 << 20
 _RANGE = ("low", "high", "log", "whole")
 
 
-def read_sweep(path: Path | str) -> dict[str, Any]:
-    """Return the arguments of `mosaic_lab.Lab.sweep` that a file has, ``search`` as that takes it.
+def read_sweep(path: Path | str) -> SweepRequest:
+    """Return the request in a file.
 
     Raises ConfigurationError for a file that is not one, with everything that is wrong with its search.
     """
@@ -39,8 +41,11 @@ def read_sweep(path: Path | str) -> dict[str, Any]:
         problems.add("search", "search: give a table, such as [search] with num_envs = [4, 8]")
         search = {}
     given["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
+    if isinstance(given.get("seeds"), Mapping):
+        given["seeds"] = seed_range(given["seeds"], problems)
     problems.check()
-    return given
+    own = {name: given.pop(name) for name in SweepRequest.__struct_fields__ if name in given}
+    return SweepRequest(training=TrainRequest.of(given), **own)
 
 
 def _searched(name: str, value: Any, problems: Problems) -> Any:
@@ -58,7 +63,7 @@ def _searched(name: str, value: Any, problems: Problems) -> Any:
     try:
         if value.get("whole"):
             return integer(low, high, log=bool(value.get("log")))
-        return (log if value.get("log") else uniform)(low, high)
+        return (loguniform if value.get("log") else uniform)(low, high)
     except ConfigurationError as error:
         problems.add(place, f"{place}: {error}")
         return None

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.hardware import cpu_cores
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.runs.training_arguments import seed_list, whole_number
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.sweeps.checks import check_space
 from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS, Decisions
 from mosaic_lab.sweeps.metric import AGGREGATES
-from mosaic_lab.sweeps.segments import (
-    POPULATION,
-    PROMOTION,
-    Wanted,
-    checked_stops,
-    population_stops,
-    promotion_stops,
-)
-from mosaic_lab.sweeps.space import Space, TrialSearch, space_of
+from mosaic_lab.sweeps.request import POPULATION, SweepRequest
+from mosaic_lab.sweeps.segments import PROMOTION, checked_stops, population_stops, promotion_stops
+from mosaic_lab.sweeps.space import Space, space_of
 from mosaic_lab.sweeps.trials import Trial, TrialState
-from mosaic_lab.validation import Problems
+from mosaic_lab.validation import Problems, no_seeds
 
 MOST_TRIALS = 10_000
 MODES = ("max", "min")
@@ -42,8 +40,6 @@ _OWN = (
     "rounds",
     "resumable",
 )
-
-Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -129,105 +125,91 @@ class SweepPlan:
         )
 
 
-def plan_sweep(
-    trainer: Trainer,
-    worker: str,
-    search: Search,
-    *,
-    trials: int = 20,
-    seeds: int | Iterable[int] = 1,
-    metric: str = "episode_return",
-    mode: str = "max",
-    aggregate: str = "mean",
-    sampler: str = "tpe",
-    pruner: str | None = None,
-    interval: int | None = None,
-    seed: int = 0,
-    parallel: int | None = None,
-    rounds: bool = False,
-    progress: Callable[[str], None],
-    **training: Any,
-) -> SweepPlan:
-    """Return the plan of `Lab.sweep`, whose arguments these are. Raises ConfigurationError with everything
-    that is wrong, and what `Trainer.plan` does."""
+def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None]) -> SweepPlan:
+    """Return the plan of `Lab.sweep`; ``progress`` is called with a line for each step of an installation.
+
+    Raises ConfigurationError with everything that is wrong, and what `Trainer.plan` does.
+    """
     problems = Problems()
-    pruner = default_pruner(sampler) if pruner is None else pruner
-    space = _checked(problems, "search", lambda: space_of(search))
-    count = _checked(problems, "trials", lambda: _count("trials", trials, MOST_TRIALS))
-    tried = _checked(problems, "seeds", lambda: _seeds(seeds))
-    at_once = _checked(problems, "parallel", lambda: _count("parallel", parallel or cpu_cores(), 1_000))
-    first = _checked(problems, "seed", lambda: whole_number("seed", seed))
+    pruner = request.chosen_pruner
+    space = _checked(problems, "search", lambda: space_of(request.search))
+    trials = _checked(problems, "trials", lambda: _count("trials", request.trials, MOST_TRIALS))
+    seeds = _checked(problems, "seeds", lambda: _seeds(request.seeds))
+    at_once = request.parallel or cpu_cores()
+    parallel = _checked(problems, "parallel", lambda: _count("parallel", at_once, 1_000))
+    seed = _checked(problems, "seed", lambda: whole_number("seed", request.seed))
     for name, value, known in (
-        ("sampler", sampler, (*SAMPLERS, POPULATION)),
+        ("sampler", request.sampler, (*SAMPLERS, POPULATION)),
         ("pruner", pruner, (*PRUNERS, PROMOTION)),
-        ("mode", mode, MODES),
-        ("aggregate", aggregate, AGGREGATES),
+        ("mode", request.mode, MODES),
+        ("aggregate", request.aggregate, AGGREGATES),
     ):
         if value not in known:
             problems.add(name, f"{name}={value!r}: give one of {', '.join(map(repr, known))}")
-    if not isinstance(metric, str) or not metric:
+    if not isinstance(metric := request.metric, str) or not metric:
         problems.add("metric", f"metric={metric!r}: give the name of a metric, such as 'episode_return'")
-    if training.get("films", "off") != "off":
-        problems.add("films", "films: a sweep makes none; lab.make_films(run) films a run of the best trial")
-    if training.get("stop_at") is not None:
-        problems.add("stop_at", "stop_at: a sweep says itself where runs end; leave it out")
-    if training.get("total_timesteps") is None:
-        problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
-    worker_environment = workers.ensure(worker, progress)
-    about, worker = workers.describe(worker_environment), worker_environment.name
-    training["algorithm"] = algorithm = worker_environment.algorithm(training.get("algorithm"))
-    rows = {row["name"]: row for row in about["hyperparameters"].get(algorithm, ())}
+    _check_training(request.training, problems)
+    worker = workers.ensure(request.training.worker, progress)
+    about = workers.describe(worker)
+    training = request.training.with_(algorithm=worker.algorithm(request.training.algorithm))
+    rows = {row["name"]: row for row in about["hyperparameters"].get(training.algorithm, ())}
     examples: list[dict[str, Any]] = [{}]
     if space is not None:
-        examples = check_space(f"{worker} {algorithm}", training, space, rows, problems)
-        if sampler == "grid":
+        examples = check_space(f"{worker.name} {training.algorithm}", training.given(), space, rows, problems)
+        if request.sampler == "grid":
             _checked(problems, "search", space.grid)
-    wanted = Wanted(worker, sampler, pruner, interval, count or 0, len(tried or ()), training)
-    stops = checked_stops(wanted, space, about["capabilities"], problems)
-    common = {**training, "seed": (tried or [1])[0], "stop_at": stops[0] if stops else None}
-    plan = _plan_of(trainer, worker, common, examples, problems, progress)
+    sound = replace(request, training=training, trials=trials or 0)
+    stops = checked_stops(sound, len(seeds or ()), space, about["capabilities"], problems)
+    first = training.with_(seed=(seeds or [1])[0], stop_at=stops[0] if stops else None)
+    plan = _plan_of(trainer, first, examples, problems, progress)
     problems.check()
-    assert plan is not None and space is not None and tried is not None  # else there was a problem
-    assert at_once is not None and count is not None and first is not None
+    assert plan is not None and space is not None and seeds is not None  # else there was a problem
+    assert parallel is not None and trials is not None and seed is not None
     return SweepPlan(
         training=_without(plan, examples[0], rows),
         space=space,
-        trials=count,
-        seeds=tuple(tried),
+        trials=trials,
+        seeds=tuple(seeds),
         metric=metric,
-        mode=mode,
-        aggregate=aggregate,
-        sampler=sampler,
+        mode=request.mode,
+        aggregate=request.aggregate,
+        sampler=request.sampler,
         pruner=pruner,
-        interval=stops[0] if sampler == POPULATION else None,
-        seed=first,
-        parallel=at_once,
-        rounds=bool(rounds) and sampler != POPULATION,  # which has rounds of its own
+        interval=stops[0] if request.sampler == POPULATION else None,
+        seed=seed,
+        parallel=parallel,
+        rounds=bool(request.rounds) and request.sampler != POPULATION,  # which has rounds of its own
         resumable=plan.config["algorithm"] in about["capabilities"].get("resume_bound", {}),
     )
 
 
-def default_pruner(sampler: str) -> str:
-    """Return the pruner where none is given."""
-    return "none" if sampler == POPULATION else "asha"
+def _check_training(training: TrainRequest, problems: Problems) -> None:
+    """Add the arguments of `Lab.train` that a sweep cannot have, and the one that it needs."""
+    if training.films != "off":
+        problems.add("films", "films: a sweep makes none; lab.make_films(run) films a run of the best trial")
+    if training.stop_at is not None:
+        problems.add("stop_at", "stop_at: a sweep says itself where runs end; leave it out")
+    if training.curriculum is not None:
+        problems.add("curriculum", "curriculum: the trials of a sweep train in one environment, env=")
+    if training.total_timesteps is None:
+        problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
 
 
 def _plan_of(
     trainer: Trainer,
-    worker: str,
-    common: Mapping[str, Any],
+    training: TrainRequest,
     examples: Iterable[Mapping[str, Any]],
     problems: Problems,
     progress: Callable[[str], None],
 ) -> TrainingPlan | None:
     """Return the plan of the first of the trials; add what the worker refuses of any, each problem once."""
-    steps = common.get("total_timesteps")
-    given = {**common, "films": "off", "total_timesteps": 1 if steps is None else steps}
+    steps = 1 if training.total_timesteps is None else training.total_timesteps
+    common = training.with_(films="off", curriculum=None, total_timesteps=steps)
     plans: list[TrainingPlan] = []
     refused: dict[str, None] = {}
     for example in examples:
         try:
-            plans.append(trainer.plan(worker, progress=progress, **{**given, **example}))
+            plans.append(trainer.plan(common.with_(**example), progress))
         except ConfigurationError as error:
             refused |= dict.fromkeys(str(error).splitlines())
     for text in refused:
@@ -242,7 +224,7 @@ def _without(
     and has the worker's defaults."""
     given, known = plan.config["hyperparameters"], plan.hyperparameters or {}
     defaults = {name: rows[name].get("default") for name in chosen if name in rows}
-    return replace(
+    return dataclasses.replace(
         plan,
         config={**plan.config, "hyperparameters": {k: v for k, v in given.items() if k not in chosen}},
         hyperparameters={k: v for k, v in known.items() if k not in chosen} | defaults,
@@ -256,14 +238,11 @@ def _count(name: str, given: Any, most: int) -> int:
     return found
 
 
-def _seeds(given: int | Iterable[int]) -> list[int]:
-    """Return the seeds of each trial: a number is how many, from 1."""
-    if isinstance(given, Iterable):
-        found, _ = seed_list(given)
-        if len(set(found)) < len(found):
-            raise ConfigurationError(f"seeds={found}: each seed once")
-        return found
-    return list(range(1, _count("seeds", given, 1_000) + 1))
+def _seeds(given: Any) -> list[int]:
+    """Return the seeds of each trial."""
+    if not isinstance(given, Iterable):
+        raise ConfigurationError(no_seeds(given))
+    return seed_list(given)[0]
 
 
 def _checked(problems: Problems, place: str, check: Callable[[], Any]) -> Any:

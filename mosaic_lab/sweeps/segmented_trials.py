@@ -6,8 +6,9 @@ from typing import Any
 
 from mosaic_lab.sweeps.population import Population
 from mosaic_lab.sweeps.promotion import Promotion
+from mosaic_lab.sweeps.request import POPULATION
 from mosaic_lab.sweeps.runner import Result, Runner
-from mosaic_lab.sweeps.segments import POPULATION, Course, Step
+from mosaic_lab.sweeps.segments import Course, Step
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
 from mosaic_lab.sweeps.trials import Trial, TrialState
 

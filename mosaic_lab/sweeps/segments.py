@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, Protocol
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.training_arguments import whole_number
+from mosaic_lab.sweeps.request import POPULATION, SweepRequest
 from mosaic_lab.sweeps.space import Space
 from mosaic_lab.sweeps.trials import Proposal, Segment, Source, Trial
 from mosaic_lab.validation import Problems
 
-POPULATION, PROMOTION = "pbt", "asha-promotion"
-"""The sampler and the pruner of sweeps whose trials are in segments."""
+PROMOTION = "asha-promotion"
+"""The pruner of sweeps whose trials are in segments; `POPULATION` is the sampler."""
 FACTOR = 3
 """Of the trials that have ended a rung of ASHA one in so many goes on to the next."""
 MOST_RUNS = 10_000
@@ -62,48 +63,41 @@ def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, Segment]]:
     return found[::-1]
 
 
-class Wanted(NamedTuple):
-    """What a user wants of a sweep, as far as it says whether trials are in segments, and in which."""
-
-    worker: str
-    sampler: str
-    pruner: str
-    interval: Any
-    trials: int
-    seeds: int
-    training: Mapping[str, Any]
-
-
 def checked_stops(
-    wanted: Wanted, space: Space | None, capabilities: Mapping[str, Any], problems: Problems
+    request: SweepRequest,
+    seeds: int,
+    space: Space | None,
+    capabilities: Mapping[str, Any],
+    problems: Problems,
 ) -> tuple[int, ...]:
     """Return the steps at which segments end, none where a trial is trained in one; add what is wrong.
 
-    ``capabilities`` are the worker's (`WorkerCapabilities`), as plain data.
+    ``seeds`` counts the seeds of each trial; ``capabilities`` are the worker's (`WorkerCapabilities`), as
+    plain data.
     """
-    population, promotion = wanted.sampler == POPULATION, wanted.pruner == PROMOTION
-    if not population and wanted.interval is not None:
-        problems.add("interval", f'interval={wanted.interval!r}: only sampler="{POPULATION}" has one')
+    population, promotion = request.sampler == POPULATION, request.chosen_pruner == PROMOTION
+    if not population and request.interval is not None:
+        problems.add("interval", f'interval={request.interval!r}: only sampler="{POPULATION}" has one')
     if not (population or promotion):
         return ()
     if population:
-        _check_population(wanted, space, problems)
-    if wanted.training.get("resume_from") is not None:
+        _check_population(request, space, problems)
+    if request.training.resume_from is not None:
         problems.add("resume_from", "resume_from: trials in segments begin at step 0; leave it out")
-    _check_algorithm(wanted, space, capabilities, problems)
-    stops = _stops(wanted, problems)
-    if (runs := wanted.trials * wanted.seeds * len(stops)) > MOST_RUNS:
-        texts = (
-            f"{wanted.trials:,} trials × {wanted.seeds:,} seeds × {len(stops):,} segments are {runs:,} runs"
-        )
+    _check_algorithm(request, space, capabilities, problems)
+    stops = _stops(request, problems)
+    if (runs := request.trials * seeds * len(stops)) > MOST_RUNS:
+        texts = f"{request.trials:,} trials × {seeds:,} seeds × {len(stops):,} segments are {runs:,} runs"
         problems.add("interval", f"{texts}; the most are {MOST_RUNS:,}")
     return stops
 
 
-def _check_population(wanted: Wanted, space: Space | None, problems: Problems) -> None:
-    if wanted.pruner != "none":
-        problems.add("pruner", f'pruner={wanted.pruner!r}: sampler="{POPULATION}" needs pruner="none"')
-    if wanted.trials == 1:
+def _check_population(request: SweepRequest, space: Space | None, problems: Problems) -> None:
+    if request.chosen_pruner != "none":
+        problems.add(
+            "pruner", f'pruner={request.chosen_pruner!r}: sampler="{POPULATION}" needs pruner="none"'
+        )
+    if request.trials == 1:
         problems.add("trials", "trials=1: a population has 2 members at least")
     if space is not None and space.code is not None:
         text = f'sampler="{POPULATION}" needs a table of parameters as search=, not a function'
@@ -111,13 +105,13 @@ def _check_population(wanted: Wanted, space: Space | None, problems: Problems) -
 
 
 def _check_algorithm(
-    wanted: Wanted, space: Space | None, capabilities: Mapping[str, Any], problems: Problems
+    request: SweepRequest, space: Space | None, capabilities: Mapping[str, Any], problems: Problems
 ) -> None:
     """Add why an algorithm cannot be trained in segments, by what its worker says of it."""
-    algorithm = wanted.training.get("algorithm")
+    algorithm = request.training.algorithm
     if algorithm not in capabilities.get("algorithms", ()):
         return  # the worker refuses it itself
-    what = f"{wanted.worker} {algorithm}"
+    what = f"{request.training.worker} {algorithm}"
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
         text = (
@@ -125,24 +119,24 @@ def _check_algorithm(
             "(resume_bound in its capabilities), which trials in segments need"
         )
         problems.add("algorithm", text)
-    elif wanted.sampler == POPULATION:
+    elif request.sampler == POPULATION:
         for name in space.parameters if space is not None else ():
             if reason := bound.get(name) or bound.get("*"):
                 text = f"search[{name!r}]: a resumed {what} cannot change it: {reason}"
                 problems.add(f"search.{name}", text)
 
 
-def _stops(wanted: Wanted, problems: Problems) -> tuple[int, ...]:
-    total = wanted.training.get("total_timesteps")
+def _stops(request: SweepRequest, problems: Problems) -> tuple[int, ...]:
+    total = request.training.total_timesteps
     if total is None:
         return ()  # which is a problem of every sweep
     try:
         steps = whole_number("total_timesteps", total)
-        if wanted.sampler != POPULATION:
+        if request.sampler != POPULATION:
             return promotion_stops(steps)
-        if wanted.interval is None:
+        if request.interval is None:
             raise ConfigurationError("interval: give the steps after which members are compared")
-        every = whole_number("interval", wanted.interval)
+        every = whole_number("interval", request.interval)
         if not 1 <= every <= steps // 2:
             raise ConfigurationError(
                 f"interval={every}: give 1 to {steps // 2:,}, half of the total, for two segments or more"

@@ -53,7 +53,7 @@ def uniform(low: float, high: float) -> Range:
     return _range(low, high, log=False, whole=False)
 
 
-def log(low: float, high: float) -> Range:
+def loguniform(low: float, high: float) -> Range:
     """Return numbers from ``low`` (above 0) to ``high`` whose logarithms are equally likely, as suits a
     learning rate. Raises ConfigurationError."""
     return _range(low, high, log=True, whole=False)
@@ -97,8 +97,8 @@ class TrialSearch:
     def uniform(self, name: str, low: float, high: float) -> float:
         return float(self._suggest.suggest(name, uniform(low, high)))
 
-    def log(self, name: str, low: float, high: float) -> float:
-        return float(self._suggest.suggest(name, log(low, high)))
+    def loguniform(self, name: str, low: float, high: float) -> float:
+        return float(self._suggest.suggest(name, loguniform(low, high)))
 
     def integer(self, name: str, low: int, high: int, *, log: bool = False) -> int:
         return int(self._suggest.suggest(name, integer(low, high, log=log)))
@@ -140,7 +140,7 @@ class Space:
         if not isinstance(found, Mapping) or not found:
             raise ConfigurationError(
                 f"search: the function returned {found!r:.100}: return a table of hyperparameters, such as "
-                '{"learning_rate": trial.log("learning_rate", 1e-5, 1e-2)}'
+                '{"learning_rate": trial.loguniform("learning_rate", 1e-5, 1e-2)}'
             )
         return {str(name): json_value(f"search: {name}", value) for name, value in found.items()}
 
@@ -179,8 +179,9 @@ def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, An
         return Space({}, _source(search))
     if not isinstance(search, Mapping) or not search:
         raise ConfigurationError(
-            f'search={search!r:.100}: give a table such as {{"learning_rate": mosaic.search.log(1e-5, 1e-2), '
-            '"num_envs": [4, 8]}, or a function of a trial'
+            f"search={search!r:.100}: give a table such as "
+            '{"learning_rate": mosaic.search.loguniform(1e-5, 1e-2), "num_envs": [4, 8]}, or a function of a '
+            "trial"
         )
     found: dict[str, Distribution] = {}
     problems = []
@@ -200,7 +201,7 @@ def _distribution(value: Any) -> Distribution:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return choice(value)
     raise ConfigurationError(
-        f"{value!r:.100} is not a search: give a list of values, mosaic.search.log(low, high), "
+        f"{value!r:.100} is not a search: give a list of values, mosaic.search.loguniform(low, high), "
         "mosaic.search.uniform(low, high) or mosaic.search.integer(low, high); a value that all trials have "
         "is a keyword of its own"
     )

@@ -15,7 +15,7 @@ SWEEP = """import mosaic_lab as mosaic
 lab = mosaic.Lab()
 sweep = lab.sweep(
     "cleanrl", algorithm="ppo", env="CartPole-v1", total_timesteps=3000, trials=4, parallel=2, pruner="none",
-    search={"learning_rate": mosaic.search.log(1e-4, 1e-2), "num_envs": [2, 4]},
+    search={"learning_rate": mosaic.search.loguniform(1e-4, 1e-2), "num_envs": [2, 4]},
 )
 sweep"""
 
@@ -74,7 +74,7 @@ POPULATION = """import mosaic_lab as mosaic
 lab = mosaic.Lab()
 population = lab.sweep(
     "cleanrl", algorithm="ppo", env="CartPole-v1", total_timesteps=2000, interval=1000, sampler="pbt",
-    trials=2, parallel=2, search={"learning_rate": mosaic.search.log(1e-4, 1e-2)},
+    trials=2, parallel=2, search={"learning_rate": mosaic.search.loguniform(1e-4, 1e-2)},
 )
 population"""
 

@@ -80,7 +80,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
         (["train", "toy", "seed=3"], "unrecognized arguments: seed=3; did you mean '--seed'"),
         (["train", "toy", "total_timesteps=3"], "total_timesteps=3; did you mean '--total-timesteps'"),
-        (["train", "toy", "grace_seconds=3"], "grace_seconds is not a hyperparameter; --help lists"),
+        (["train", "toy", "grace_seconds=3"], "grace_seconds=3; did you mean '--grace-seconds'"),
         (["train", "toy", "--set", "seed=3"], "'seed=3': seed is not a hyperparameter; --help lists"),
         (["train", "script", "bash", "-c", "ls"], r"""as 'command=\["bash","-c","ls"\]'"""),
     ],
@@ -232,7 +232,16 @@ def test_a_training_with_plain_lines(supervisor: Supervisor, capsys: pytest.Capt
 def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = ["--total-timesteps", "10", "--pass-env", "HILL_KEY", "--grace", "3", "--max-running", "1"]
+    wanted = [
+        "--total-timesteps",
+        "10",
+        "--pass-env",
+        "HILL_KEY",
+        "--grace-seconds",
+        "3",
+        "--max-running",
+        "1",
+    ]
     wanted += ["--no-frames", "--frames-grid", "4"]
     assert main([*WALK, *wanted]) == 1
     assert "pass_env names 'HILL_KEY', which is not set" in capsys.readouterr().err

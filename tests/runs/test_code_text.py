@@ -15,6 +15,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.code_text import training_code
+from mosaic_lab.runs.train_request import TrainRequest
 
 __all__ = ["toy"]
 
@@ -63,6 +64,24 @@ def test_the_code_makes_the_run_again(lab: mosaic.Lab, monkeypatch: pytest.Monke
     assert hidden.endswith("frames=False)") or "frames=False,\n)" in hidden
 
 
+def test_a_request_is_read_from_the_files_of_its_run(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "step-1.pt"
+    checkpoint.touch()
+    request = TrainRequest(
+        worker="toy", algorithm="walk", env="Hill-v0", total_timesteps=9, seed=7, gpus=1, threads=2,
+        checkpoint_every=5, resume_from=str(checkpoint), stop_at=8, frames={"enabled": False, "grid": 4},
+        films="last", wrappers=["flat"], pass_env=["HILL_KEY"], grace_seconds=3.0, on="lab", restarts=2,
+        hyperparameters={"learning_rate": 0.125},
+    )  # fmt: skip
+    written = TrainRequest(worker="toy")
+    launched = {
+        name: value for name, value in request.given().items() if name not in (*request.config(), "pass_env")
+    }
+    launched["environment_names"] = ["HILL_KEY", "PATH"]
+    assert TrainRequest.of_files("toy", request.config(), launched) == request
+    assert TrainRequest.of_files("toy", written.config(), {}) == written
+
+
 def test_what_a_folder_says_is_never_code(tmp_path: Path) -> None:
     evil = 'x=1); __import__("os").abort() #'
     config = {
@@ -81,4 +100,4 @@ def test_what_a_folder_says_is_never_code(tmp_path: Path) -> None:
     assert called == ["lab.train", "float"]
     write_json(tmp_path / "launch.json", {})
     (tmp_path / "config.json").unlink()
-    assert training_code(Run(tmp_path)) == 'lab.train("unknown")'
+    assert training_code(Run(tmp_path)) == 'lab.train("unknown", seed=1)'

@@ -29,7 +29,7 @@ from mosaic_lab.sweeps.trials import Proposal, TrialState
 STEPS = 50_000
 SPACE = Space(
     {
-        "learning_rate": search.log(1e-5, 1e-2),
+        "learning_rate": search.loguniform(1e-5, 1e-2),
         "ent_coef": search.uniform(0.0, 0.1),
         "gamma": search.uniform(0.9, 0.999),
         "num_steps": search.choice([64, 128, 256]),

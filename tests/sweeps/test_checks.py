@@ -48,7 +48,7 @@ def refused(wanted: Any, **training: Any) -> list[str]:
 def test_what_fits_is_not_refused() -> None:
     assert refused(
         {
-            "learning_rate": search.log(1e-5, 1.0),
+            "learning_rate": search.loguniform(1e-5, 1.0),
             "num_envs": [1, 8.0],
             "anneal": [True, False],
             "target_kl": [None, 0.1, 1],
@@ -61,7 +61,7 @@ def test_what_fits_is_not_refused() -> None:
     ("name", "wanted", "reason"),
     [
         ("learning_rate", [1e-3, "fast", 0], "expected float, got str 'fast'; 0.0 is not above 0"),
-        ("learning_rate", search.log(0.1, 5.0), "5.0 is more than 1"),
+        ("learning_rate", search.loguniform(0.1, 5.0), "5.0 is more than 1"),
         ("num_envs", [4, 2.5, True], "expected int, got float 2.5; expected int, got bool True"),
         ("num_envs", search.uniform(1, 4), "it is a whole number: use mosaic.search.integer(low, high)"),
         ("num_envs", search.integer(-2, 0), "-2 is less than 1; 0 is less than 1"),

@@ -17,7 +17,7 @@ from mosaic_lab.sweeps.trials import Trial, TrialState
 TOTAL = 27_000
 SPACE = Space(
     {
-        "rate": search.log(1e-5, 1e-2),
+        "rate": search.loguniform(1e-5, 1e-2),
         "gamma": search.uniform(0.9, 0.999),
         "steps": search.integer(1, 64, log=True),
         "activation": search.choice(["tanh", "relu", None]),

@@ -53,8 +53,8 @@ def test_interruptions_lose_no_trial_and_start_none_twice(
     """20 kills at random moments in the extended one; after every few the sweep is stopped, too."""
     generator = random.Random(7)
     sweep = lab.sweep(
-        "climber", algorithm="climb", search=SEARCH, trials=trials, seeds=2, parallel=3, total_timesteps=400,
-        **CLIMB,
+        "climber", algorithm="climb", search=SEARCH, trials=trials, seeds=[1, 2], parallel=3,
+        total_timesteps=400, **CLIMB,
     )  # fmt: skip
     for _ in range(rounds):
         for _ in range(kills):

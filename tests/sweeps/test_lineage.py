@@ -21,7 +21,7 @@ from mosaic_lab.sweeps.space import Space
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
-SPACE = Space({"rate": search.log(1e-5, 1e-1), "width": search.choice([32, 64, 128])})
+SPACE = Space({"rate": search.loguniform(1e-5, 1e-1), "width": search.choice([32, 64, 128])})
 PLAN = SweepPlan(
     training=TrainingPlan("climber", [], {"total_timesteps": 10_000}),
     space=SPACE, trials=12, seeds=(1,), metric="height", mode="max", aggregate="mean", sampler="pbt",

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from mosaic_lab import ConfigurationError, search
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.sweeps.population import copies, drawn, explored, perturbed
-from mosaic_lab.sweeps.segments import Wanted, checked_stops, population_stops, promotion_stops
+from mosaic_lab.sweeps.request import SweepRequest
+from mosaic_lab.sweeps.segments import checked_stops, population_stops, promotion_stops
 from mosaic_lab.sweeps.space import Choice, Distribution, Space
 from mosaic_lab.validation import Problems
 from mosaic_lab.workers.shims import bundled_shims
@@ -47,8 +49,8 @@ def test_the_worst_quarter_copies_the_best() -> None:
 @pytest.mark.parametrize(
     ("distribution", "value", "down", "up"),
     [
-        (search.log(1e-5, 1e-2), 1e-3, 8e-4, 1.2e-3),
-        (search.log(1e-5, 1e-2), 9e-3, 7.2e-3, 1e-2),
+        (search.loguniform(1e-5, 1e-2), 1e-3, 8e-4, 1.2e-3),
+        (search.loguniform(1e-5, 1e-2), 9e-3, 7.2e-3, 1e-2),
         (search.uniform(0.9, 1.0), 0.95, 0.94, 0.96),
         (search.uniform(-1.0, 1.0), 0.0, -0.2, 0.2),
         (search.integer(1, 8, log=True), 2, 1, 3),
@@ -69,7 +71,7 @@ def test_a_choice_moves_to_a_neighbour() -> None:
 
 
 def test_a_quarter_of_the_copied_values_is_drawn_again() -> None:
-    space = Space({"rate": search.log(1e-5, 1e-2), "width": Choice((1, 2))})
+    space = Space({"rate": search.loguniform(1e-5, 1e-2), "width": Choice((1, 2))})
     explorations = [explored({"rate": 1e-3, "width": 1}, space, random.Random(i)) for i in range(400)]
     near = sum(one["rate"] in (8e-4, 1.2e-3) for one in explorations)
     assert near == pytest.approx(300, abs=30)
@@ -101,11 +103,12 @@ def test_a_population_needs_a_worker_that_changes_hyperparameters_at_a_resume(
     shim = bundled_shims()[worker].folder
     monkeypatch.syspath_prepend(str(shim))
     _, capabilities = importlib.import_module(shim.name).get_worker_metadata()
-    training = {"algorithm": "ppo", "total_timesteps": 100}
-    space = Space({"lr" if worker == "rllib" else "learning_rate": search.log(1e-5, 1e-2)})
+    training = TrainRequest(worker=worker, algorithm="ppo", total_timesteps=100)
+    space = Space({"lr" if worker == "rllib" else "learning_rate": search.loguniform(1e-5, 1e-2)})
+    known = capabilities.to_dict()
     problems = Problems()
     stops = checked_stops(
-        Wanted(worker, "pbt", "none", 50, 4, 1, training), space, capabilities.to_dict(), problems
+        SweepRequest(training=training, search={}, sampler="pbt", interval=50), 1, space, known, problems
     )
     assert stops == (50, 100) and problems.found is bool(refused)
     if refused:
@@ -113,6 +116,6 @@ def test_a_population_needs_a_worker_that_changes_hyperparameters_at_a_resume(
             problems.check()
     promoted = Problems()
     checked_stops(
-        Wanted(worker, "tpe", "asha-promotion", None, 4, 1, training), space, capabilities.to_dict(), promoted
+        SweepRequest(training=training, search={}, pruner="asha-promotion"), 1, space, known, promoted
     )
     assert not promoted.found, "a trial that is promoted changes nothing"

@@ -13,7 +13,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.sweeps.trials import TrialState
 
-SEARCH = {"learning_rate": mosaic.search.log(1e-4, 1e-2), "ent_coef": mosaic.search.uniform(0.0, 0.1)}
+SEARCH = {"learning_rate": mosaic.search.loguniform(1e-4, 1e-2), "ent_coef": mosaic.search.uniform(0.0, 0.1)}
 
 
 @pytest.mark.extended

@@ -22,7 +22,7 @@ from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.trials import TrialState
 
 CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "height"}
-SEARCH = {"rate": mosaic.search.log(0.1, 10.0), "boots": ["worn", "good", "new"]}
+SEARCH = {"rate": mosaic.search.loguniform(0.1, 10.0), "boots": ["worn", "good", "new"]}
 POPULATION: dict[str, Any] = {"sampler": "pbt", "search": SEARCH, **CLIMB}
 BOOTS = {"worn": 0.0, "good": 0.1, "new": 0.2}
 
@@ -46,7 +46,7 @@ def climbed(sweep: Sweep, number: int) -> float:
 
 def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mosaic.Lab) -> None:
     sweep = lab.sweep(
-        "climber", trials=4, seeds=2, parallel=8, total_timesteps=100, interval=50, **POPULATION
+        "climber", trials=4, seeds=[1, 2], parallel=8, total_timesteps=100, interval=50, **POPULATION
     ).wait(120)
     assert (sweep.state, sweep.done, sweep.progress) == (State.COMPLETED, 8, 1.0)
     check_segments(lab, sweep)
@@ -140,7 +140,8 @@ def test_what_cannot_be_trained_in_segments_is_refused_with_the_reasons(lab: mos
     with pytest.raises(mosaic.ConfigurationError) as refused:
         lab.sweep(
             "climber", sampler="pbt", pruner="median", trials=1, interval=80, total_timesteps=100,
-            search={"rate": mosaic.search.log(0.1, 1.0), "start": [0.0, 1.0]}, resume_from=lab.root, **CLIMB,
+            search={"rate": mosaic.search.loguniform(0.1, 1.0), "start": [0.0, 1.0]},
+            resume_from=lab.root, **CLIMB,
         )  # fmt: skip
     for part in (
         'pruner=\'median\': sampler="pbt" needs pruner="none"',

@@ -33,7 +33,7 @@ def optimizer(trial: TrialSearch) -> dict[str, Any]:
 
 
 def uses_what_is_outside(trial: TrialSearch) -> dict[str, Any]:
-    return {"learning_rate": trial.log("learning_rate", 1e-5, LIMIT)}
+    return {"learning_rate": trial.loguniform("learning_rate", 1e-5, LIMIT)}
 
 
 LIMIT = 1e-2
@@ -41,7 +41,12 @@ LIMIT = 1e-2
 
 def test_a_space_is_written_and_read_again() -> None:
     space = space_of(
-        {"a": search.log(1e-5, 1e-2), "b": [4, 8], "c": search.integer(1, 9), "d": search.uniform(0, 1)}
+        {
+            "a": search.loguniform(1e-5, 1e-2),
+            "b": [4, 8],
+            "c": search.integer(1, 9),
+            "d": search.uniform(0, 1),
+        }
     )
     again = Space.from_json(space.to_json())
     assert again.parameters == space.parameters
@@ -67,7 +72,7 @@ def test_a_grid_has_every_combination_once() -> None:
     grid = space_of({"a": [1, 2], "b": search.integer(0, 2)}).grid()
     assert [tuple(one.values()) for one in grid] == [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]
     with pytest.raises(ConfigurationError, match=r"list of values for a, such as \[1e-4, 1e-3\]"):
-        space_of({"a": search.log(1e-5, 1e-2)}).grid()
+        space_of({"a": search.loguniform(1e-5, 1e-2)}).grid()
     with pytest.raises(ConfigurationError, match="1,000,000 combinations; the most are 100,000"):
         space_of({name: list(range(100)) for name in "abc"}).grid()
 
@@ -75,7 +80,7 @@ def test_a_grid_has_every_combination_once() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: search.log(0, 1), "begins above 0"),
+        (lambda: search.loguniform(0, 1), "begins above 0"),
         (lambda: search.uniform(2, 1), r"\(2, 1\): the first number must be below the second"),
         (lambda: search.uniform(0, float("nan")), "give two numbers"),
         (lambda: search.integer(1, 2.5), "two whole numbers"),  # type: ignore[arg-type]

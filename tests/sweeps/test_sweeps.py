@@ -36,7 +36,7 @@ def height(rate: float, steps: int) -> float:
 
 def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) -> None:
     sweep = lab.sweep(
-        "toy", search=RATES, trials=4, seeds=2, parallel=4, pruner="none", total_timesteps=100, **WALK
+        "toy", search=RATES, trials=4, seeds=[1, 2], parallel=4, pruner="none", total_timesteps=100, **WALK
     )
     sweep.wait(120)
     assert (sweep.state, sweep.done, sweep.progress) == (State.COMPLETED, 4, 1.0)
@@ -59,7 +59,7 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     assert sweep_code(sweep) == (
         'import mosaic_lab as mosaic\n\nlab.sweep(\n    "toy",\n    algorithm="walk",\n    env="Hill-v0",\n'
         "    total_timesteps=100,\n"
-        '    search={"learning_rate": mosaic.search.uniform(0.1, 1.0)},\n    trials=4,\n    seeds=2,\n'
+        '    search={"learning_rate": mosaic.search.uniform(0.1, 1.0)},\n    trials=4,\n    seeds=[1, 2],\n'
         '    metric="height",\n    pruner="none",\n    parallel=4,\n)'
     )
     index = RunIndex(lab.root)

@@ -38,8 +38,8 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
     lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = lab.sweep(
-        "climber", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3, seeds=4,
-        mode="min", aggregate="iqm", spread=1.0, parallel=4, total_timesteps=40, **CLIMB,
+        "climber", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3,
+        seeds=range(1, 5), mode="min", aggregate="iqm", spread=1.0, parallel=4, total_timesteps=40, **CLIMB,
     ).wait(120)  # fmt: skip
     frame = sweep.trials()
     climbed = frame["parameters.rate"] * (40 - 9.5)
@@ -62,7 +62,7 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
 def by_boots(trial: TrialSearch) -> dict[str, Any]:
     boots = trial.choice("boots", ["worn", "new"])
     if boots == "new":
-        return {"boots": boots, "rate": trial.log("rate of new boots", 0.1, 10.0)}
+        return {"boots": boots, "rate": trial.loguniform("rate of new boots", 0.1, 10.0)}
     return {"boots": boots, "rate": trial.choice("half steps", [1, 2]) / 2}
 
 

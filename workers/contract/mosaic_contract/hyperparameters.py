@@ -15,7 +15,7 @@ _LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic
     "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
     "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "stop_at": "--stop-at",
-    "pass_env": "--pass-env", "wrappers": "--wrappers", "grace_seconds": "--grace",
+    "pass_env": "--pass-env", "wrappers": "--wrappers", "grace_seconds": "--grace-seconds",
 }  # fmt: skip
 _OF_THE_ENVIRONMENT = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
 _ONE_THING = (  # by the names that libraries have for it, or had
