@@ -108,7 +108,7 @@ def _ten_panels(runs: list[Run], latency: Latency) -> Callable[[], None]:
 
 def _panels(panels: list[RunPanel], latency: Latency) -> Callable[[], None]:
     for panel in panels:
-        for mark in panel.chart.figure.marks:
+        for mark in panel.chart.box.children[0].marks:
             mark.observe(lambda change: latency.see(change["new"]), names="y")
         panel.controls.smoothing = 0  # a smoothed curve does not show when its points were written
         panel.header.presence = [["page", 0, True]]

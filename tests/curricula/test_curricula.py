@@ -202,7 +202,7 @@ def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
         for x in ("time", "episode", "step"):
             panel.controls.x = x
             panel.draw()
-            lines, labels = panel.chart.figure.marks[-2:]
+            lines, labels = panel.chart.box.children[0].marks[-2:]
             assert list(labels.text) == ["1 Hill-v0", "2 Peak-v0"]
             first, second = (float(one) for one in labels.x)
             assert np.shape(lines.x) == (2, 2) and first < second
@@ -237,7 +237,7 @@ def test_charts_of_several_curricula_mark_the_stages_of_each(lab: mosaic.Lab) ->
 
 
 def shown_marks(panel: RunPanel) -> list[tuple[float, str, str]]:
-    labels = panel.chart.figure.marks[-1]
+    labels = panel.chart.box.children[0].marks[-1]
     return list(zip(map(float, labels.x), labels.text, labels.colors, strict=True))
 
 

@@ -78,6 +78,7 @@ class Chart:
 
     ``strokes``: those of the lines that will be drawn. ``small``: lower, from zero up,
     and with few ticks, to be one of several beside each other. ``marked``: with the lines' marks.
+    ``x_scale``: that of another chart, to be zoomed with it.
     """
 
     def __init__(
@@ -86,8 +87,9 @@ class Chart:
         strokes: Iterable[Stroke] = (PLAIN,),
         small: bool = False,
         marked: bool = False,
+        x_scale: bqplot.LinearScale | None = None,
     ) -> None:
-        self._x = bqplot.LinearScale()
+        self._x = x_scale or bqplot.LinearScale()
         self._limits: tuple[float | None, float | None] = (None, None)  # of y, which a reset keeps
         self._linear = bqplot.LinearScale(min=0.0) if small else bqplot.LinearScale()
         self._log = bqplot.LogScale()

@@ -1,4 +1,4 @@
-"""The content of a run panel's chart: lines ready to draw, from views of runs and the settings.
+"""The content of a run panel's charts: lines ready to draw, from views of runs and the settings.
 
 The work done here depends on the number of lines and on nothing else: a series is never larger than its
 capacity.
@@ -36,8 +36,6 @@ MOST_LINES = 24
 MOST_RAW = 4
 """Smoothed lines that are drawn with their raw data behind them."""
 MOST_POINTS = 1000
-FLAT = 0.02
-"""A line that takes up less than this share of the height of another one looks constant."""
 SHORT = 0.9
 """A run that got less far than this share of the furthest is named as the end of the mean."""
 ALL_POINTS = 6000
@@ -65,23 +63,25 @@ class ChartSettings:
         """What the values of the lines are: "smoothed", or empty for those of the data."""
         return f"smoothed {self.smoothing:.2f}" if self.smoothing else ""
 
-    @property
-    def title(self) -> str:
-        """The title of a picture."""
-        return " · ".join(filter(None, (", ".join(self.shown_metrics), self.kind)))
-
 
 @dataclass(frozen=True)
 class ChartContent:
-    """Every line of the chart (hidden ones too, for the legend), the x axis' label, and what was left out."""
+    """Every line (hidden ones too, for the legend), the x axis' label, and what was left out.
+
+    ``apart``: each line has a chart of its own.
+    """
 
     lines: list[Line]
     x_label: str
     notes: list[str]
+    apart: bool
 
-    def shown(self, settings: ChartSettings) -> list[Line]:
-        """Return the lines that are not hidden."""
-        return [line for line in self.lines if line.key not in settings.hidden]
+    def charts(self, settings: ChartSettings) -> list[tuple[str, list[Line]]]:
+        """Return each chart's metric, with its lines that are not hidden; only charts that have any."""
+        shown = [line for line in self.lines if line.key not in settings.hidden]
+        if self.apart:
+            return [(line.label, [line]) for line in shown]
+        return [(settings.metrics[0], shown)] if shown else []
 
 
 class _Entry(NamedTuple):
@@ -136,21 +136,7 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
         below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
         if below:
             notes.append("the logarithmic axis leaves out values of zero and below")
-    if alone and not settings.log:
-        notes += _flat([line for line in lines if line.key not in settings.hidden])
-    return ChartContent(lines, x_label, notes)
-
-
-def _flat(lines: Sequence[Line]) -> list[str]:
-    """Return a note on the metrics whose changes cannot be seen on an axis that is another one's."""
-    spans = {
-        line.label: float(np.ptp(y)) for line in lines if len(y := line.curve[1][~np.isnan(line.curve[1])])
-    }
-    widest = max(spans, key=lambda name: spans[name], default="")
-    flat = [name for name, span in spans.items() if 0 < span < FLAT * spans[widest]]
-    if not flat:
-        return []
-    return [f"{', '.join(flat)}: flat on the scale of {widest}; click {widest} above to hide it"]
+    return ChartContent(lines, x_label, notes, alone)
 
 
 def legend_entry(line: Line, state: str | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ipywidgets import VBox, Widget
 
-from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH, color
+from mosaic_lab.chart_style import DOTS_PER_INCH, SAVED_DOTS_PER_INCH, color
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
@@ -19,8 +19,9 @@ from mosaic_lab.runs.curriculum import Curriculum, stage_marks
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
-from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.charts.static_chart import picture
+from mosaic_lab.widgets.charts.chart import Window
+from mosaic_lab.widgets.charts.chart_stack import ChartStack
+from mosaic_lab.widgets.charts.static_chart import picture, stacked
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.panel_widgets import Controls
@@ -56,7 +57,7 @@ class RunPanel(FollowingPanel):
     """The live panel of a run or a group.
 
     ``metric`` is shown first (default: the return), ``interval`` starts with the mean over runs instead of
-    one line a run. ``alone`` makes the panel of a single run, with a line a metric.
+    one line a run. ``alone`` makes the panel of a single run, with a chart a metric.
     """
 
     def __init__(
@@ -73,14 +74,14 @@ class RunPanel(FollowingPanel):
         self._ended = False  # and was drawn so
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
-        self.chart = Chart(marked=any(isinstance(as_kind(run), Curriculum) for run in runs))
+        self.chart = ChartStack(marked=any(isinstance(as_kind(run), Curriculum) for run in runs))
         self.films = CollapsibleFilms(views[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
         self._stages: dict[str, RunView] = {}
         self.system = SystemCharts(self._at_work)
         folded = [
             widget for part in (self.films, self.frames, self.system) if part for widget in part.widgets
         ]
-        self.box = VBox([self.header, self.controls, *self.chart.parts, *folded, self.footer])
+        self.box = VBox([self.header, self.controls, self.chart.box, *folded, self.footer])
         self.box.add_class("mosaic-panel")
         widgets_stay_on_subshell(self.box, *self.chart.widgets)
         self._observe()
@@ -108,11 +109,7 @@ class RunPanel(FollowingPanel):
         return Caption(tables=runs_table(self.views, notes))
 
     def static_picture(self) -> bytes | None:
-        with self._lock:
-            content, settings = self._content(), self._settings()
-        if not (lines := content.shown(settings)):
-            return None
-        return picture(lines, content.x_label, settings.title, settings.log, window=self.chart.whole)
+        return self._picture(self._settings(), self.chart.whole)
 
     # ------------------------------------------------------------ drawing
 
@@ -149,12 +146,12 @@ class RunPanel(FollowingPanel):
 
     def _draw_chart(self, settings: ChartSettings) -> None:
         content = self._content()
+        charts = content.charts(settings)
         self._notes = content.notes
-        self.chart.use_log(settings.log)
-        self.chart.draw(content.shown(settings), content.x_label, settings.kind)
+        self.chart.draw(charts, content.x_label, kind=settings.kind, log=settings.log)
         states = {} if self._alone or settings.interval else {v.run.id: v.status.state for v in self.views}
         self.controls.legend = [legend_entry(line, states.get(line.key)) for line in content.lines]
-        self._hidden = len(content.lines) if not content.shown(settings) else None
+        self._hidden = None if charts else len(content.lines)
 
     def _instead_of_lines(self, settings: ChartSettings) -> str:
         """Return what stands in the chart's place while it has no lines; empty when it has some."""
@@ -172,7 +169,7 @@ class RunPanel(FollowingPanel):
         names = metric_names(self.views)
         default = default_metric(names)
         self.controls.names = names
-        for part in (self.controls, self.chart.figure):  # a run that failed at once has nothing to draw
+        for part in (self.controls, self.chart.box):  # a run that failed at once has nothing to draw
             part.layout.display = "none" if self.finished and default is None else None
         if not self._metric_chosen and default is not None:
             self.controls.chosen = [default]
@@ -253,19 +250,35 @@ class RunPanel(FollowingPanel):
         self.show_message("info", f"run {run.id} continues this one: {shown}")
 
     def _save_png(self, settings: ChartSettings) -> None:
-        with self._lock:
-            content, window = self._content(), self.chart.window
-        if lines := content.shown(settings):
-            png = picture(
-                lines,
-                content.x_label,
-                f"{self.title} · {settings.title}",
-                settings.log,
-                background="white",
-                sharpness=SAVED_DOTS_PER_INCH,
-                window=window,
-            )
+        png = self._picture(settings, self.chart.window, self.title, "white", SAVED_DOTS_PER_INCH)
+        if png is not None:
             self._download(settings, "png", png)
+
+    def _picture(
+        self,
+        settings: ChartSettings,
+        window: Window,
+        heading: str = "",
+        background: str = "none",
+        sharpness: int = DOTS_PER_INCH,
+    ) -> bytes | None:
+        """Return the charts below each other as PNG; None where nothing is drawn."""
+        with self._lock:
+            content = self._content()
+        return stacked(
+            [
+                picture(
+                    lines,
+                    content.x_label,
+                    " · ".join(filter(None, (heading, metric, settings.kind))),
+                    settings.log,
+                    background=background,
+                    sharpness=sharpness,
+                    window=window,
+                )
+                for metric, lines in content.charts(settings)
+            ]
+        )
 
     def _save_csv(self, settings: ChartSettings) -> None:
         result = complete_csv(self.views, settings.metrics)

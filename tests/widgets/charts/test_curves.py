@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from overview.run_folders import metrics, run_in
 from support import start_learner, store
 
 from mosaic_lab.chart_style import outline
@@ -127,21 +125,6 @@ def test_equal_values_have_a_scale_with_their_own_tick_in_the_middle(log: bool) 
     chart.draw([Line("a", "a", "#000", (np.arange(3.0), np.array([1.0, 2.0, 3.0])))], "steps")
     reach = np.concatenate([np.ravel(mark.y) for mark in chart.figure.marks])
     assert (reach.min(), reach.max()) == (1, 3)
-
-
-def test_a_metric_that_another_one_flattens_is_named(tmp_path: Path) -> None:
-    run = run_in(tmp_path / "run", [metrics(i, length=i, loss=1 / (i + 1), speed=5 * i) for i in range(100)])
-    views = run_views([run], alone=True)[1]
-    views[0].catch_up()
-
-    def notes(*chosen: str, **settings: Any) -> list[str]:
-        return chart_content(views, ChartSettings(chosen, **settings), alone=True).notes
-
-    assert notes("length", "loss", "speed") == [
-        "loss: flat on the scale of speed; click speed above to hide it"
-    ]
-    assert notes("loss") == notes("length", "speed") == notes("length", "loss", log=True)[1:] == []
-    assert notes("length", "loss", hidden=frozenset({"length"})) == []
 
 
 def test_a_bands_outline_closes_around_it() -> None:

@@ -1,0 +1,98 @@
+"""Charts below each other over one x axis: each has a y axis of its own, so that none flattens another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import bqplot
+from ipywidgets import Layout, VBox, Widget
+
+from mosaic_lab.widgets.charts.chart import HEIGHT, Chart, Line, Window
+from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
+
+STACKED_HEIGHT = "200px"
+ROOM_FOR_TITLE = 26
+
+
+class ChartStack:
+    """As many charts as there is to draw, at least one. Only one thread may draw at a time.
+
+    ``box`` shows them. Zooming, limits and the kind of axis apply to all; ``marked``: with the lines' marks.
+    """
+
+    def __init__(self, marked: bool = False) -> None:
+        self._marked = marked
+        self._limits: tuple[float | None, float | None] = (None, None)
+        self._panning = False
+        self._charts = [Chart(marked=marked)]
+        self._margin = self._charts[0].figure.fig_margin
+        self.box = VBox(self._charts[0].parts, layout=Layout(width="100%"))
+
+    @property
+    def widgets(self) -> list[Widget]:
+        """All widgets, with those of charts that are not shown now."""
+        return [self.box, *(widget for chart in self._charts for widget in chart.widgets)]
+
+    @property
+    def x_scale(self) -> bqplot.LinearScale:
+        """The scale of the x axis, one for all."""
+        return self._charts[0].x_scale
+
+    @property
+    def window(self) -> Window:
+        """The part that the user has zoomed to."""
+        return self._charts[0].window
+
+    @property
+    def whole(self) -> Window:
+        """Everything within the limits of the y axes."""
+        return self._charts[0].whole
+
+    def draw(
+        self, charts: Sequence[tuple[str, Sequence[Line]]], x_label: str, *, kind: str = "", log: bool = False
+    ) -> None:
+        """Replace what is drawn by ``charts``, titles with lines; see `Chart.draw`. A single chart, which the
+        legend names, has no title and more height."""
+        while len(self._charts) < len(charts):
+            self._charts.append(self._another())
+        for number, chart in enumerate(self._charts):
+            title, lines = charts[number] if number < len(charts) else ("", ())
+            self._shape(chart, title if len(charts) > 1 else "")
+            chart.use_log(log)
+            chart.draw(lines, x_label, kind)
+        shown = self._charts[: max(1, len(charts))]
+        self.box.children = [widget for chart in shown for widget in chart.parts]
+
+    def send_again(self) -> None:
+        """Send what is drawn once more; see `Chart.send_again`."""
+        for chart in self._charts:
+            chart.send_again()
+
+    def use_panning(self, on: bool) -> None:
+        """Let the mouse pan and zoom, or leave the wheel to the page."""
+        self._panning = on
+        for chart in self._charts:
+            chart.use_panning(on)
+
+    def limit(self, low: float | None, high: float | None) -> None:
+        """Show y from ``low`` to ``high``; see `Chart.limit`."""
+        self._limits = (low, high)
+        for chart in self._charts:
+            chart.limit(low, high)
+
+    def reset(self) -> None:
+        """Show everything again, within the limits of the y axes."""
+        for chart in self._charts:
+            chart.reset()
+
+    def _another(self) -> Chart:
+        chart = Chart(marked=self._marked, x_scale=self.x_scale)
+        chart.use_panning(self._panning)
+        chart.limit(*self._limits)
+        widgets_stay_on_subshell(*chart.widgets)
+        return chart
+
+    def _shape(self, chart: Chart, title: str) -> None:
+        figure, top = chart.figure, {"top": ROOM_FOR_TITLE} if title else {}
+        figure.title, figure.fig_margin = title, {**self._margin, **top}
+        figure.layout.height = STACKED_HEIGHT if title else HEIGHT
