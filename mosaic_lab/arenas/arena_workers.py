@@ -74,7 +74,8 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
     if able:
         choices = " or ".join(f'family="{name}"' for name in able)
         raise ConfigurationError(f"{first_line}. It can be made here with {choices}")
-    raise ConfigurationError(f"{refusal}{own_id(env_id)}")
+    advice = own_id(env_id)
+    raise ConfigurationError(f"{refusal}.{advice}" if advice else refusal)
 
 
 def environment_info(request: ArenaRequest, progress: Callable[[str], None]) -> EnvironmentInfo:

@@ -111,6 +111,8 @@ def test_changes_of_several_stores_are_waited_for_by_one_request(page: Page, sto
         b'{"method": "\\ud800", "params": {}}',
         b'{"method": "changes", "store": "/\\ud800", "params": {}}',
         b'{"method": "code", "params": {"kind": "training", "values": {"worker": "\\ud800"}}}',
+        b'{"method": "log", "params": {"run": "a", "lines": "\\ud800"}}',
+        b'{"method": "export", "params": {"charts": [{"runs": ["a"], "metric": "m", "low": Infinity}]}}',
     ],
 )
 def test_what_is_not_a_request_is_refused(page: Page, request_: bytes) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import planning
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
 from mosaic_lab.evaluation.fingerprints import fingerprint
@@ -160,9 +160,20 @@ class Bundle:
         return [self._episodes[job.key] for job in self.plan.jobs()]
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
-        """Every step of every agent in one episode, as `Evaluation.steps` has them."""
-        record = self._episodes[operator, seed, episode]
-        return self._arena_steps[record["arena"]].table(record["index"])
+        """Every step of every agent in one episode, as `Evaluation.steps` has them.
+
+        Raises ConfigurationError for an episode that is not there, MosaicError for steps that are not valid.
+        """
+        record = self._episodes.get((operator, seed, episode))
+        if record is None:
+            raise ConfigurationError(
+                f"no episode {episode} of {operator!r} on seed {seed} in {self.name}: the operators are "
+                f"{', '.join(self.plan.lanes)}"
+            )
+        try:
+            return self._arena_steps[record["arena"]].table(record["index"])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self._refused(steps_name(record["arena"]), f"cannot be read: {error!r:.200}") from None
 
     def check(self) -> None:
         """Raise MosaicError where a file of it is dangerous or does not fit the others."""
@@ -217,7 +228,7 @@ class Bundle:
                 raise self._refused(EPISODES, "names arenas that are not in it")
             now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
             table = results_table(records)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
         try:
             row = differing_row(self.path / CSV, table)

@@ -21,7 +21,7 @@ from support import MAIN, limited
 from mosaic_lab import operators
 from mosaic_lab._version import __version__
 from mosaic_lab.cli import main
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.sharing import archive, open_bundle
 
 
@@ -164,8 +164,23 @@ def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
     )
     elsewhere = changed(b'"arena":"', b'"arena":"../../')
     refused(bundled(tmp_path / "arena.zip", members, elsewhere), "names arenas that are")
+    huge = changed(b'"steps":', b'"steps":1%s' % (b"0" * 40), 1)
+    refused(bundled(tmp_path / "huge.zip", members, huge), "'episodes.jsonl' cannot be read: OverflowError")
     deep = changed(b'"returns":{', b'"returns":{"a":' + b"[" * 50_000 + b"],", 1)
     refused(bundled(tmp_path / "deep.zip", members, deep), "has other episodes")
+
+
+def test_steps_are_refused_where_they_are_not_valid(tmp_path: Path, members: Members) -> None:
+    steps = {
+        name: resealed(content.replace(b'"episode_seed":', b'"episode_seed":"..","seed":'))
+        for name, content in members.items()
+        if name.startswith("steps/")
+    }
+    bundle = open_bundle(bundled(tmp_path / "steps.zip", members, steps), tmp_path / "into")
+    with pytest.raises(MosaicError, match=r"its member 'steps/.*' cannot be read: ValueError"):
+        bundle.steps("random", 1)
+    with pytest.raises(ConfigurationError, match=r"no episode 0 of 'radnom' on seed 1 in steps\.zip"):
+        bundle.steps("radnom", 1)
 
 
 def test_a_table_that_is_not_of_its_episodes(tmp_path: Path, members: Members) -> None:

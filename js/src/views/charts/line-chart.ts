@@ -84,13 +84,13 @@ export class LineChart {
 
   /** Show other lines or another part of them, at one of the next frames. */
   show(lines: readonly ChartLine[], marks: readonly Mark[], view: ChartView): void {
-    const scales =
-      view.xLog !== this.view.xLog || view.yLog !== this.view.yLog || view.axis !== this.view.axis;
+    const { axis, xTitle, xLog, yLog } = this.view;
+    const axes = view.axis !== axis || view.xTitle !== xTitle || view.xLog !== xLog || view.yLog !== yLog;
     if (view !== this.view) this.drawn = null;
     this.lines = lines;
     this.marks = marks;
     this.view = view;
-    if (scales) this.destroyPlot();
+    if (axes) this.destroyPlot();
     drawSoon(this.drawNow);
   }
 
