@@ -14,6 +14,11 @@ from mosaic_lab.keeper.events import RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED
 from mosaic_lab.keeper.states import State
 
 _LONGEST = 600  # characters of a worker's own message in a reason
+_SENTENCES = (
+    *("", "ConfigError", "ConfigurationError", "MosaicError", "SystemExit"),
+    *("TrialsFailed", "StageFailed", "EpisodeFailed", "NotRecorded", "NotFilmed"),
+)
+"""Types of errors whose texts are sentences for the user, and the whole reason."""
 
 
 @dataclass(frozen=True)
@@ -168,11 +173,11 @@ def _out_of_memory(evidence: Evidence) -> str:
 
 
 def own_message(final: Mapping[str, Any] | None) -> str:
-    """Return a run_failed message in one line, ``ValueError: …``; empty for any other message or none."""
+    """Return a run_failed message in one line, ``ValueError: …`` or our own sentence; empty for others."""
     if final is None or final.get("event") != RUN_FAILED:
         return ""
     kind, error = _payload(final, "error_type"), _payload(final, "error")
-    if kind in ("", "ConfigError", "SystemExit") or error.startswith(f"{kind}:"):
+    if kind in _SENTENCES or error.startswith(f"{kind}:"):
         return _clipped(error or "run_failed without a message")
     return _clipped(f"{kind}: {error}" if error else kind)
 

@@ -12,6 +12,7 @@ from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, await_end, display_of
 from mosaic_lab.runs.run_labels import title_and_labels
+from mosaic_lab.runs.run_record import metric_points
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class RunGroup(Sequence[Run]):
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
         """Return the points that `Run.metrics` gives of all runs, with the columns run and seed in front."""
-        return self._table([run.metrics(name) for run in self])
+        return self._table(metric_points([*self], name))
 
     def episodes(self) -> pd.DataFrame:
         """Return the episodes of all runs, with the columns run and seed in front."""

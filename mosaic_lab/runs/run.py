@@ -34,7 +34,7 @@ class RunDisplay(Protocol):
 
     def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
         """Return a function that shows one line with the progress of runs that are waited for, and is called
-        with whether all have ended; None outside a notebook."""
+        with whether all have ended; None where there is no place for it."""
 
     def run_ended(self, run: Run) -> None:
         """Update what shows ``run``: `wait` or `stop` has just seen its end, or it will be deleted."""
@@ -216,8 +216,8 @@ class Run(RunRecord):
     # ----------------------------------------------------------- wait and stop
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Wait for the end, in a notebook with a line of progress; an interrupt leaves the run alone, and
-        says so.
+        """Wait for the end, in a notebook with a line of progress, in a terminal with one at the end; an
+        interrupt leaves the run alone, and says so.
 
         Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message
         and its last log lines, when it failed or was lost, RunTimeout after ``timeout`` seconds, and

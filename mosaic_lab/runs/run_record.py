@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mosaic_contract.config import nearest
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
@@ -303,11 +307,11 @@ class RunRecord:
 
         First the worker's, then those of the system that the keeper measured: ``system/cpu_percent`` (of one
         core), ``system/memory_mb``, ``system/disk_mb`` (of the run folder) and, of each of the run's GPUs as
-        a whole, ``system/gpu<i>_percent`` and ``system/gpu<i>_memory_mb``; MB are MiB.
+        a whole, ``system/gpu<i>_percent`` and ``system/gpu<i>_memory_mb``; MB are MiB. Raises
+        ConfigurationError for a name that the run has not reported to its end; while it is alive that is
+        empty.
         """
-        from mosaic_lab.telemetry import read_metrics
-
-        return read_metrics(self.folder.telemetry_path, name, self.folder.system_path)
+        return metric_points([self], name)[0]
 
     def episodes(self) -> pd.DataFrame:
         """Return all episodes: episode_index, total_reward, steps and what else the worker reports."""
@@ -366,3 +370,22 @@ class RunRecord:
 
     def _described(self) -> str:
         return f"<Run {self.id}: {self.state}, {self.reason}>"
+
+
+def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFrame]:
+    """Return the metric points of each run, as `RunRecord.metrics` has them.
+
+    Raises ConfigurationError for a ``name`` that none of them has reported to its end, with the nearest one;
+    runs that reported no metrics at all have no points.
+    """
+    from mosaic_lab.telemetry import read_metrics
+
+    def read(name: str | None) -> list[pd.DataFrame]:
+        return [read_metrics(run.folder.telemetry_path, name, run.folder.system_path) for run in runs]
+
+    points = read(name)
+    if name is not None and all(table.empty for table in points) and all(run.finished for run in runs):
+        known = {one for table in read(None) for one in table["name"]}
+        if any(not one.startswith(SYSTEM_PREFIX) for one in known):
+            raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, known)}")
+    return points

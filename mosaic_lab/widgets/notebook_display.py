@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -52,10 +53,13 @@ class NotebookDisplay:
         show_runs(list(runs), alone=False, metric=metric, interval=True)
 
     def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
-        """Return what shows the line of runs that are waited for, at most once a second until their end."""
-        if notebook_shell() is None:
+        """Return what shows the line of runs that are waited for: in a notebook at most once a second until
+        their end, in a terminal at their end; None elsewhere."""
+        if notebook_shell() is not None:
+            return WaitingLine(runs).show
+        if not sys.stdout.isatty():
             return None
-        return WaitingLine(runs).show
+        return lambda ended: print(_waiting_line(runs)) if ended else None
 
     def run_ended(self, run: Run) -> None:
         """Fill in the static form of what shows ``run``, once all its runs have ended."""

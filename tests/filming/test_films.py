@@ -145,7 +145,7 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
 
     with pytest.raises(RunFailed, match=r"step 200: .*cannot be read"):
         lab.make_films(run).wait(PATIENCE)
-    assert "failed: NotFilmed: step 200" in run.films.status and not run.films.being_made
+    assert "failed: step 200" in run.films.status and not run.films.being_made
     lab.make_films(run, [100]).wait(PATIENCE)
     assert run.films.status == "", "what failed before does not count any more"
     run.remove()

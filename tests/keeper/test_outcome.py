@@ -130,6 +130,14 @@ def test_evidence_becomes_a_state_and_a_sentence(evidence: Evidence, state: str,
     assert reason in said
 
 
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("TrialsFailed", "none completed"), ("ValueError", "ValueError: none completed")]
+)
+def test_a_sentence_of_our_own_is_the_whole_reason(kind: str, reason: str) -> None:
+    message = final("run_failed", error="none completed", error_type=kind)
+    assert classify(Evidence(exit_code=1, final=message)) == ("failed", reason)
+
+
 def test_out_of_memory_is_claimed_with_evidence_only() -> None:
     for evidence, _, _ in TABLE:
         claimed = "out of memory" in classify(evidence)[1]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import start_peer, store
+from overview.run_folders import append, metrics, run_in
+from support import at_work, start_peer, store
 
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import RunGroup, Supervisor
 
 
@@ -64,3 +69,29 @@ def test_a_run_without_a_display_says_what_works_without_one(tmp_path: Path) -> 
         with pytest.raises(MosaicError, match=r"in a notebook.*group\.metrics\(\) gives the data anywhere"):
             RunGroup([run]).chart()
         run.remove()
+
+
+def test_a_wait_in_a_terminal_prints_one_line_at_the_end(tmp_path: Path) -> None:
+    with store(tmp_path) as supervisor:
+        run = start_peer(supervisor, "train").wait(60)
+    code = f"import mosaic_lab; mosaic_lab.Lab({str(tmp_path)!r}).run({run.id!r}).wait()"
+    master, terminal = pty.openpty()
+    with os.fdopen(master, "rb") as said, os.fdopen(terminal, "wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True, timeout=60)
+        assert said.readline().decode().startswith(f"run {run.id}: completed, 99 steps")
+    quiet = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, timeout=60)
+    assert quiet.stdout == b"", "a pipe is not a place for it"
+
+
+def test_a_metric_that_no_ended_run_has_reported_is_named_with_the_nearest(tmp_path: Path) -> None:
+    loss = run_in(tmp_path / "loss", [metrics(1, loss=2.0)])
+    speed = run_in(tmp_path / "speed", [metrics(1, speed=3.0)])
+    for runs in (loss, RunGroup([loss, speed])):
+        with pytest.raises(ConfigurationError, match=r"metric 'los' was not reported; did you mean 'loss'\?"):
+            runs.metrics("los")
+    assert list(RunGroup([loss, speed]).metrics("speed")["value"]) == [3.0]
+    assert run_in(tmp_path / "silent", []).metrics("los").empty
+    with store(tmp_path / "runs") as supervisor:
+        live = at_work(start_peer(supervisor, "hang", grace_seconds=0))
+        append(live.path, [metrics(1, loss=2.0)])
+        assert live.metrics("los").empty, "it may come yet"

@@ -14,7 +14,6 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
-from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.validation import checked
 
@@ -176,11 +175,7 @@ def _run_curve(run: Run, metric: str) -> Points:
     table = run.metrics(metric)
     table = table[np.isfinite(table["value"])]
     if not len(table):
-        known = sorted(
-            run.metrics()["name"].unique(), key=lambda name: (name.startswith(SYSTEM_PREFIX), name)
-        )
-        names = ", ".join(known[:10])
-        raise ConfigurationError(f"run {run.id} has no values of {metric!r}; it has {names or 'none at all'}")
+        raise ConfigurationError(f"run {run.id} has no finite value of {metric!r}")
     steps, values = table["step"].to_numpy(np.float64), table["value"].to_numpy(np.float64)
     edges = np.linspace(steps.min(), steps.max(), STRETCHES + 1)
     part = np.clip(np.searchsorted(edges, steps, "right") - 1, 0, STRETCHES - 1)

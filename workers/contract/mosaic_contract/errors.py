@@ -111,6 +111,8 @@ class Cancelled(BaseException):
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's type and text in one line."""
+    """Return an error's type and text in one line; of Gymnasium's errors the text alone, a sentence."""
     text = " ".join(str(error).split())
+    if text and type(error).__module__ == "gymnasium.error":
+        return text.rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

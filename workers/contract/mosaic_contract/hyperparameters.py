@@ -158,7 +158,7 @@ def _unknown(name: str, known: Collection[str]) -> str:
             'env="module:Id-v0"'
         )
     hint = nearest(name, known)
-    meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.8)
+    meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.75)
     if meant and "did you mean" not in hint:
         hint = f"; did you mean lab.train's {meant[0]}= ({_LAB_OPTIONS[meant[0]]})?"
     return f"unknown hyperparameter {name!r}{hint}"

@@ -177,8 +177,9 @@ class Hyperparameters(unittest.TestCase):
             f"unknown hyperparameter 'frames'{frames}",
             "unknown hyperparameter 'gpu'; did you mean lab.train's gpus= (--gpus)?",
         ]
-        seeds = "unknown hyperparameter 'seeds'; did you mean lab.train's seed= (--seed)?"
-        assert problems_of(check_hyperparameters, {"seeds": [1, 2]}, KNOWN) == [seeds]
+        for name in ("seeds", "sead"):
+            seed = f"unknown hyperparameter {name!r}; did you mean lab.train's seed= (--seed)?"
+            assert problems_of(check_hyperparameters, {name: [1, 2]}, KNOWN) == [seed]
 
     def test_where_none_is_near_the_hyperparameters_are_listed_and_nothing_else(self):
         assert problems_of(check_hyperparameters, {"device": "cuda"}, KNOWN) == [

@@ -16,8 +16,8 @@ BAD = {
     "algorithm": ({"algorithm": "mapo"}, "did you mean 'mappo'?"),
     "environment": (
         {"env_id": "simple_spred_v3"},
-        "environment 'simple_spred_v3' cannot be made here: NameNotFound: Environment `simple_spred_v3` "
-        "doesn't exist.; did you mean 'simple_spread_v3'?",
+        "environment 'simple_spred_v3' cannot be made here: Environment `simple_spred_v3` "
+        "doesn't exist; did you mean 'simple_spread_v3'?",
     ),
     "a family": ({"env_id": "sisl/multiwalkr_v9"}, "did you mean 'multiwalker_v9'?"),
     "turns": (
