@@ -90,7 +90,7 @@ def measured(worker: WorkerEnvironment, env_id: str) -> dict[str, Any]:
     """What `environment_speed.py` prints, or {"failed": why}."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [worker.python, SCRIPT, worker.module, env_id],
+            [worker.python, SCRIPT, worker.program, env_id],
             cwd=folder,
             env=compose_variables({}),
             capture_output=True,

@@ -140,7 +140,7 @@ def get_worker_metadata():
     about = WorkerMetadata(
         "{name}", "0.1", description="A walk.", upstream_library="toylib", upstream_version=version
     )
-    return about, WorkerCapabilities(worker_type="{name}", algorithms=["walk"])
+    return about, WorkerCapabilities(algorithms=["walk"])
 """
 
 _CLI = """

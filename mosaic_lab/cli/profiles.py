@@ -43,7 +43,7 @@ def head(info: WorkerInfo) -> str:
         ]
     else:
         lines += [
-            ("about", installed.metadata.description or "-"),
+            ("about", installed.metadata.description or (info.shim.description if info.shim else "-")),
             ("upstream", upstream(installed)),
             ("source", f"{installed.source or '-'} ({installed.source_reason})"),
             ("torch", installed.torch or "-"),

@@ -76,7 +76,7 @@ def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> Worker
     worker = _worker_in(interpreter, shim.name, worker_environment.origin, shim.folder)
     changed = replace(
         worker_environment,
-        module=worker.module,
+        program=worker.program,
         metadata=worker.metadata,
         capabilities=worker.capabilities,
         shim_fingerprint=shim.fingerprint,

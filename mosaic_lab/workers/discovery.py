@@ -52,10 +52,11 @@ _POLL = 0.05
 
 @dataclass(frozen=True)
 class Found:
-    """One worker that an interpreter declares; ``error`` where it could not be read."""
+    """One worker that an interpreter declares and the module that starts it; ``error`` where it could not be
+    read."""
 
     name: str
-    module: str = ""
+    program: str = ""
     metadata: WorkerMetadata | None = None
     capabilities: WorkerCapabilities | None = None
     error: str | None = None
@@ -160,7 +161,7 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
         if worker.metadata and worker.name in declared
         if worker.name in trainers or _is_here(worker.metadata.upstream_library)
         # A shim of ours is called as its package.
-        if worker.name not in ours or worker.module == ours[worker.name].folder.name
+        if worker.name not in ours or worker.program == f"{ours[worker.name].folder.name}.worker"
     }
 
 
@@ -174,7 +175,7 @@ def environment_of(worker: Found, interpreter: Interpreter, origin: str, place: 
         )
     return WorkerEnvironment(
         name=worker.name,
-        module=worker.module,
+        program=worker.program,
         python=interpreter.python,
         root=interpreter.prefix,
         origin=origin,
@@ -214,7 +215,7 @@ def _found(item: dict[str, Any]) -> Found:
     capabilities = {"modes": ["train", "operate"], **item["capabilities"]}
     return Found(
         item["name"],
-        str(item["module"]).partition(":")[0],
+        str(item["program"] if "program" in item else f"{item['module']}.cli"),  # of an older contract
         WorkerMetadata.from_dict(item["metadata"]),
         WorkerCapabilities.from_dict(capabilities),
     )

@@ -45,14 +45,14 @@ class Request:
 class WorkerEnvironment:
     """A worker that can be started: ``command()`` with ``--config FILE`` trains.
 
-    ``root`` is the environment's folder (its ``sys.prefix``), ``source`` where upstream came from ("git",
-    "registry", a checkout's path; None where the shim has no choice) and ``source_reason`` why,
-    ``size_bytes`` its apparent size on disk, ``origin`` one of "bundled", "third party" and "kernel
-    environment".
+    ``program`` is the module that starts it, ``root`` the environment's folder (its ``sys.prefix``),
+    ``source`` where upstream came from ("git", "registry", a checkout's path; None where the shim has no
+    choice) and ``source_reason`` why, ``size_bytes`` its apparent size on disk, ``origin`` one of "bundled",
+    "third party" and "kernel environment".
     """
 
     name: str
-    module: str
+    program: str
     python: Path
     root: Path
     origin: str
@@ -72,9 +72,9 @@ class WorkerEnvironment:
     request: Request = Request()
     refreshing: bool = False
 
-    def command(self, module: str = "cli") -> list[str]:
-        """Return the command that starts the worker: the interpreter and ``-m <package>.<module>``."""
-        return [str(self.python), "-m", f"{self.module}.{module}"]
+    def command(self) -> list[str]:
+        """Return the command that starts the worker: the interpreter and ``-m <program>``."""
+        return [str(self.python), "-m", self.program]
 
     @property
     def fallback(self) -> str:
@@ -197,6 +197,8 @@ def write_environment(worker_environment: WorkerEnvironment) -> None:
 def _from_record(record: Mapping[str, Any]) -> WorkerEnvironment:
     known = {item.name for item in fields(WorkerEnvironment)}
     given = {key: value for key, value in record.items() if key in known}
+    if "program" not in given:  # a record of an earlier version
+        given["program"] = f"{record['module']}.cli"
     for key in ("python", "root", "freeze_path", "shim_folder"):
         given[key] = Path(given[key]) if given[key] is not None else None
     given["metadata"] = WorkerMetadata.from_dict(given["metadata"])

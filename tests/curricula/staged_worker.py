@@ -13,7 +13,7 @@ from mosaic_contract import describe_worker
 
 def get_worker_metadata():
     return describe_worker(
-        "hiker", "0.1", "Hikes.", algorithms=["hike", "climb", "roll"], resume_elsewhere=["hike"],
+        "hiker", "somebody-hiker-worker", algorithms=["hike", "climb", "roll"], resume_elsewhere=["hike"],
         resume_bound={"hike": {"start": "it is where the hike has begun"}, "climb": {}},
     )
 """

@@ -23,7 +23,7 @@ from mosaic_contract.telemetry import Telemetry
 
 
 def metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    return WorkerMetadata(name="learner", version="1"), WorkerCapabilities(worker_type="learner")
+    return WorkerMetadata(name="learner", version="1"), WorkerCapabilities()
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:

@@ -135,7 +135,7 @@ def _grid(shape: Shape, moment: float, dice: random.Random) -> bytearray:
 
 
 def metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    return WorkerMetadata(name="painter", version="1"), WorkerCapabilities(worker_type="painter")
+    return WorkerMetadata(name="painter", version="1"), WorkerCapabilities()
 
 
 def pace(rate: float) -> Iterator[int]:

@@ -16,7 +16,7 @@ from mosaic_contract.telemetry import Telemetry
 
 
 def metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    return WorkerMetadata(name="steady", version="1"), WorkerCapabilities(worker_type="steady")
+    return WorkerMetadata(name="steady", version="1"), WorkerCapabilities()
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:

@@ -59,8 +59,8 @@ class Player:
         return encode_line({"seen": pack(seen), "rewards": environment.rewards}, OPERATING_LINE_LIMIT)
 
 
-def main(module: str, env_id: str) -> dict[str, Any]:
-    worker = importlib.import_module(f"{module}.cli").WORKER
+def main(program: str, env_id: str) -> dict[str, Any]:
+    worker = importlib.import_module(program).WORKER
     env, why_no_pictures = make_with_frames(worker.make_environment, env_id, {})
     player = Player(adapt(env, env_id))
     digest = hashlib.sha256()

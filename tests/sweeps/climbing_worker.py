@@ -14,7 +14,7 @@ from mosaic_contract import describe_worker
 def get_worker_metadata():
     bound = {"climb": {"start": "it is where the climb has begun"}, "jump": {"*": "a jump has no middle"}}
     return describe_worker(
-        "climber", "0.1", "Climbs.", algorithms=["climb", "jump", "walk"], resume_bound=bound
+        "climber", "somebody-climber-worker", algorithms=["climb", "jump", "walk"], resume_bound=bound
     )
 """
 

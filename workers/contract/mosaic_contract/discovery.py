@@ -1,7 +1,8 @@
 """`python -m mosaic_contract.discovery`: the workers of the environment that runs it, as one line of JSON.
 
-A list with one object for each entry point of the group `mosaic.workers`: name, module, folder, metadata,
-capabilities and imports (foreign packages that reading the metadata imported), or name and error.
+A list with one object for each entry point of the group `mosaic.workers`: name, program, folder,
+metadata, capabilities and imports (foreign packages that reading the metadata imported), or name and error.
+`program` is the module that starts the worker: the one that the entry point names; of a package, its `cli`.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ def _describe(name: str, value: str) -> dict[str, Any]:
         about, capabilities = metadata.EntryPoint(name, value, GROUP).load()()
         return {
             "name": name,
-            "module": module,
+            "program": f"{module}.cli" if hasattr(sys.modules[module], "__path__") else module,
             "folder": str(_folder(module)),
             "metadata": _document(about),
             "capabilities": _document(capabilities),
             "imports": _foreign(set(sys.modules) - before, module),
         }
     except BaseException as error:  # a worker may even call sys.exit; report the others
-        return {"name": name, "module": module, "error": f"{type(error).__name__}: {error}"}
+        return {"name": name, "error": f"{type(error).__name__}: {error}"}
 
 
 def _document(about: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from importlib import metadata
 from typing import Any, Mapping, TypeVar
@@ -36,11 +37,8 @@ class WorkerMetadata(_Document):
     name: str
     version: str
     description: str = ""
-    author: str = ""
-    homepage: str = ""
     upstream_library: str = ""
     upstream_version: str = ""
-    license: str = ""
 
     @property
     def upstream(self) -> str:
@@ -67,20 +65,10 @@ class WorkerCapabilities(_Document):
     too. A dry run of theirs describes the spaces (`EnvironmentSpec.describe_spaces`).
     """
 
-    worker_type: str
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])
     env_families: list[str] = field(default_factory=list)
     action_spaces: list[str] = field(default_factory=list)
     observation_spaces: list[str] = field(default_factory=list)
-    max_agents: int = 1
-    supports_self_play: bool = False
-    supports_population: bool = False
-    supports_checkpointing: bool = False
-    supports_pause_resume: bool = False
-    requires_gpu: bool = False
-    gpu_memory_mb: int | None = None
-    cpu_cores: int = 1
-    estimated_memory_mb: int | None = None
     algorithms: list[str] = field(default_factory=list)
     modes: list[str] = field(default_factory=lambda: ["train"])
     algorithm_facts: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -88,27 +76,33 @@ class WorkerCapabilities(_Document):
     resume_elsewhere: list[str] = field(default_factory=list)
 
 
-def describe_worker(
-    name: str, version: str, description: str, **details: Any
-) -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return what `get_worker_metadata()` has to return.
+def describe_worker(name: str, package: str, **details: Any) -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the metadata and capabilities of a worker, as `get_worker_metadata()` has to.
 
-    `details` are further fields of `WorkerMetadata` and of `WorkerCapabilities`. By default `worker_type` is
-    the worker's name, and `upstream_version` is read from the installed packages that `upstream_library`
-    names ("openai, anthropic"); nothing of them is imported. Raises `TypeError` for an unknown field.
+    `package` is the worker's own distribution, whose `pyproject.toml` has its version and description.
+    `details` are further fields of `WorkerMetadata` and of `WorkerCapabilities`. By default
+    `upstream_version` is read from the installed packages that `upstream_library` names ("openai,
+    anthropic"); nothing of them is imported. Raises `TypeError` for an unknown field.
     """
-    about = {f.name: details.pop(f.name) for f in fields(WorkerMetadata) if f.name in details}
-    about.setdefault("upstream_version", _installed_versions(about.get("upstream_library", "")))
-    details.setdefault("worker_type", name)
-    return WorkerMetadata(name, version, description, **about), WorkerCapabilities(**details)
+    about = {**_installed(package), "upstream_version": _versions(details.get("upstream_library", ""))}
+    about.update({f.name: details.pop(f.name) for f in fields(WorkerMetadata) if f.name in details})
+    return WorkerMetadata(name, **about), WorkerCapabilities(**details)
 
 
-def _installed_versions(libraries: str) -> str:
+def _installed(package: str) -> dict[str, str]:
+    """Return the version and description of a worker's package: where it is not installed by itself, the
+    version of MOSAIC Lab, which contains it.
+    """
+    with suppress(metadata.PackageNotFoundError):
+        found = metadata.metadata(package)
+        return {"version": found["Version"], "description": found["Summary"] or ""}
+    return {"version": _versions("mosaic-lab")}
+
+
+def _versions(libraries: str) -> str:
     """Return the versions of packages whose names are joined by ", ", without those that are missing."""
     versions = []
     for library in filter(None, libraries.split(", ")):
-        try:
+        with suppress(metadata.PackageNotFoundError):
             versions.append(metadata.version(library))
-        except metadata.PackageNotFoundError:
-            continue
     return ", ".join(versions)

@@ -1,7 +1,11 @@
 """The messages of the protocol, written and read; and what a worker reports about itself."""
 
 import math
+import sys
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
 from mosaic_contract import (
     BadMessage,
@@ -82,21 +86,26 @@ class Messages(unittest.TestCase):
 
 class AboutTheWorker(unittest.TestCase):
     def test_metadata_and_capabilities_survive_json(self):
-        about = WorkerMetadata("cleanrl", "0.1", upstream_library="cleanrl", license="MIT")
-        able = WorkerCapabilities("cleanrl", algorithms=["ppo", "dqn"], max_agents=2)
+        about = WorkerMetadata("cleanrl", "0.1", upstream_library="cleanrl")
+        able = WorkerCapabilities(algorithms=["ppo", "dqn"], env_families=["gymnasium"])
         assert WorkerMetadata.from_dict({**about.to_dict(), "new": 1}) == about
         assert WorkerCapabilities.from_dict({**able.to_dict(), "new": 1}) == able
         assert able.modes == ["train"]
 
     def test_a_worker_is_described_in_one_call(self):
-        about, able = describe_worker(
-            "walk", "0.1", "A walk.", upstream_library="mosaic-contract, no-such-package", max_agents=2
-        )
-        assert (about.name, about.version, about.description) == ("walk", "0.1", "A walk.")
-        assert ", " not in about.upstream_version  # the one that is installed, at most
-        assert (able.worker_type, able.max_agents) == ("walk", 2)
-        with self.assertRaisesRegex(TypeError, "colour"):
-            describe_worker("walk", "0.1", "", colour="red")
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(sys, "path", [folder, *sys.path]):
+            installed = Path(folder, "walk_worker-0.3.dist-info")
+            installed.mkdir()
+            about = "Metadata-Version: 2.1\nName: walk-worker\nVersion: 0.3\nSummary: A walk.\n"
+            (installed / "METADATA").write_text(about)
+            libraries = "walk-worker, no-such-package"
+            about, able = describe_worker(
+                "walk", "walk-worker", upstream_library=libraries, modes=["operate"]
+            )
+            assert (about.name, about.version, about.description) == ("walk", "0.3", "A walk.")
+            assert (about.upstream_version, able.modes) == ("0.3", ["operate"])
+            with self.assertRaisesRegex(TypeError, "colour"):
+                describe_worker("walk", "walk-worker", colour="red")
 
     def test_a_nameless_worker_is_refused(self):
         with self.assertRaisesRegex(ValueError, "name"):

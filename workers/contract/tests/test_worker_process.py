@@ -20,7 +20,7 @@ class Trainings(WorkerProcess):
             """)
         assert code == 0, self.log()
         first, *others = self.messages()
-        assert first.KIND == "run_started" and first.worker_type == "test_type"
+        assert first.KIND == "run_started" and first.worker_type == "test"
         assert first.config["hyperparameters"] == {"learning_rate": 0.1}
         kinds = [m.KIND for m in others]
         assert "heartbeat" in kinds and "metrics" in kinds and "episode" in kinds

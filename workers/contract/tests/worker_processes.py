@@ -24,7 +24,7 @@ from mosaic_contract import *
 KNOWN = {"learning_rate": Parameter("learning_rate", float, 0.1, maximum=1)}
 
 def metadata():
-    return WorkerMetadata("test", "1.0", upstream_library="none"), WorkerCapabilities("test_type")
+    return WorkerMetadata("test", "1.0", upstream_library="none"), WorkerCapabilities()
 
 def resolve(config):
     if config.algorithm == "leaves":

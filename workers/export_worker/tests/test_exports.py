@@ -122,8 +122,10 @@ def test_nothing_is_sent(worker: WorkerEnvironment, tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in (run, *points)))
     counted = []
     for script in (
-        f"{worker.python} -m export_worker.cli --export wandb --out {tmp_path} < {tmp_path}/run.jsonl",
-        f"{worker.python} -m export_worker.cli --export tensorboard --out {tmp_path} < {tmp_path}/run.jsonl",
+        *(
+            f"{worker.python} -m export_worker.worker --export {form} --out {tmp_path} < {tmp_path}/run.jsonl"
+            for form in ("wandb", "tensorboard")
+        ),
         f"{sys.executable} -c 'import socket; socket.socket().connect_ex((\"192.0.2.1\", 443))'",
     ):
         count = f"{script} >&2 && {sys.executable} -c 'print(open(\"/proc/net/snmp\").read())'"

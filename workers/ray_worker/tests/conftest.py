@@ -141,7 +141,9 @@ class RayWorker(TrainingWorker):
 def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorker]:  # noqa: F811
     with interpreter_of("rllib") as python, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        worker = RayWorker("rllib", python, tmp_path_factory.mktemp("runs"), SMALL, module="ray_worker.cli")
+        worker = RayWorker(
+            "rllib", python, tmp_path_factory.mktemp("runs"), SMALL, module="ray_worker.worker"
+        )
         yield worker
         if "cluster" in vars(worker):
             worker.cluster.close()

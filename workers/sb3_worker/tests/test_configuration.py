@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +62,7 @@ for name, one in ALGORITHMS.items():
 print(json.dumps(numbers))
 """
     upstream = worker.output_of("-c", script)
-    described = subprocess.run(
-        [worker.python, "-m", "sb3_worker.cli", "--describe"], capture_output=True, text=True, check=True
-    )
-    listed = json.loads(described.stdout)["hyperparameters"]
+    listed = worker.output_of("-m", "sb3_worker.worker", "--describe")["hyperparameters"]
     for algorithm, numbers in upstream.items():
         found = {one["name"]: one for one in listed[algorithm]}
         del numbers["verbose"]

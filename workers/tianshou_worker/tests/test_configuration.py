@@ -63,10 +63,8 @@ print(json.dumps({name: ALGORITHMS["qrdqn"].defaults.get(name, known[name]) for 
 """
     done = subprocess.run([worker.python, "-c", script], capture_output=True, text=True, check=True)
     upstream = json.loads(done.stdout)
-    described = subprocess.run(
-        [worker.python, "-m", "tianshou_worker.cli", "--describe"], capture_output=True, text=True, check=True
-    )
-    listed = {p["name"]: p for p in json.loads(described.stdout)["hyperparameters"]["qrdqn"]}
+    described = worker.output_of("-m", "tianshou_worker.worker", "--describe")
+    listed = {p["name"]: p for p in described["hyperparameters"]["qrdqn"]}
     assert upstream == {name: listed[name]["default"] for name in upstream}
     assert listed["num_quantiles"]["type"] == "int"
     assert listed["gamma"]["help"] == "the discount factor in [0, 1] for future rewards"

@@ -7,4 +7,4 @@ from mosaic_contract import WorkerCapabilities, WorkerMetadata
 
 def get_worker_metadata():
     about = WorkerMetadata("carts", "0.1", description="CartPole for two.")
-    return about, WorkerCapabilities(worker_type="carts", max_agents=2, modes=["arena"])
+    return about, WorkerCapabilities(modes=["arena"])

@@ -7,4 +7,4 @@ from mosaic_contract import WorkerCapabilities, WorkerMetadata
 
 def get_worker_metadata():
     about = WorkerMetadata("team", "0.1", description="Several agents' policies in one file.")
-    return about, WorkerCapabilities(worker_type="team", max_agents=8, modes=["arena", "operate"])
+    return about, WorkerCapabilities(modes=["arena", "operate"])

@@ -44,7 +44,7 @@ def run_conformance(
     deadline: float = 300.0,
     on_result: Callable[[CheckResult], None] = lambda result: None,
 ) -> list[CheckResult]:
-    """Run all checks against `command` (`[python, "-m", "<package>.cli"]`) and return one result for each.
+    """Run all checks against `command` (`[python, "-m", "<package>.worker"]`) and return one result for each.
 
     Which checks there are follows from the modes of its capabilities. `config` is as in `conformance.json`;
     `python` is the interpreter of the worker's environment; the worker must obey SIGTERM within `grace`
@@ -94,7 +94,7 @@ def check_worker(
         except (OSError, ValueError) as error:
             raise LookupError(f"the suite needs {path} with a tiny configuration: {error}") from None
     options.setdefault("config", {})
-    return run_conformance([python, "-m", f"{found[0]['module']}.cli"], python=python, **options)
+    return run_conformance([python, "-m", found[0]["program"]], python=python, **options)
 
 
 def format_report(results: Sequence[CheckResult]) -> str:
@@ -130,13 +130,13 @@ def _checks(subject: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
 
 
 def _discovery(subject: Subject) -> str:
-    module = subject.command[-1].rpartition(".")[0]
-    expected = f"an entry point of the group mosaic.workers in {module}, found by {subject.python}"
+    program = subject.command[-1]
+    expected = f"an entry point of the group mosaic.workers of {program}, found by {subject.python}"
     try:
         workers = _discovered(subject.python)
     except LookupError as error:
         raise Unmet(expected, str(error)) from None
-    worker = next((worker for worker in workers if worker.get("module") == module), None)
+    worker = next((worker for worker in workers if worker.get("program") == program), None)
     if worker is None:
         raise Unmet(expected, f"workers {[worker['name'] for worker in workers]}")
     if "error" in worker:

@@ -10,7 +10,7 @@ from mosaic_contract.errors import BudgetSpent
 
 def metadata():
     about = WorkerMetadata("acting", "2.0", upstream_library="none")
-    return about, WorkerCapabilities("acting", modes=["operate"])
+    return about, WorkerCapabilities(modes=["operate"])
 
 
 class Told:

@@ -283,7 +283,7 @@ def operate(setup):
 
 
 def metadata():
-    return WorkerMetadata("tiny", "1.0"), WorkerCapabilities("tiny", modes=["arena", "operate"])
+    return WorkerMetadata("tiny", "1.0"), WorkerCapabilities(modes=["arena", "operate"])
 
 
 if __name__ == "__main__":

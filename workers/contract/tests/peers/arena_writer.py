@@ -63,7 +63,7 @@ def operate(setup):
 
 
 def metadata():
-    return WorkerMetadata("writer", "1.0"), WorkerCapabilities("writer", modes=["operate"])
+    return WorkerMetadata("writer", "1.0"), WorkerCapabilities(modes=["operate"])
 
 
 if __name__ == "__main__":

@@ -11,4 +11,4 @@ def get_worker_metadata():
     modes = [] if WRONG == "is good for nothing" else ["operate"]
     kinds = ["discrete", "continuous", "MultiDiscrete"]
     about = WorkerMetadata("actor", "1.0", upstream_library="none")
-    return about, WorkerCapabilities("actor", action_spaces=kinds, modes=modes)
+    return about, WorkerCapabilities(action_spaces=kinds, modes=modes)

@@ -11,4 +11,4 @@ def get_worker_metadata():
     if WRONG == "imports upstream":
         import peer_upstream  # noqa: F401
     about = WorkerMetadata("peer", "1.0", upstream_library="peer-upstream")
-    return about, WorkerCapabilities("peer", algorithms=["walk"])
+    return about, WorkerCapabilities(algorithms=["walk"])

@@ -9,4 +9,4 @@ WRONG = os.environ.get("STAGE_MISBEHAVES", "")
 
 def get_worker_metadata():
     about = WorkerMetadata("stage", "1.0", upstream_library="none")
-    return about, WorkerCapabilities("stage", modes=["arena"])
+    return about, WorkerCapabilities(modes=["arena"])

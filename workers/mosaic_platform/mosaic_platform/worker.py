@@ -1,4 +1,5 @@
-"""`python -m mosaic_platform.cli`: the command line of the adapter.
+"""The adapter: its metadata, which are those of the platform's worker, and its command line, `python -m
+mosaic_platform.worker`.
 
 An operator is the platform's process itself, in the place of this one: it speaks the plain protocol.
 """
@@ -9,11 +10,17 @@ import os
 import sys
 from typing import NoReturn
 
-from mosaic_contract import Worker, deferred, main
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, main
 
-from . import get_worker_metadata
 from .command import command
 from .introduction import introduction
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the metadata of the platform's worker in this environment, in MOSAIC Lab's terms."""
+    found = introduction()
+    return WorkerMetadata.from_dict(found.metadata), WorkerCapabilities.from_dict(found.capabilities)
+
 
 WORKER = Worker(
     get_worker_metadata,

@@ -1,4 +1,5 @@
-"""`python -m export_worker.cli --export FORMAT --out FOLDER`: runs on stdin, the paths written on stdout.
+"""The worker: its metadata, and `python -m export_worker.worker --export FORMAT --out FOLDER`, which reads
+runs from stdin and writes the paths of their files to stdout.
 
 Lines of stdin are JSON. An object describes a run (see `exported_run.ExportedRun`) and is followed by its
 points, each an array: step, Unix time or null, values by name. A line of stdout follows each run's end:
@@ -14,11 +15,19 @@ import sys
 from pathlib import Path
 from typing import IO, Any, Iterable
 
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 from mosaic_contract.stdio import reserve_standard_streams
 
 from .exported_run import ExportedRun, Writer
 
 FORMATS = ("tensorboard", "wandb")
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports neither library."""
+    return describe_worker(
+        "export", "mosaic-export-worker", upstream_library="tensorboard, wandb", modes=["export"]
+    )
 
 
 def main() -> int:

@@ -1,0 +1,63 @@
+"""The worker: its metadata and its command line, `python -m cleanrl_worker.worker`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+
+from . import environments
+from .config import all_hyperparameters, resolve
+from .runtime import train
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports nothing of CleanRL."""
+    from .algorithms import ALGORITHMS
+    from .upstream import installed
+
+    upstream = installed()
+    missing = upstream.unavailable() if upstream else {}
+    notes = [
+        f"not available ({', '.join(name for name in missing if missing[name] == reason)}): {reason}"
+        for reason in dict.fromkeys(missing.values())
+    ]
+    about, capabilities = describe_worker(
+        "cleanrl",
+        "mosaic-cleanrl-worker",
+        upstream_library="cleanrl",
+        upstream_version=upstream.version if upstream else "",
+        env_families=["gymnasium"],
+        action_spaces=["discrete", "continuous"],
+        observation_spaces=["vector", "image"],
+        algorithms=upstream.available() if upstream else list(ALGORITHMS),
+        modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {
+                "actions": one.action,
+                "agents": "one",
+                "learning": "on-policy" if one.on_policy else "off-policy",
+            }
+            for name, one in ALGORITHMS.items()
+        },
+        resume_bound={name: one.bound for name, one in ALGORITHMS.items()},
+        resume_elsewhere=list(ALGORITHMS),
+    )
+    described = "; ".join(filter(None, [about.description.rstrip("."), *notes]))
+    return replace(about, description=described), capabilities
+
+
+WORKER = Worker(
+    get_worker_metadata,
+    resolve,
+    train,
+    all_hyperparameters,
+    operate=deferred("cleanrl_worker.operator:operate"),
+    make_environment=environments.make,
+    wraps=True,
+    inside=True,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

@@ -1,0 +1,31 @@
+"""The worker: its metadata and its command line, `python -m gymnasium_worker.worker`."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
+from mosaic_contract.metadata import PARADIGMS
+
+from .environment_facts import facts_of
+from .environments import known, make
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports none of them."""
+    return describe_worker(
+        "gymnasium",
+        "mosaic-gymnasium-worker",
+        upstream_library="gymnasium",
+        supported_paradigms=PARADIGMS,
+        env_families=["gymnasium", "pettingzoo", "mpe2", "minigrid"],
+        modes=["arena"],
+    )
+
+
+WORKER = Worker(
+    metadata=get_worker_metadata, make_environment=make, environment_facts=facts_of, environments=known
+)
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

@@ -1,0 +1,54 @@
+"""The worker: its metadata and its command line, `python -m jumanji_worker.worker`."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+
+from .process_setup import prepare
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
+    from .config import ALGORITHMS
+    from .hyperparameters import all_hyperparameters, bound
+
+    return describe_worker(
+        "jumanji",
+        "mosaic-jumanji-worker",
+        upstream_library="jumanji",
+        env_families=["jumanji"],
+        action_spaces=["discrete", "multidiscrete"],
+        observation_spaces=["dict"],
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {"actions": "discrete or multidiscrete", "agents": "one", "learning": "on-policy"}
+            for name in ALGORITHMS
+        },
+        resume_bound={
+            name: bound(parameter.name for parameter in known)
+            for name, known in all_hyperparameters().items()
+        },
+    )
+
+
+WORKER = Worker(
+    get_worker_metadata,
+    deferred("jumanji_worker.config:resolve"),
+    deferred("jumanji_worker.runtime:train"),
+    deferred("jumanji_worker.hyperparameters:all_hyperparameters"),
+    operate=deferred("jumanji_worker.operator:operate"),
+    make_environment=deferred("jumanji_worker.arena_environment:ArenaEnvironment"),
+    environment_facts=deferred("jumanji_worker.environment_facts:facts_of"),
+    environments=deferred("jumanji_worker.environments:known"),
+)
+
+if __name__ == "__main__":
+    prepare()
+    code = main(WORKER)
+    logging.shutdown()
+    # A thread may be deep in XLA's compiler, which taking the interpreter apart would crash.
+    os._exit(code)

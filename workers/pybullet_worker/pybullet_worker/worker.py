@@ -1,0 +1,28 @@
+"""The worker: its metadata and its command line, `python -m pybullet_worker.worker`."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, describe_worker, main
+from mosaic_contract.arena import EnvironmentFamilies
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports none of the robots."""
+    return describe_worker(
+        "pybullet",
+        "mosaic-pybullet-worker",
+        upstream_library="pybullet",
+        env_families=["pybullet"],
+        action_spaces=["Box", "Discrete"],
+        observation_spaces=["Box"],
+        modes=["arena"],
+    )
+
+
+FAMILIES = EnvironmentFamilies("pybullet", {"pybullet_worker.robots": ["*"]})
+WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

@@ -1,0 +1,26 @@
+"""The worker: its metadata and its command line, `python -m random_worker.worker`."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports nothing of Gymnasium."""
+    return describe_worker(
+        "random",
+        "mosaic-random-worker",
+        upstream_library="gymnasium",
+        supported_paradigms=PARADIGMS,
+        action_spaces=ACTION_SPACES,
+        modes=["operate"],
+    )
+
+
+WORKER = Worker(get_worker_metadata, operate=deferred("random_worker.operator:RandomOperator"))
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

@@ -1,0 +1,68 @@
+"""The worker: its metadata and its command line, `python -m ray_worker.worker`."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+
+from .algorithms import ALGORITHMS
+
+_BOUND = (
+    "RLlib's own checkpoint brings settings along, of its optimisers for one: which of those given take "
+    "effect instead, and when, is not known"
+)
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
+    return describe_worker(
+        "rllib",
+        "mosaic-ray-worker",
+        upstream_library="ray",
+        supported_paradigms=["single_agent", "parallel"],
+        env_families=["gymnasium", "mpe2", "pettingzoo"],
+        action_spaces=["discrete", "continuous"],
+        observation_spaces=["vector", "image"],
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {
+                "actions": " or ".join(one.actions),
+                "agents": "one or a team",
+                "learning": "on-policy" if one.on_policy else "off-policy",
+            }
+            for name, one in ALGORITHMS.items()
+        },
+        resume_bound={name: {"*": _BOUND} for name in ALGORITHMS},
+        resume_elsewhere=list(ALGORITHMS),
+    )
+
+
+_PROCESS_VARIABLES = {
+    "OMP_NUM_THREADS": "1",  # two threads on busy cores make DQN and SAC crawl
+    "SDL_VIDEODRIVER": "dummy",
+    "SDL_AUDIODRIVER": "dummy",
+    "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
+    "RAY_DEDUP_LOGS": "0",
+}
+
+WORKER = Worker(
+    get_worker_metadata,
+    deferred("ray_worker.config:resolve"),
+    deferred("ray_worker.runtime:train"),
+    deferred("ray_worker.hyperparameters:all_hyperparameters"),
+    operate=deferred("ray_worker.operator:operate"),
+    make_environment=deferred("ray_worker.environments:make"),
+    wraps=True,
+)
+
+if __name__ == "__main__":
+    for name, value in _PROCESS_VARIABLES.items():
+        os.environ.setdefault(name, value)
+    code = main(WORKER)
+    logging.shutdown()
+    # A thread may still be in a call of Ray, for which taking the interpreter apart would wait.
+    os._exit(code)

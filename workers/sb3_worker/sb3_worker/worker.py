@@ -1,0 +1,48 @@
+"""The worker: its metadata and its command line, `python -m sb3_worker.worker`."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.arena import make_gymnasium
+
+from .algorithms import ALGORITHMS, EVOLUTION, bound_to
+from .config import resolve
+from .hyperparameters import all_hyperparameters
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
+    return describe_worker(
+        "sb3",
+        "mosaic-sb3-worker",
+        upstream_library="stable-baselines3, sb3-contrib",
+        env_families=["gymnasium"],
+        action_spaces=["Discrete", "Box", "MultiDiscrete", "MultiBinary"],
+        observation_spaces=["vector", "image", "dict"],
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
+            for name, one in ALGORITHMS.items()
+        },
+        resume_bound={
+            name: dict(bound_to(one)) for name, one in ALGORITHMS.items() if one.family != EVOLUTION
+        },
+        resume_elsewhere=[name for name, one in ALGORITHMS.items() if one.family != EVOLUTION],
+    )
+
+
+WORKER = Worker(
+    get_worker_metadata,
+    resolve,
+    deferred("sb3_worker.runtime:train"),
+    all_hyperparameters,
+    operate=deferred("sb3_worker.operator:operate"),
+    make_environment=make_gymnasium,
+    wraps=True,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

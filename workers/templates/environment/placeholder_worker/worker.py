@@ -1,0 +1,32 @@
+"""The worker: its metadata and its command line, `python -m placeholder_worker.worker`."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Every listing calls this: it imports no library."""
+    return describe_worker(
+        "placeholder",
+        "placeholder-worker",
+        # FILL IN: the name of the library's package, the kinds of spaces.
+        upstream_library="gymnasium",
+        env_families=["gymnasium"],
+        action_spaces=["Discrete"],
+        observation_spaces=["Box"],
+        modes=["arena"],
+    )
+
+
+WORKER = Worker(
+    get_worker_metadata,
+    make_environment=deferred("placeholder_worker.environments:make"),
+    environment_facts=deferred("placeholder_worker.environments:facts_of"),
+    environments=deferred("placeholder_worker.environments:known"),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(WORKER))

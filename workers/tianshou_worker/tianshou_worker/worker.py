@@ -1,0 +1,47 @@
+"""The worker: its metadata and its command line, `python -m tianshou_worker.worker`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+
+from .algorithms import ALGORITHMS, BOUND
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
+    return describe_worker(
+        "tianshou",
+        "mosaic-tianshou-worker",
+        upstream_library="tianshou",
+        env_families=["gymnasium"],
+        action_spaces=["discrete", "continuous"],
+        observation_spaces=["vector", "image"],
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
+            for name, one in ALGORITHMS.items()
+        },
+        resume_bound=dict.fromkeys(ALGORITHMS, BOUND),
+        resume_elsewhere=[name for name, one in ALGORITHMS.items() if not one.offline],
+    )
+
+
+WORKER = Worker(
+    get_worker_metadata,
+    deferred("tianshou_worker.config:resolve"),
+    deferred("tianshou_worker.runtime:train"),
+    deferred("tianshou_worker.hyperparameters:all_hyperparameters"),
+    operate=deferred("tianshou_worker.operator:operate"),
+    make_environment=deferred("tianshou_worker.environments:make_for_arena"),
+    wraps=True,
+)
+
+if __name__ == "__main__":
+    # Compiling with numba takes longer than the small loops that upstream has it for ever save.
+    os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    os.environ.setdefault("TQDM_DELAY", "1000000")  # seconds: no progress bars in the run's log
+    sys.exit(main(WORKER))

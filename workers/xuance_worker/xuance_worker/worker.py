@@ -1,0 +1,54 @@
+"""The worker: its metadata and its command line, `python -m xuance_worker.worker`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+
+from .algorithms import ALGORITHMS, BOUND
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
+    return describe_worker(
+        "xuance",
+        "mosaic-xuance-worker",
+        upstream_library="xuance",
+        supported_paradigms=["single_agent", "parallel"],
+        env_families=["gymnasium", "mpe2", "pettingzoo"],
+        action_spaces=["discrete", "continuous"],
+        observation_spaces=["vector", "image"],
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {
+                "actions": one.actions,
+                "agents": "a team" if one.several else "one",
+                "learning": "on-policy" if one.on_policy else "off-policy",
+            }
+            for name, one in ALGORITHMS.items()
+        },
+        resume_bound=dict.fromkeys(ALGORITHMS, BOUND),
+        resume_elsewhere=list(ALGORITHMS),
+    )
+
+
+WORKER = Worker(
+    get_worker_metadata,
+    deferred("xuance_worker.config:resolve"),
+    deferred("xuance_worker.runtime:train"),
+    deferred("xuance_worker.hyperparameters:all_hyperparameters"),
+    operate=deferred("xuance_worker.operator:operate"),
+    make_environment=deferred("xuance_worker.environments:make_for_arena"),
+    wraps=True,
+)
+
+if __name__ == "__main__":
+    os.environ.setdefault("WANDB_MODE", "disabled")  # upstream imports it; nothing is ever sent
+    # Bars are for terminals, and this is a log. Switched off, upstream's recurrent loop would miss its own.
+    os.environ.setdefault("TQDM_DELAY", "1e9")
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+    os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # SDL would swallow SIGTERM
+    sys.exit(main(WORKER))
