@@ -2,6 +2,7 @@
 
 MosaicError
 ├── ConfigurationError      bad input, refused before anything starts
+│   └── ArgumentError       a keyword that a call does not have, or one that it lacks
 ├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
 ├── RunFailed               a worker failed: its own message and its last log lines
 ├── RunTimeout              a wait ran past its deadline; the run continues
@@ -22,6 +23,10 @@ class MosaicError(Exception):
 
 class ConfigurationError(MosaicError, ValueError):
     """Bad input, refused before anything starts."""
+
+
+class ArgumentError(ConfigurationError, TypeError):
+    """A call has a keyword that its function does not have, or lacks one that it needs."""
 
 
 class WorkerEnvironmentError(MosaicError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from mosaic_lab.widgets.status import announce
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.evaluation import Evaluation, League
+    from mosaic_lab.evaluation.plan import OnFailure, SeedSequence
     from mosaic_lab.sweeps.request import Search
     from mosaic_lab.sweeps.sweep import Sweep
 
@@ -110,7 +110,7 @@ class Lab(Trainer):
         *,
         seeds: Iterable[int] = (),
         policies: Mapping[str, Any] | None = None,
-        settings: Mapping[str, Any] | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
         step_timeout: float = STEP_TIMEOUT,
         deadline: float | None = None,
@@ -139,7 +139,7 @@ class Lab(Trainer):
                 operators, or none, is an error with a table. The same object under several keys is one
                 operator, in one process, that distinguishes its agents by their ids; two calls of a maker are
                 two operators.
-            settings: keyword arguments for creating the environment.
+            env_kwargs: keyword arguments of the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
                 longer, or whose process is suspended, is ended, and its lane has failed; the time in which
@@ -158,12 +158,23 @@ class Lab(Trainer):
             WorkerEnvironmentError: a worker's environment could not be built.
             RunFailed: every lane has failed; one that fails alone is shown as failed.
         """
-        given = {**locals()}  # all arguments by their names
-        del given["self"]
         from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
 
+        request = arenas.CompareRequest(
+            env=env,
+            operators=operators,
+            policies=policies,
+            seeds=seeds,
+            env_kwargs=env_kwargs,
+            max_steps=max_steps,
+            step_timeout=step_timeout,
+            deadline=deadline,
+            fallback=fallback,
+            family=family,
+            pass_env=pass_env,
+        )
         with installation_log() as progress:
-            return arenas.compare(self.root, **given, progress=progress)
+            return arenas.compare(self.root, request, progress)
 
     def evaluate(
         self,
@@ -174,15 +185,15 @@ class Lab(Trainer):
         policies: Mapping[str, Any] | None = None,
         seeds: Iterable[int] = range(100),
         episodes: int = 1,
-        settings: Mapping[str, Any] | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
         step_timeout: float = STEP_TIMEOUT,
         family: str | None = None,
         deadline: float | None = None,
         fallback: str | None = None,
         parallel: int | None = None,
-        on_failure: str = "stop",
-        seed_sequence: str = "procedural",
+        on_failure: OnFailure = "stop",
+        seed_sequence: SeedSequence = "procedural",
         step_delay: float = 0.0,
         budget: Mapping[str, float] | None = None,
         replay: Any = None,
@@ -206,7 +217,7 @@ class Lab(Trainer):
             seeds: whole numbers. ``[7] * 10`` is 10 episodes on the environment of seed 7, as with
                 ``episodes=10, seed_sequence="fixed"``.
             episodes: how many on each seed.
-            settings: keyword arguments for creating the environment.
+            env_kwargs: keyword arguments of the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
                 longer, or whose process is suspended, is ended, and its episode has failed (``on_failure``);
@@ -244,17 +255,35 @@ class Lab(Trainer):
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        given = {**locals()}  # all arguments by their names
-        for name in ("self", "script", "run_code"):
-            del given[name]
         from mosaic_lab.evaluation import launch  # a notebook that evaluates nothing does not pay for it
+        from mosaic_lab.evaluation.request import EvaluateRequest
 
-        parameters = signature(self.evaluate).parameters
-        if script is not None and any(value is not parameters[name].default for name, value in given.items()):
+        request = EvaluateRequest(
+            env=env,
+            operators=operators,
+            policies=policies,
+            seeds=seeds,
+            episodes=episodes,
+            env_kwargs=env_kwargs,
+            max_steps=max_steps,
+            step_timeout=step_timeout,
+            family=family,
+            deadline=deadline,
+            fallback=fallback,
+            parallel=parallel,
+            on_failure=on_failure,
+            seed_sequence=seed_sequence,
+            step_delay=step_delay,
+            budget=budget,
+            replay=replay,
+            pass_env=pass_env,
+            on=on,
+        )
+        if script is not None and request != EvaluateRequest():
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
         with installation_log() as progress:
             if script is None:
-                return launch.evaluate(self.supervisor, progress=progress, **given)
+                return launch.evaluate(self.supervisor, request, progress)
             return launch.evaluate_script(self.supervisor, script, progress, run_code=run_code)
 
     def league(
@@ -266,14 +295,14 @@ class Lab(Trainer):
         checkpoints: int = 5,
         operator: Callable[[Checkpoint], Any] | None = None,
         seeds: Iterable[int] = range(10),
-        settings: Mapping[str, Any] | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
         step_timeout: float = STEP_TIMEOUT,
         family: str | None = None,
         deadline: float | None = None,
         fallback: str | None = None,
         parallel: int | None = None,
-        on_failure: str = "stop",
+        on_failure: OnFailure = "stop",
         pass_env: Iterable[str] = (),
     ) -> League:
         """Play all players against each other, each on both sides, in an evaluation, and return at once.
@@ -292,19 +321,31 @@ class Lab(Trainer):
             operator: what acts by a checkpoint of a run, a function of the `Checkpoint`; default:
                 `mosaic_lab.operators.rl`.
             seeds: a game of each pair on each side for each.
-            settings: as all further ones in `evaluate`.
+            env_kwargs: as all further ones in `evaluate`.
 
         Raises:
             ConfigurationError: everything that is wrong, at once; see `evaluate`.
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        given = {**locals()}  # all arguments by their names
-        del given["self"]
         from mosaic_lab.evaluation.league_start import start_league
+        from mosaic_lab.evaluation.request import EvaluateRequest
 
+        request = EvaluateRequest(
+            env=env,
+            seeds=seeds,
+            env_kwargs=env_kwargs,
+            max_steps=max_steps,
+            step_timeout=step_timeout,
+            family=family,
+            deadline=deadline,
+            fallback=fallback,
+            parallel=parallel,
+            on_failure=on_failure,
+            pass_env=pass_env,
+        )
         with installation_log() as progress:
-            return start_league(self.supervisor, progress=progress, **given)
+            return start_league(self.supervisor, request, players, agents, checkpoints, operator, progress)
 
     def sweep(
         self,

@@ -8,8 +8,9 @@ from inspect import Parameter, isfunction, signature
 from typing import Any, ParamSpec, TypeVar
 
 from mosaic_contract.config import nearest
+from msgspec import Struct, structs
 
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ArgumentError, ConfigurationError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,8 +75,17 @@ def seed_range(given: Mapping[str, Any], problems: Problems) -> Sequence[int]:
     return range(first, first + count)
 
 
+def given(request: Struct, *always: str) -> dict[str, Any]:
+    """Return the fields of a request whose values are not the defaults, and those that are named."""
+    return {
+        field.name: value
+        for field in structs.fields(request)
+        if (value := getattr(request, field.name)) != field.default or field.name in always
+    }
+
+
 def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
-    """Have a function raise ConfigurationError for keywords that it does not have, with the nearest it has,
+    """Have a function raise ArgumentError for keywords that it does not have, with the nearest it has,
     and for arguments that are missing or too many.
 
     ``name`` is what users call it by (default: its own name).
@@ -97,11 +107,11 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
             form.bind(*args, **kwargs)
         except TypeError as error:
             if len(args) > len(positional) and named:
-                raise ConfigurationError(
+                raise ArgumentError(
                     f"{name}: only {order} can be given without a name; write the others with theirs, such "
                     f"as {named[0]}={args[len(positional)]!r:.100}"
                 ) from None
-            raise ConfigurationError(f"{name}: {error}") from None
+            raise ArgumentError(f"{name}: {error}") from None
         return function(*args, **kwargs)
 
     return call
@@ -121,10 +131,7 @@ def checked_methods(name: str) -> Callable[[type[C]], type[C]]:
     return decorate
 
 
-def _refuse(name: str, known: set[str], given: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError for those of the given keywords that are not known."""
-    problems = Problems()
-    for keyword in given:
-        if keyword not in known:
-            problems.add("", f"{name} has no {keyword}={nearest(keyword, known)}")
-    problems.check()
+def _refuse(name: str, known: set[str], keywords: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for keywords that are not known."""
+    lines = [f"{name} has no {one}={nearest(one, known)}" for one in keywords if one not in known]
+    raise ArgumentError(lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} problems:", *lines]))

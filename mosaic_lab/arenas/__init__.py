@@ -7,5 +7,6 @@ own; all of them end with the kernel.
 from mosaic_lab.arenas.comparison import Comparison
 from mosaic_lab.arenas.create import compare
 from mosaic_lab.arenas.lane import Lane, LaneState
+from mosaic_lab.arenas.request import CompareRequest
 
-__all__ = ["Comparison", "Lane", "LaneState", "compare"]
+__all__ = ["CompareRequest", "Comparison", "Lane", "LaneState", "compare"]

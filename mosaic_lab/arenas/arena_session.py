@@ -61,21 +61,21 @@ class ArenaSession:
         """The command whose answer is due; empty for none."""
         self.seated = False
         self.ended = False
-        self.liveness = Liveness(setup.request.step_timeout)
+        self.liveness = Liveness(setup.plan.step_timeout)
         """Of the command of an episode that is under way."""
         self._setup = setup
         self._mapping = mapping
         self._deadline: float | None = None
         command = [*setup.arena, "--arena"]
         folder = ArenaFolder(
-            path, setup.config(label, seed), worker=setup.request.family, label=label, command=command
+            path, setup.config(label, seed), worker=setup.plan.family, label=label, command=command
         )
         try:
             self.process = ArenaProcess(command, setup.variables, folder)
         except OSError as error:
             folder.end(State.FAILED, f"its arena could not be started: {error}", None)
             raise
-        self.send(setup.request.open_command(path))
+        self.send(setup.plan.open_command(path))
 
     # --------------------------------------------------------------- commands
 
@@ -109,7 +109,7 @@ class ArenaSession:
         """Whether the arena's process may run the operator too: one that does not keep it from responding for
         as long as a language model may take, does not end it at a deadline, and has no variables of its own.
         """
-        same_worker = spec.worker == self._setup.request.family
+        same_worker = spec.worker == self._setup.plan.family
         return same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env
 
     def end(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:

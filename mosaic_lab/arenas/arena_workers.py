@@ -19,7 +19,7 @@ from typing import TypeVar
 from mosaic_lab import workers
 from mosaic_lab.arenas.arena_session import OPEN_SECONDS
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
-from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.operators import OperatorSpec
@@ -31,11 +31,11 @@ _made: dict[tuple[str, str], EnvironmentInfo] = {}
 """Environments that this process has seen made, by the Python that made them and their id, settings and
 variables."""
 
-R = TypeVar("R", bound=ArenaRequest)
+R = TypeVar("R", bound=ArenaPlan)
 
 
-def with_provider(request: R, chosen: str | None, progress: Callable[[str], None]) -> R:
-    """Return the request with the worker that makes its environment as ``family``; ``chosen`` by the user,
+def with_provider(plan: R, chosen: str | None, progress: Callable[[str], None]) -> R:
+    """Return the plan with the worker that makes its environment as ``family``; ``chosen`` by the user,
     that.
 
     Without a choice it is the worker that the id is known from, or where that takes any id and cannot make
@@ -43,25 +43,25 @@ def with_provider(request: R, chosen: str | None, progress: Callable[[str], None
     ``progress`` says. Raises ConfigurationError where none of them can make it, with the names of others that
     can.
     """
-    return request if chosen is not None else replace(request, family=_provider_of(request, progress))
+    return plan if chosen is not None else replace(plan, family=_provider_of(plan, progress))
 
 
-def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
-    env_id, family = request.env_id, request.family
+def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
+    env_id, family = plan.env_id, plan.family
     if claims(family, env_id):
         return family
-    refusal = _refusal(environment_worker(family, progress), request)
+    refusal = _refusal(environment_worker(family, progress), plan)
     if not refusal:
         return family
     trained = {
         spec.worker: spec.name
-        for spec in request.operators.values()
+        for spec in plan.operators.values()
         if spec.worker is not None and spec.trained_on and same_environment(spec.trained_on, env_id)
     }
     others = {info.name: info.worker_environment for info in workers.catalog() if info.name != family}
     candidates = [one for one in others.values() if one is not None and "arena" in one.capabilities.modes]
     with ThreadPoolExecutor(max_workers=4) as pool:
-        refusals = list(pool.map(lambda one: _refusal(one, request), candidates))
+        refusals = list(pool.map(lambda one: _refusal(one, plan), candidates))
     first_line = refusal.partition("\n")[0]
     able = [one.name for one, refused in zip(candidates, refusals, strict=True) if not refused]
     for name in able:
@@ -78,43 +78,43 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
     raise ConfigurationError(f"{refusal}.{advice}" if advice else refusal)
 
 
-def environment_info(request: ArenaRequest, progress: Callable[[str], None]) -> EnvironmentInfo:
-    """Return the facts about the environment of a request, which its worker makes once, unless this process
+def environment_info(plan: ArenaPlan, progress: Callable[[str], None]) -> EnvironmentInfo:
+    """Return the facts about the environment of a plan, which its worker makes once, unless this process
     has seen that. Raises ConfigurationError where it cannot be made."""
-    answer = _info(environment_worker(request.family, progress), request)
+    answer = _info(environment_worker(plan.family, progress), plan)
     if isinstance(answer, str):
         raise ConfigurationError(answer)
     return answer
 
 
-def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
+def _refusal(worker: WorkerEnvironment, plan: ArenaPlan) -> str:
     """Return why a worker cannot make the environment; empty where it can."""
-    answer = _info(worker, request)
+    answer = _info(worker, plan)
     return answer if isinstance(answer, str) else ""
 
 
-def _info(worker: WorkerEnvironment, request: ArenaRequest) -> EnvironmentInfo | str:
+def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     """Return the facts about the environment as a worker makes it, or why it cannot."""
-    variables = {**request.passed, **request.environ}
-    known = (str(worker.python), json.dumps([request.env_id, request.settings, variables]))
+    variables = {**plan.passed, **plan.environ}
+    known = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables]))
     if known not in _made:
-        answer = _trial(worker, request)
+        answer = _trial(worker, plan)
         if isinstance(answer, str):
             return answer
         _made[known] = answer
     return _made[known]
 
 
-def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> EnvironmentInfo | str:
+def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     """Return the facts about the environment from an arena that has made it, or why it cannot."""
     with tempfile.TemporaryDirectory(prefix="mosaic-trial-") as folder:
-        commands = [request.open_command(Path(folder)), {"cmd": "close"}]
+        commands = [plan.open_command(Path(folder)), {"cmd": "close"}]
         try:
             done = subprocess.run(
                 [*worker.command(), "--arena"],
                 input="".join(json.dumps(command) + "\n" for command in commands),
                 cwd=folder,
-                env=compose_variables(os.environ, environ=request.environ, pass_env=request.pass_env),
+                env=compose_variables(os.environ, environ=plan.environ, pass_env=plan.pass_env),
                 capture_output=True,
                 text=True,
                 timeout=OPEN_SECONDS,
@@ -123,9 +123,9 @@ def _trial(worker: WorkerEnvironment, request: ArenaRequest) -> EnvironmentInfo 
             if answer.get("type") == "opened":
                 return EnvironmentInfo.from_message(answer)
         except subprocess.TimeoutExpired:
-            return f"{request.env_id} was not made within {OPEN_SECONDS:g} s"
+            return f"{plan.env_id} was not made within {OPEN_SECONDS:g} s"
         except (OSError, ValueError, KeyError, TypeError) as error:
-            return f"worker '{worker.name}' did not answer whether it can make {request.env_id}: {error}"
+            return f"worker '{worker.name}' did not answer whether it can make {plan.env_id}: {error}"
     return str(answer.get("message") or answer)
 
 

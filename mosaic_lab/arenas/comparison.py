@@ -43,11 +43,11 @@ class Comparison:
     """
 
     def __init__(self, setup: ArenaSetup) -> None:
-        self._request = request = setup.request
+        self._plan = plan = setup.plan
         self._warned: dict[int, str] = {}  # the reason of each lane's failure that a warning gave
         self._driver = driver = Driver()
-        lanes = [Lane(index, label, setup, driver.post) for index, label in enumerate(request.lanes)]
-        self._lockstep = Lockstep(lanes, request.seeds)
+        lanes = [Lane(index, label, setup, driver.post) for index, label in enumerate(plan.lanes)]
+        self._lockstep = Lockstep(lanes, plan.seeds)
         driver.start(self._lockstep)
         self._finalizer = weakref.finalize(self, driver.abandon)
         self._finalizer.atexit = False  # the driver does that
@@ -76,7 +76,7 @@ class Comparison:
     def view(self) -> dict[str, Any]:
         """Return everything there is to show now, as plain data; see `mosaic_lab.arenas.snapshot`."""
         with self._driver.lock:
-            return snapshot(self._lockstep, self._request)
+            return snapshot(self._lockstep, self._plan)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back after changes, at most 30 times a second; return a function that ends that.
@@ -202,7 +202,7 @@ class Comparison:
 
     @property
     def _reset_seconds(self) -> float:
-        return self._request.step_timeout + _RESET_MARGIN
+        return self._plan.step_timeout + _RESET_MARGIN
 
     @property
     def _open_seconds(self) -> float:
@@ -254,7 +254,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         lanes = ", ".join(f"{lane.label} {lane.state} at {lane.step}" for lane in self._lockstep.lanes)
-        return f"<Comparison of {self._request.env_id}, seed {self.seed}, {self.mode}: {lanes}>"
+        return f"<Comparison of {self._plan.env_id}, seed {self.seed}, {self.mode}: {lanes}>"
 
 
 def _count(name: str, value: Any) -> int:

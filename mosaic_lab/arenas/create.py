@@ -7,14 +7,15 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
 from mosaic_lab.arenas.comparison import Comparison
-from mosaic_lab.arenas.request import ArenaRequest, build_request
+from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.request import CompareRequest, plan_arenas
 from mosaic_lab.arenas.setup import ArenaSetup, passed_to
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -30,33 +31,26 @@ _NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
 _DESCRIPTION = "comparison.json"
 
 
-def compare(
-    root: Path,
-    env: str,
-    operators: Mapping[str, Any] | None = None,
-    *,
-    progress: Callable[[str], None] = print,
-    **given: Any,
-) -> Comparison:
+def compare(root: Path, request: CompareRequest, progress: Callable[[str], None] = print) -> Comparison:
     """See `mosaic_lab.Lab.compare`; ``root`` is the run store's."""
     problems = Problems()
-    request = build_request(problems, env=env, operators=operators, **given)
+    plan = plan_arenas(request, problems)
     problems.check()
     _delete_old(root / COMPARISONS)
-    request = with_provider(request, given.get("family"), progress)
-    worker = environment_worker(request.family, progress)
-    commands = operator_commands(request.operators.values(), progress)
-    folder = _new_folder(root, request.env_id)
+    plan = with_provider(plan, request.family, progress)
+    worker = environment_worker(plan.family, progress)
+    commands = operator_commands(plan.operators.values(), progress)
+    folder = _new_folder(root, plan.env_id)
     setup = ArenaSetup(
-        request=request,
+        plan=plan,
         arena=worker.command(),
         commands=commands,
-        variables=compose_variables(os.environ, pass_env=request.pass_env),
-        passed=passed_to(request.operators.values()),
+        variables=compose_variables(os.environ, pass_env=plan.pass_env),
+        passed=passed_to(plan.operators.values()),
         folder=folder,
     )
     try:
-        write_json(folder / _DESCRIPTION, _description(request, worker))
+        write_json(folder / _DESCRIPTION, _description(plan, worker))
     except OSError as error:
         raise MosaicError(f"the comparison's folder {folder} cannot be written: {error}") from error
     comparison = Comparison(setup)
@@ -65,7 +59,7 @@ def compare(
     except ConfigurationError:  # refused: nothing was compared, so nothing is kept
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    request.warn()  # after `open`, whose error for operators that do not fit says it too
+    plan.warn()  # after `open`, whose error for operators that do not fit says it too
     return comparison
 
 
@@ -88,14 +82,11 @@ def _delete_old(folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _description(request: ArenaRequest, worker: WorkerEnvironment) -> dict[str, Any]:
+def _description(plan: ArenaPlan, worker: WorkerEnvironment) -> dict[str, Any]:
     """Return what is compared, where and with which versions, for a reader of the folder."""
     origin = {"worker": worker.name, "origin": worker.origin, "freeze": worker.freeze}
-    facts = {
-        field.name: getattr(request, field.name) for field in fields(request) if field.name != "operators"
-    }
+    facts = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "operators"}
     lanes = {
-        label: {pattern: repr(spec) for pattern, spec in request.mapping(label).items()}
-        for label in request.lanes
+        label: {pattern: repr(spec) for pattern, spec in plan.mapping(label).items()} for label in plan.lanes
     }
     return {**facts, "lanes": lanes, "provenance": provenance(Path.cwd(), origin)}

@@ -48,14 +48,14 @@ class LaneState(StrEnum):
 
 
 class Lane:
-    """The lane ``label`` of the setup's request. ``post`` calls a function in the comparison's thread, from
+    """The lane ``label`` of the setup's plan. ``post`` calls a function in the comparison's thread, from
     any thread.
     """
 
     def __init__(self, index: int, label: str, setup: ArenaSetup, post: Post) -> None:
         self.index = index
         self.label = label
-        self.mapping = setup.request.mapping(label)
+        self.mapping = setup.plan.mapping(label)
         """{agent, team or pattern: operator}."""
         self.state = LaneState.OPENING
         self.reason = "it is about to be opened"

@@ -87,11 +87,11 @@ def check_seeds(seeds: Any, problems: Problems) -> list[int]:
     return numbers
 
 
-def check_settings(settings: Any, problems: Problems) -> dict[str, Any]:
+def check_env_kwargs(env_kwargs: Any, problems: Problems) -> dict[str, Any]:
     try:
-        return as_json("the environment", with_tagged_tuples(settings or {}))
+        return as_json("the environment", with_tagged_tuples(env_kwargs or {}))
     except ConfigurationError as error:
-        problems.add("settings", str(error))
+        problems.add("env_kwargs", str(error))
         return {}
 
 

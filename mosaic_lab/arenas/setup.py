@@ -1,4 +1,4 @@
-"""What the lanes of a comparison or an evaluation share: the request, and what starts their processes."""
+"""The plan that the lanes of a comparison or an evaluation share, with what starts their processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.operators import OperatorSpec
 
@@ -19,14 +19,14 @@ EXCHANGES = "exchanges"
 
 @dataclass(frozen=True)
 class ArenaSetup:
-    """What starts the arenas of ``request`` in ``folder``.
+    """What starts the arenas of ``plan`` in ``folder``.
 
     ``arena`` is the command of an arena, ``commands`` those of the operators' workers. ``variables``: the
     environment variables of all of them; ``passed``: further ones, possibly secret, for single operators.
     ``budget`` is what language models may spend, ``replay`` the folder of a recording that they answer from.
     """
 
-    request: ArenaRequest
+    plan: ArenaPlan
     arena: Sequence[str]
     commands: Mapping[str, Sequence[str]]
     variables: Mapping[str, str]
@@ -37,13 +37,13 @@ class ArenaSetup:
 
     def config(self, label: str, seed: int) -> dict[str, Any]:
         """Return the configuration in the run folder of a lane."""
-        request = self.request
+        plan = self.plan
         return {
-            "env_id": request.env_id,
+            "env_id": plan.env_id,
             "seed": seed,
             "label": label,
-            "settings": request.settings,
-            "max_steps": request.max_steps,
+            "settings": plan.settings,
+            "max_steps": plan.max_steps,
         }
 
     def seat(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from typing import Any
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
+from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.progress import Progress
-from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.arenas.tables import episode_rows
 from mosaic_lab.workers.families import shown_as
 
@@ -37,16 +37,16 @@ _NEWEST = 200  # episodes
 _THINKING_SECONDS = 1.0  # after which a step that no operator accounts for is the environment's
 
 
-def snapshot(lockstep: Lockstep, request: ArenaRequest) -> dict[str, Any]:
+def snapshot(lockstep: Lockstep, plan: ArenaPlan) -> dict[str, Any]:
     """Return what this module describes; it does not change when the comparison goes on."""
     return {
-        "env_id": request.env_id,
-        "environment": shown_as(request.env_id, request.family),
+        "env_id": plan.env_id,
+        "environment": shown_as(plan.env_id, plan.family),
         "seeds": list(lockstep.seeds),
         "seed": lockstep.seed,
         "mode": lockstep.mode,
         "speed": lockstep.speed,
-        "max_steps": request.max_steps,
+        "max_steps": plan.max_steps,
         "lanes": [lane_snapshot(lane) for lane in lockstep.lanes],
         "episodes": episode_rows(lockstep.lanes, _NEWEST),
         "ended": sum(len(lane.rows) for lane in lockstep.lanes),

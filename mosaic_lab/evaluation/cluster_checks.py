@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.engines import clusters
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import EvaluationPlan
@@ -17,7 +17,7 @@ from mosaic_lab.workers.worker_environment import THIRD_PARTY
 _HERE = "leave out on= to play it on this machine"
 
 
-def check_cluster(on: Any, request: ArenaRequest, budget: Any, replay: Any, problems: Problems) -> None:
+def check_cluster(on: Any, plan: ArenaPlan, budget: Any, replay: Any, problems: Problems) -> None:
     """Add what prevents an evaluation on the cluster ``on`` to the problems."""
     try:
         clusters.find(on)
@@ -26,9 +26,9 @@ def check_cluster(on: Any, request: ArenaRequest, budget: Any, replay: Any, prob
     if budget is not None or replay is not None:
         name = "budget" if replay is None else "replay"
         problems.add("on", f"{name}: language models and recordings are played on this machine only: {_HERE}")
-    for label, lane in request.lanes.items():
+    for label, lane in plan.lanes.items():
         for key in lane.values():
-            if why := _refusal(request.operators[key]):
+            if why := _refusal(plan.operators[key]):
                 problems.add(f"operators.{label}", f"{label}: {why}: {_HERE}")
 
 

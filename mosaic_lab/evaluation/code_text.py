@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from inspect import signature
 from typing import Any
 
-from mosaic_contract.codec import with_tuples
+from msgspec import structs
 
-from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.policy_files import WORKER as POLICY
 from mosaic_lab.operators.spec import DEADLINE
 from mosaic_lab.policies import DEFAULT
 from mosaic_lab.runs.code_text import Code, call, literal, seeds_code
 from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.validation import given
 from mosaic_lab.workers.families import family_of
-
-_KEYWORDS = ("episodes", "on_failure", "seed_sequence", "step_delay", "budget", "replay", "on")
-_DEFAULTS: dict[str, Any] = {
-    "settings": {},
-    "max_steps": None,
-    "step_timeout": STEP_TIMEOUT,
-    **{name: signature(plan_evaluation).parameters[name].default for name in _KEYWORDS},
-    "pass_env": [],
-}
-"""The keywords of `Lab.evaluate` that its plan has under the same names, with their defaults."""
 
 
 def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
@@ -43,17 +32,14 @@ def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
         used = Counter(key for lane in plan.lanes.values() for key in lane.values())
         if max(used.values()) > 1 or plan.brought_module is not None:
             return ""
-        lanes = {label: _lane_code(plan, label) for label in plan.lanes}
-        named = {
-            "env": plan.env_id,
-            "operators": lanes,
-            "seeds": seeds_code(plan.seeds),
-            **{name: getattr(plan, name) for name in _DEFAULTS if getattr(plan, name) != _DEFAULTS[name]},
-        }
-        if "settings" in named:
-            named["settings"] = with_tuples(plan.settings)
-        if plan.family != _usual_family(plan.env_id):
-            named["family"] = plan.family
+        request = structs.replace(
+            EvaluateRequest.of_plan(plan),
+            operators={label: _lane_code(plan, label) for label in plan.lanes},
+            seeds=seeds_code(plan.seeds),
+            parallel=None,  # which is this machine's
+            family=None if plan.family == _usual_family(plan.env_id) else plan.family,
+        )
+        named = given(request, "seeds")
         return f"import mosaic_lab as mosaic\n\n{call(f'{lab}.evaluate', [], named)}"
     except (LookupError, TypeError, ValueError, AttributeError, MosaicError, _NotWritten):  # untrusted files
         return ""

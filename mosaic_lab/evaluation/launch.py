@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from mosaic_lab.arenas.arena_workers import (
     environment_info,
     environment_worker,
@@ -19,21 +21,22 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.cluster_checks import check_workers
 from mosaic_lab.evaluation.evaluation import Evaluation, start
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.evaluation.planning import plan_evaluation, read_plan
+from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.request import EvaluateRequest
+from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.policies import check_lanes
 from mosaic_lab.runs import Supervisor
 
 
 def evaluate(
     supervisor: Supervisor,
-    *,
+    request: EvaluateRequest,
     progress: Callable[[str], None] = print,
     league: Mapping[str, Any] | None = None,
-    **given: Any,
 ) -> Evaluation:
     """Plan and start an evaluation; ``progress`` is called with a line for each worker that is installed,
     ``league`` as in `start`."""
-    plan = _ready(plan_evaluation(**given, find_run=supervisor.run), given.get("family"), progress)
+    plan = _ready(plan_evaluation(request, supervisor.run), request.family, progress)
     return start(supervisor, plan, "evaluation" if league is None else "league", league)
 
 
@@ -43,13 +46,15 @@ def evaluate_script(
     progress: Callable[[str], None] = print,
     *,
     run_code: bool = False,
-    **more: Any,
+    **changes: Any,
 ) -> Evaluation:
-    """Start the evaluation in a file; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
-    a ``budget``, a ``replay`` or a cluster (``on``) in place of the file's."""
-    given, plan = read_plan(path, supervisor.run, **more)
+    """Start the evaluation in a file; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``changes``
+    are a ``budget``, a ``replay`` or a cluster (``on``) in place of the file's."""
+    request, problems = read_script(path, supervisor.run)
+    request = structs.replace(request, **changes)
+    plan = plan_evaluation(request, supervisor.run, problems)
     check_consent(plan, Path(path).name, run_code)
-    return start(supervisor, _ready(plan, given.get("family"), progress))
+    return start(supervisor, _ready(plan, request.family, progress))
 
 
 def _ready(plan: EvaluationPlan, family: str | None, progress: Callable[[str], None]) -> EvaluationPlan:

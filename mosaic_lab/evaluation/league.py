@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec.structs import replace
+
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.comparable import check_comparable
 from mosaic_lab.evaluation.evaluation import WORKER, Evaluation
@@ -14,6 +16,7 @@ from mosaic_lab.evaluation.league_players import Trained, expanded, lanes_of
 from mosaic_lab.evaluation.reports.games import ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.rating_plots import rating_plot, training_plot
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs import RunGroup, Supervisor
 from mosaic_lab.validation import checked_methods
@@ -22,9 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
-
-PLAYED_AS = ("settings", "max_steps", "step_timeout", "family", "pass_env", "on_failure", "parallel")
-"""Of an evaluation: how its games are played, which further ones keep."""
 
 
 @checked_methods("league")
@@ -143,17 +143,12 @@ class League:
         first = self._evaluations[0]
         new, trained = expanded(players, checkpoints, operator, set(known))
         lanes = lanes_of(new, known, self._sides(), known if opponents is None else list(opponents))
-        plan = first.plan
-        evaluation = evaluate(
-            Supervisor(first.path.parent, display=first.display),
-            env=plan.env_id,
-            operators=lanes,
-            seeds=plan.seeds if seeds is None else seeds,
-            episodes=plan.episodes,
-            seed_sequence=plan.seed_sequence,
-            league={"name": self.name, "trained": trained},
-            **{name: getattr(plan, name) for name in PLAYED_AS},
-        )
+        request = replace(EvaluateRequest.of_plan(first.plan), operators=lanes)
+        if seeds is not None:
+            request = replace(request, seeds=seeds)
+        supervisor = Supervisor(first.path.parent, display=first.display)
+        league = {"name": self.name, "trained": trained}
+        evaluation = evaluate(supervisor, request, league=league)
         self._evaluations.append(evaluation)
         return evaluation
 

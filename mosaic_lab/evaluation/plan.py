@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from mosaic_contract import derive_seed
 
-from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.request_checks import MOST_EPISODES
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.own_module import module_path
@@ -51,7 +51,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationPlan(ArenaRequest):
+class EvaluationPlan(ArenaPlan):
     """A request with how often and how its episodes are played, as the evaluation's process reads it.
 
     See `mosaic_lab.Lab.evaluate` for most of it. ``arena`` is the command of an arena, ``commands`` are those

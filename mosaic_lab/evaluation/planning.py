@@ -10,7 +10,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.arenas.request import ArenaRequest, build_request
+from msgspec import structs
+
+from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.request import plan_arenas
 from mosaic_lab.arenas.request_checks import MOST_EPISODES, as_seconds, check_count
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
@@ -18,6 +21,7 @@ from mosaic_lab.evaluation.cluster_checks import check_cluster
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, EvaluationPlan
 from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.runs.hardware import cpu_cores
@@ -29,77 +33,62 @@ _WAITING_ARENAS = 8
 
 
 def plan_evaluation(
-    *,
-    seeds: Any = range(100),
-    episodes: Any = 1,
-    parallel: Any = None,
-    on_failure: Any = "stop",
-    seed_sequence: Any = "procedural",
-    step_delay: Any = 0.0,
-    budget: Any = None,
-    replay: Any = None,
-    on: Any = None,
-    module: Any = None,
-    recorded: bool = False,
-    find_run: FindRun,
-    problems: Problems | None = None,
-    **given: Any,
+    request: EvaluateRequest, find_run: FindRun, problems: Problems | None = None, recorded: bool = False
 ) -> EvaluationPlan:
-    """Check the arguments of `mosaic_lab.Lab.evaluate`; the plan lacks the commands that `launch.equipped`
-    adds.
+    """Return the plan of a request; it lacks the commands that `launch.equipped` adds.
 
-    ``module``: the file or the folder of the module of an own environment, by default as PYTHONPATH has it.
-    ``recorded``: language models are not to be called, so that none of their keys need be set. ``find_run``
-    finds the run whose id ``replay`` is. ``problems``: what is known to be wrong already. ``given``: the
-    arguments of `build_request`.
+    ``find_run`` finds the run whose id ``replay`` is, ``problems`` are known already. ``recorded``: language
+    models are not to be called, so that none of their keys need be set. Raises ConfigurationError with
+    everything that is wrong.
     """
     problems = problems or Problems()
-    seeds, episodes, seed_sequence = _repeated(seeds, episodes, seed_sequence)
-    request = build_request(problems, seeds=seeds, recorded=recorded or replay is not None, **given)
-    request = _out_of_kernel(request, problems)
-    operators = request.operators.values()
+    request = _as_episodes(request)
+    episodes, budget, replay = request.episodes, request.budget, request.replay
+    arenas = plan_arenas(request, problems, recorded or replay is not None)
+    arenas = _out_of_kernel(arenas, problems)
+    operators = arenas.operators.values()
     budget = check_budget(budget, operators, problems)
-    recording = None if replay is None else _recording(replay, find_run, request, problems)
+    recording = None if replay is None else _recording(replay, find_run, arenas, problems)
     if budget is not None and recording is not None:
         problems.add("budget", "budget: what is played from a recording costs nothing; leave the budget out")
-    if on is not None:
-        check_cluster(on, request, budget, replay, problems)
-    _check_choice("on_failure", on_failure, ON_FAILURE, problems)
-    _check_choice("seed_sequence", seed_sequence, SEED_SEQUENCES, problems)
+    if request.on is not None:
+        check_cluster(request.on, arenas, budget, replay, problems)
+    _check_choice("on_failure", request.on_failure, ON_FAILURE, problems)
+    _check_choice("seed_sequence", request.seed_sequence, SEED_SEQUENCES, problems)
     check_count("episodes", episodes, problems)
-    parallel = _default_parallel(operators) if parallel is None else parallel
+    parallel = _default_parallel(operators) if request.parallel is None else request.parallel
     check_count("parallel", parallel, problems)
-    delay = as_seconds(step_delay)
+    delay = as_seconds(request.step_delay)
     if not delay >= 0:
-        problems.add("step_delay", f"step_delay={step_delay!r}: give seconds, 0 or more")
-    _check_total(request, episodes, problems)
-    module = _module(request, module, problems) if on is None else None
+        problems.add("step_delay", f"step_delay={request.step_delay!r}: give seconds, 0 or more")
+    _check_total(arenas, episodes, problems)
+    module = _module(arenas, request.module, problems) if request.on is None else None
     problems.check()
     plan = EvaluationPlan(
-        **{field.name: getattr(request, field.name) for field in fields(request)},
+        **{field.name: getattr(arenas, field.name) for field in fields(arenas)},
         arena=[],
         commands={},
         episodes=episodes,
-        seed_sequence=seed_sequence,
-        on_failure=on_failure,
+        seed_sequence=request.seed_sequence,
+        on_failure=request.on_failure,
         parallel=parallel,
         step_delay=delay,
         budget=budget,
         digests=digests(operators, module),
         module=module,
-        on=on,
+        on=request.on,
     )
     return plan if recording is None else replayed(plan, recording.folder)
 
 
-def _module(request: ArenaRequest, given: Any, problems: Problems) -> str | None:
+def _module(arenas: ArenaPlan, given: Any, problems: Problems) -> str | None:
     """Return the path of the user's module that makes the environment; None where a worker has that."""
     if given is None:
-        found = module_path(request.env_id, request.passed)
+        found = module_path(arenas.env_id, arenas.passed)
         return None if found is None else str(found)
     path = Path(given)
-    if not path.exists() or path.stem != request.env_id.partition(":")[0].partition(".")[0]:
-        text = f"module={str(given)!r}: give the file or the folder of the module in env={request.env_id!r}"
+    if not path.exists() or path.stem != arenas.env_id.partition(":")[0].partition(".")[0]:
+        text = f"module={str(given)!r}: give the file or the folder of the module in env={arenas.env_id!r}"
         problems.add("module", text)
     return str(path)
 
@@ -109,8 +98,8 @@ def _check_choice(name: str, value: Any, known: Sequence[str], problems: Problem
         problems.add(name, f"{name}={value!r}: give one of {', '.join(known)}")
 
 
-def _check_total(request: ArenaRequest, episodes: Any, problems: Problems) -> None:
-    total = 0 if problems.found else len(request.seeds) * len(request.lanes) * episodes
+def _check_total(arenas: ArenaPlan, episodes: Any, problems: Problems) -> None:
+    total = 0 if problems.found else len(arenas.seeds) * len(arenas.lanes) * episodes
     if total > MOST_EPISODES:
         number = f"{total:,}" if total < 10**18 else "more than 10^18"
         problems.add("episodes", f"{number} episodes: {MOST_EPISODES:,} at most")
@@ -119,15 +108,8 @@ def _check_total(request: ArenaRequest, episodes: Any, problems: Problems) -> No
 def plan_script(path: Path | str, find_run: FindRun) -> EvaluationPlan:
     """Return the plan of a script whose language models are not to be called; ``find_run`` finds the runs it
     names."""
-    return read_plan(path, find_run, recorded=True)[1]
-
-
-def read_plan(path: Path | str, find_run: FindRun, **more: Any) -> tuple[dict[str, Any], EvaluationPlan]:
-    """Return a script's arguments and their plan; ``more`` are arguments of `plan_evaluation` that take the
-    place of the script's."""
-    given, problems = read_script(path, find_run)
-    given = {"env": None, **given, **more}
-    return given, plan_evaluation(**given, find_run=find_run, problems=problems)
+    request, problems = read_script(path, find_run)
+    return plan_evaluation(request, find_run, problems, recorded=True)
 
 
 def _default_parallel(operators: Iterable[OperatorSpec]) -> int:
@@ -135,43 +117,46 @@ def _default_parallel(operators: Iterable[OperatorSpec]) -> int:
     return max(cpu_cores(), _WAITING_ARENAS) if waits else cpu_cores()
 
 
-def _recording(replay: Any, find_run: FindRun, request: ArenaRequest, problems: Problems) -> Recording | None:
-    """Return the recording that is given; what it lacks for the request is a problem."""
+def _recording(replay: Any, find_run: FindRun, arenas: ArenaPlan, problems: Problems) -> Recording | None:
+    """Return the recording that is given; what it lacks for the plan is a problem."""
     try:
         recording = recording_of(replay, find_run)
     except ConfigurationError as error:
         problems.add("replay", str(error))
         return None
-    check_replay(recording, request, problems)
+    check_replay(recording, arenas, problems)
     return recording
 
 
-def _out_of_kernel(request: ArenaRequest, problems: Problems) -> ArenaRequest:
-    """Return the request with operators that another process can play; one that cannot be is a problem."""
+def _out_of_kernel(arenas: ArenaPlan, problems: Problems) -> ArenaPlan:
+    """Return the plan with operators that another process can play; one that cannot be is a problem."""
     first = {
         key: (label, pattern)
-        for label, lane in reversed(request.lanes.items())
+        for label, lane in reversed(arenas.lanes.items())
         for pattern, key in reversed(lane.items())
     }
-    operators = dict(request.operators)
+    operators = dict(arenas.operators)
     for key, (label, pattern) in first.items():
         try:
             operators[key] = importable(operators[key])
         except ConfigurationError as error:
             problems.add(f"operators.{label}.{pattern}", f"{label}: {error}")
-    return replace(request, operators=operators)
+    return replace(arenas, operators=operators)
 
 
-def _repeated(seeds: Any, episodes: Any, seed_sequence: Any) -> tuple[Any, Any, Any]:
-    """Return seeds, episodes and seed sequence where every seed is given equally often, several times: as so
-    many episodes on the same environment. Anything else is returned as it is."""
+def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
+    """Return the request where every seed is given equally often, several times, with so many episodes on the
+    same environment in their place; any other as it is."""
+    seeds, episodes = request.seeds, request.episodes
     if isinstance(seeds, range | str | bytes) or not isinstance(seeds, Iterable):
-        return seeds, episodes, seed_sequence
+        return request
     seeds = list(islice(seeds, MOST_EPISODES + 1))
+    request = structs.replace(request, seeds=seeds)
     if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds):
-        return seeds, episodes, seed_sequence
+        return request
     times = Counter(seeds)
-    one_episode = type(episodes) is int and (episodes == 1 or seed_sequence == "fixed")
+    one_episode = type(episodes) is int and (episodes == 1 or request.seed_sequence == "fixed")
     if len(set(times.values())) != 1 or len(times) == len(seeds) or not one_episode:
-        return seeds, episodes, seed_sequence
-    return list(times), episodes * len(seeds) // len(times), "fixed"
+        return request
+    each = episodes * len(seeds) // len(times)
+    return structs.replace(request, seeds=list(times), episodes=each, seed_sequence="fixed")

@@ -61,7 +61,7 @@ class Pool:
         self._telemetry = telemetry
         self._folder = folder
         self._setup = ArenaSetup(
-            request=plan,
+            plan=plan,
             arena=plan.arena,
             commands=plan.commands,
             variables=variables,

@@ -9,7 +9,7 @@ from typing import Any
 
 from mosaic_contract import read_document
 
-from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.plan import EvaluationPlan
@@ -53,13 +53,13 @@ def recording_of(given: Any, find_run: FindRun) -> Recording:
         ) from None
 
 
-def check_replay(recording: Recording, request: ArenaRequest, problems: Problems) -> None:
+def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> None:
     """Add what the recording does not have to the problems: another environment, lanes, models, seeds."""
     source = recording.folder.parent.name
-    env_id = request.env_id
+    env_id = plan.env_id
     if isinstance(env_id, str) and not same_environment(recording.env_id, env_id):
         problems.add("replay", f"replay: {source} was played in {recording.env_id}, not in {env_id}")
-    lanes = {label: _models(request.mapping(label).values()) for label in request.lanes}
+    lanes = {label: _models(plan.mapping(label).values()) for label in plan.lanes}
     playing = {label: models for label, models in lanes.items() if models}
     if not playing and not problems.found:  # an operator with a problem may be one
         problems.add("replay", "replay: neither a language model nor an engine plays here: leave it out")
@@ -71,7 +71,7 @@ def check_replay(recording: Recording, request: ArenaRequest, problems: Problems
         elif models != recorded:
             text, other = (", ".join(sorted(names)) for names in (recorded, models))
             problems.add("replay", f"replay: {label} was recorded with {text} in {source}, not with {other}")
-    if missing := sorted(set(request.seeds) - recording.seeds):
+    if missing := sorted(set(plan.seeds) - recording.seeds):
         more = f" and {len(missing) - _NAMED:,} others" if len(missing) > _NAMED else ""
         named = ", ".join(map(str, missing[:_NAMED])) + more
         problems.add("replay", f"replay: the seeds {named} were not played in {source}")

@@ -50,21 +50,13 @@ from typing import Any
 from mosaic_contract.config import nearest
 
 from mosaic_lab import operators
-from mosaic_lab.arenas.request import KEYWORDS
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.recordings import FindRun
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.operators.policy_files import policy_settings
 from mosaic_lab.validation import Problems, seed_range
-
-KEYS = (
-    *KEYWORDS,
-    *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay", "on"),
-    "module",
-)
-"""The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`, and the ``module`` of an own environment,
-a file or a folder beside the script, whose code then runs."""
 
 LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
     "llm": operators.llm,
@@ -86,28 +78,32 @@ _OF_KIND = {
 }
 """The keys of each kind of operator, beside those that any has."""
 _ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # in other programs' scripts
+OLDER_KEYS = {"settings": "env_kwargs"}
+"""Keys of bundles that were written before, with what they are called now."""
 _LARGEST = 16 << 20  # bytes
 _HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
 
 
-def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Problems]:
-    """Return the arguments in a script, and the problems found so far.
+def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, Problems]:
+    """Return the request in a script, and the problems found so far.
 
     ``find_run`` finds a run by its id. Raises ConfigurationError for a file that is neither TOML nor JSON.
     """
     path = Path(path).expanduser().resolve()
     document, lines = _parsed(path)
     problems = Problems(path.name, lines)
+    known = EvaluateRequest.__struct_fields__
+    document = {OLDER_KEYS.get(key, key): value for key, value in document.items()}
     for key in document:
-        if key not in KEYS:
-            here = f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, KEYS)
+        if key not in known:
+            here = f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, known)
             problems.add(key, f"unknown key {key!r}{here}")
     if "env" not in document:
         problems.add("env", "env is missing")
     if "operators" not in document and "policies" not in document:
         problems.add("operators", "operators is missing")
-    given = {key: value for key, value in document.items() if key in KEYS}
+    given = {key: value for key, value in document.items() if key in known}
     if isinstance(replay := given.get("replay"), str) and (path.parent / replay).is_dir():
         given["replay"] = path.parent / replay
     if isinstance(module := given.get("module"), str):
@@ -119,7 +115,7 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
         given["operators"] = reader.read(given["operators"])
     if isinstance(given.get("policies"), Mapping):
         given["policies"] = reader.lane(given["policies"], "policies", "policies")
-    return given, problems
+    return EvaluateRequest(**given), problems
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:

@@ -12,7 +12,7 @@ from typing import Any
 from mosaic_contract.codec import write_whole
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError
@@ -112,7 +112,7 @@ class Filming:
 
     def _setup(self, spec: OperatorSpec, seed: int) -> ArenaSetup:
         config = self._config
-        request = ArenaRequest(
+        plan = ArenaPlan(
             env_id=spec.trained_on or str(config.get("env_id", "")),
             settings=dict(spec.env_settings),
             max_steps=MOST_STEPS,
@@ -124,7 +124,7 @@ class Filming:
             pass_env=[],
         )
         return ArenaSetup(
-            request=request,
+            plan=plan,
             arena=config["arena"],
             commands={config["worker"]: config["operator"]},
             variables=self._variables,

@@ -24,7 +24,7 @@ _STAGE_DEFAULTS = {name: one.default for name, one in signature(Stage).parameter
 
 def training_code(run: RunRecord, lab: str = "lab") -> str:
     """Return the call of ``lab.train`` that starts this training again; ``lab`` is the name of the `Lab`."""
-    named = TrainRequest.of_run(run).given("seed")
+    named = TrainRequest.of_run(run).keywords("seed")
     stages = run.config.get("curriculum")
     if not isinstance(stages, list):
         return call(f"{lab}.train", [literal(run.worker)], named)

@@ -27,6 +27,7 @@ from mosaic_lab.runs.training_arguments import (
     name_list,
     step_count,
 )
+from mosaic_lab.validation import given
 
 
 class TrainRequest(Struct, kw_only=True, frozen=True):
@@ -83,16 +84,12 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
         """Return the request with other keywords, of which those that are no field are hyperparameters."""
         return self.of({**msgspec.structs.asdict(self), **changes})
 
-    def given(self, *always: str) -> dict[str, Any]:
+    def keywords(self, *always: str) -> dict[str, Any]:
         """Return the keywords of `Lab.train` whose values are not the defaults, and those that are named."""
-        given = {
-            field.name: value
-            for field in msgspec.structs.fields(self)
-            if (value := getattr(self, field.name)) != field.default or field.name in always
-        }
-        del given["worker"]
-        given.pop("hyperparameters", None)
-        return given | dict(self.hyperparameters)
+        known = given(self, *always)
+        del known["worker"]
+        known.pop("hyperparameters", None)
+        return known | dict(self.hyperparameters)
 
     def config(self) -> dict[str, Any]:
         """Return the worker's configuration, without the run's own id and folder; `of_run` reads it.

@@ -17,7 +17,7 @@ from mosaic_lab import workers
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ArgumentError, ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
 from mosaic_lab.runs.curriculum_plan import plan_curriculum
@@ -37,6 +37,7 @@ from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 _OF_THE_SOURCE = re.compile(r"unknown|is not available|cannot be made")  # what another source may have
+_UNKNOWN = re.compile(r"unknown hyperparameter '\w+'")
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
@@ -217,7 +218,9 @@ class Trainer:
         try:
             resolved = dry_run(command, config, variables)
         except ConfigurationError as error:
-            raise ConfigurationError(_refusal(str(error), request, worker)) from None
+            misspelt = _UNKNOWN.search(str(error))
+            refused = ArgumentError if misspelt else ConfigurationError
+            raise refused(_refusal(str(error), request, worker)) from None
         config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # what the run is called by
         return TrainingPlan(
             worker.name,

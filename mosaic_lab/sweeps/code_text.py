@@ -31,7 +31,7 @@ def sweep_code(run: RunRecord, lab: str = "lab") -> str:
         usual = SweepRequest(training=training, search={}, sampler=plan.sampler).chosen_pruner
         defaults = {**_DEFAULTS, "pruner": usual}
         named: dict[str, Any] = {
-            **{name: value for name, value in training.given().items() if name not in ("seed", "stop_at")},
+            **{name: value for name, value in training.keywords().items() if name not in ("seed", "stop_at")},
             "search": {name: Code(_distribution_code(one)) for name, one in plan.space.parameters.items()},
             "trials": plan.trials,
             "seeds": seeds_code(plan.seeds),

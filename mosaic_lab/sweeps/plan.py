@@ -155,7 +155,9 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     rows = {row["name"]: row for row in about["hyperparameters"].get(training.algorithm, ())}
     examples: list[dict[str, Any]] = [{}]
     if space is not None:
-        examples = check_space(f"{worker.name} {training.algorithm}", training.given(), space, rows, problems)
+        examples = check_space(
+            f"{worker.name} {training.algorithm}", training.keywords(), space, rows, problems
+        )
         if request.sampler == "grid":
             _checked(problems, "search", space.grid)
     sound = replace(request, training=training, trials=trials or 0)

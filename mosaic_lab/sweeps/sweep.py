@@ -20,7 +20,7 @@ from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
 from mosaic_lab.sweeps.trial_log import TrialLog
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
-from mosaic_lab.validation import checked_methods
+from mosaic_lab.validation import checked, checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,6 +236,7 @@ class Sweep(Run):
         """
         from mosaic_lab import operators
         from mosaic_lab.evaluation import launch
+        from mosaic_lab.evaluation.request import EvaluateRequest
 
         best = self.ranked()[: whole_number("top", top)]
         if not best:
@@ -246,8 +247,8 @@ class Sweep(Run):
             seed = max(trial.values, key=lambda one: sign * trial.values[one])
             players[f"trial {trial.number}"] = operators.rl(Run(self.path.parent / trial.runs[seed]))
         supervisor = Supervisor(self.path.parent, display=self.display)
-        given: dict[str, Any] = {"env": self.config.get("env_id"), "policies": None, **more}
-        return launch.evaluate(supervisor, operators=players, seeds=seeds, **given)
+        given = {"env": self.config.get("env_id"), "operators": players, "seeds": seeds, **more}
+        return launch.evaluate(supervisor, checked(EvaluateRequest, "sweep.evaluate")(**given))
 
     def _trial(self, trial: int | Trial) -> Trial:
         if isinstance(trial, Trial):

@@ -10,7 +10,7 @@ import pytest
 from support import PEERS, marked_processes, wait_until
 from worker_fixtures import home_with
 
-from mosaic_lab.arenas import Comparison, compare
+from mosaic_lab.arenas import CompareRequest, Comparison, compare
 
 ODD_FAMILY = PEERS / "odd_family"
 
@@ -22,8 +22,9 @@ def start_comparison(tmp_path: Path) -> Iterator[Compare]:
     """`compare` in a store of the test's own; afterwards nothing of it may be left."""
     made: list[Comparison] = []
 
-    def one(env: str, operators: Any = None, seeds: Any = (42,), **settings: Any) -> Comparison:
-        made.append(compare(tmp_path, env, operators, seeds=seeds, **settings))
+    def one(env: str, operators: Any = None, seeds: Any = (42,), **keywords: Any) -> Comparison:
+        request = CompareRequest(env=env, operators=operators, seeds=seeds, **keywords)
+        made.append(compare(tmp_path, request))
         return made[-1]
 
     yield one

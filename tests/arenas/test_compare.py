@@ -225,11 +225,11 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
         ({"step_timeout": 0}, "step_timeout=0: give seconds, more than 0"),
         ({"fallback": "cry"}, "fallback='cry'"),
         ({"deadline": -1.0}, "deadline=-1"),
-        ({"settings": {"a": object()}}, "the settings of the environment cannot be written as JSON"),
-        ({"settings": {"api_key": "k"}}, "the setting 'api_key' of the environment is a secret by its name"),
-        ({"settings": {"sutton_reward": True}}, "no setting 'sutton_reward': did you mean 'sutton_barto_rew"),
-        ({"env": "FrozenLake-v1", "settings": {"map_name": "7x7"}}, "settings={'map_name': '7x7'}: KeyError"),
-        ({"env": "simple_spread_v3", "settings": {"n": 2}}, "no setting 'n': did you mean 'N'?"),
+        ({"env_kwargs": {"a": object()}}, "the settings of the environment cannot be written as JSON"),
+        ({"env_kwargs": {"api_key": "k"}}, "the setting 'api_key' of the environment is a secret"),
+        ({"env_kwargs": {"sutton_reward": True}}, "no setting 'sutton_reward': did you mean 'sutton_barto"),
+        ({"env": "FrozenLake-v1", "env_kwargs": {"map_name": "7x7"}}, "{'map_name': '7x7'}: KeyError"),
+        ({"env": "simple_spread_v3", "env_kwargs": {"n": 2}}, "no setting 'n': did you mean 'N'?"),
         ({"env": ""}, "env=''"),
         ({"env": "CartPol-v1"}, "Did you mean CartPole-v1"),
         ({"operators": {"a": operators.worker("gymnasium")}}, "worker 'gymnasium' has no operators"),
@@ -269,7 +269,7 @@ def test_bad_arguments_change_nothing(start_comparison: Compare) -> None:
 
 def test_settings_and_the_end_of_episodes(start_comparison: Compare) -> None:
     comparison = start_comparison(
-        "FrozenLake-v1", {"a": operators.passive()}, settings={"map_name": "8x8"}, max_steps=5
+        "FrozenLake-v1", {"a": operators.passive()}, env_kwargs={"map_name": "8x8"}, max_steps=5
     )
     opened = comparison.lanes[0].environment
     assert opened is not None

@@ -38,7 +38,9 @@ def three(
 ) -> Comparison:
     """Three lanes, one of which (whichever comes first) gets into trouble."""
     all_settings = {"trouble": trouble, "once": str(tmp_path / "once"), **settings}
-    return start("Odd-v0", {name: odd() for name in "abc"}, settings=all_settings, step_timeout=step_timeout)
+    return start(
+        "Odd-v0", {name: odd() for name in "abc"}, env_kwargs=all_settings, step_timeout=step_timeout
+    )
 
 
 def test_a_lane_whose_environment_cannot_be_built(start_comparison: Compare, tmp_path: Path) -> None:
@@ -61,7 +63,7 @@ def test_when_no_environment_can_be_built_the_error_is_raised(
     start_comparison: Compare, tmp_path: Path
 ) -> None:
     with pytest.raises(RunFailed) as caught:
-        start_comparison("Odd-v0", {"a": odd(), "b": odd()}, settings={"trouble": "unbuildable"})
+        start_comparison("Odd-v0", {"a": odd(), "b": odd()}, env_kwargs={"trouble": "unbuildable"})
     assert str(caught.value).startswith("every lane has failed\n\na, b: Odd-v0 cannot be made: RuntimeError")
     assert not marked_processes(tmp_path)
 
@@ -79,7 +81,7 @@ def test_an_environment_that_raises_in_step(start_comparison: Compare, tmp_path:
 
 
 def test_a_reward_that_is_nan_fails_its_lane(start_comparison: Compare) -> None:
-    comparison = start_comparison("Odd-v0", {"a": odd()}, settings={"trouble": "nan", "at": 2, "length": 3})
+    comparison = start_comparison("Odd-v0", {"a": odd()}, env_kwargs={"trouble": "nan", "at": 2, "length": 3})
     comparison.play()
     with pytest.raises(RunFailed, match=r"the environment's reward was nan at step 2 \(episode 0, seed 42\)"):
         comparison.wait(60)
@@ -253,9 +255,9 @@ def test_restarted_lanes_and_ended_comparisons_leave_no_trace(start_comparison: 
 
 
 def test_a_comparison_without_a_reference_ends(start_comparison: Compare, tmp_path: Path) -> None:
-    from mosaic_lab.arenas import compare
+    from mosaic_lab.arenas import CompareRequest, compare
 
-    comparison = compare(tmp_path, "Odd-v0", {"a": odd()}, seeds=[1])
+    comparison = compare(tmp_path, CompareRequest(env="Odd-v0", operators={"a": odd()}, seeds=[1]))
     comparison.step()
     assert marked_processes(tmp_path)
     del comparison
@@ -275,7 +277,7 @@ comparison = lab.compare(
     env="Odd-v0",
     operators={"a": odd(), "slow": odd(behaviour="slow", at=1, seconds=0.05), "mine": lambda observation: 1},
     seeds=[1],
-    settings={"length": 100000},
+    env_kwargs={"length": 100000},
 )
 comparison.play()
 print("playing", flush=True)

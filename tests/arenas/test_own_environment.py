@@ -71,7 +71,7 @@ def test_it_is_trained_on_compared_in_and_evaluated_alike(
     run = lab.train("cleanrl", algorithm="ppo", total_timesteps=1_024, num_steps=64, frames=False, **passed)
     assert isinstance(run, mosaic.Run)
     lanes = {"ppo": operators.rl(run.wait(300)), "right": lambda seen: 1}
-    comparison = lab.compare(operators=lanes, seeds=[1], settings={"length": 7}, **passed)
+    comparison = lab.compare(operators=lanes, seeds=[1], env_kwargs={"length": 7}, **passed)
     try:
         comparison.play()
         comparison.wait(120)

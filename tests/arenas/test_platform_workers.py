@@ -79,7 +79,7 @@ def test_it_plays_in_its_own_environment(walker: WorkerEnvironment, start_evalua
     again = start_evaluation("Corridor", own, family=NAME, seeds=[1, 2, 3]).wait(120)
     pd.testing.assert_frame_equal(outcomes(again), outcomes(first))
     with pytest.raises(mosaic.MosaicError, match="no option --policy-path"):
-        start_evaluation("Corridor", own, family=NAME, seeds=[1], settings={"policy_path": "x"}).wait(60)
+        start_evaluation("Corridor", own, family=NAME, seeds=[1], env_kwargs={"policy_path": "x"}).wait(60)
 
 
 def test_it_trains_and_reports(lab: mosaic.Lab) -> None:

@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
+from msgspec import Struct, structs
 
 from mosaic_lab import ConfigurationError, Lab, operators
-from mosaic_lab.arenas.request import KEYWORDS, build_request
-from mosaic_lab.evaluation.scripts import KEYS
+from mosaic_lab.arenas.request import CompareRequest, plan_arenas
+from mosaic_lab.evaluation.request import EvaluateRequest
+from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.validation import Problems
 
 
-def test_calls_and_scripts_have_the_keywords_of_the_request() -> None:
-    compare, evaluate = (set(signature(call).parameters) for call in (Lab.compare, Lab.evaluate))
-    assert compare == {"self", *KEYWORDS}
-    assert {*evaluate, "module"} == {"self", "script", "run_code", *KEYS}  # a module is a script's alone
-    assert set(KEYWORDS) < set(KEYS)
+@pytest.mark.parametrize(
+    ("call", "request_of_it", "besides"),
+    [
+        (Lab.train, TrainRequest, {}),
+        (Lab.compare, CompareRequest, {}),
+        (Lab.evaluate, EvaluateRequest, {"script", "run_code"}),
+        (Lab.sweep, SweepRequest, {"worker"}),
+    ],
+)
+def test_each_call_has_the_keywords_and_defaults_of_its_request(
+    call: Callable[..., object], request_of_it: type[Struct], besides: set[str]
+) -> None:
+    keywords = {name: one.default for name, one in signature(call).parameters.items() if name != "self"}
+    fields = {field.name: field.default for field in structs.fields(request_of_it)}
+    for name in fields.keys() - keywords.keys():
+        assert name in ("module", "hyperparameters"), "a script's alone"
+    for name in keywords.keys() - besides - {"hyperparameters", "training"}:
+        required = keywords[name] is Parameter.empty
+        assert required or keywords[name] == fields[name], name
 
 
 def test_a_request_is_checked_and_cannot_be_changed(tmp_path: Path) -> None:
     problems = Problems()
     same = operators.random()
     lanes = {"both": {"north": same, "south": same}, "other": operators.passive()}
-    request = build_request(problems, env="CartPole-v1", operators=lanes, seeds=[1], step_timeout=7)
+    request = CompareRequest(env="CartPole-v1", operators=lanes, seeds=[1], step_timeout=7)
+    plan = plan_arenas(request, problems)
     problems.check()
     with pytest.raises(FrozenInstanceError):
-        request.max_steps = 5  # type: ignore[misc]
-    assert request.lanes == {"both": {"north": "1", "south": "1"}, "other": {"*": "2"}}
-    mapping = request.mapping("both")
+        plan.max_steps = 5  # type: ignore[misc]
+    assert plan.lanes == {"both": {"north": "1", "south": "1"}, "other": {"*": "2"}}
+    mapping = plan.mapping("both")
     assert mapping["north"] is mapping["south"]
-    command = replace(request, max_steps=9).open_command(tmp_path)
+    command = replace(plan, max_steps=9).open_command(tmp_path)
     assert (command["step_timeout"], command["max_steps"], command["run_id"]) == (7, 9, tmp_path.name)
 
 
 def test_all_that_is_wrong_with_a_request_is_one_error() -> None:
     problems = Problems()
-    build_request(problems, env="CartPole-v1", operators={"a": operators.random()}, seeds=[], step_timeout=0)
+    one = {"a": operators.random()}
+    plan_arenas(CompareRequest(env="CartPole-v1", operators=one, step_timeout=0), problems)
     with pytest.raises(ConfigurationError, match=r"2 problems:\n  step_timeout=0: .*\n  seeds is empty"):
         problems.check()

@@ -26,7 +26,7 @@ LATENCY = 0.5  # seconds
 STEPS = 20
 START_SECONDS = 900  # for all lanes to play: each imports an SDK, and cores are few
 ENV = "FrozenLake-v1"
-ENDLESS: dict[str, Any] = {"settings": {"is_slippery": False, "max_episode_steps": 1_000_000}}
+ENDLESS: dict[str, Any] = {"env_kwargs": {"is_slippery": False, "max_episode_steps": 1_000_000}}
 
 Lanes = dict[str, OperatorSpec]
 

@@ -53,7 +53,7 @@ lanes = {{
     "model": operators.llm("{model}", base_url="{url}", api_key_env="FAKE_KEY"),
 }}
 endless = {{"max_episode_steps": 10_000_000}}
-cmp = mosaic.Lab().compare("MountainCar-v0", lanes, seeds=[1], settings=endless)
+cmp = mosaic.Lab().compare("MountainCar-v0", lanes, seeds=[1], env_kwargs=endless)
 cmp"""
 PLAY = """for lane in ("you", "policy"):
     cmp.step(1_000_000, lane=lane, timeout=0)"""

@@ -17,6 +17,7 @@ from mosaic_lab import workers
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.dry_run import dry_run
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 
 RATES = [round(0.0005 * number, 4) for number in range(1, 9)]
@@ -28,7 +29,7 @@ TRAINING = {"algorithm": "ppo", "env": "CartPole-v1", "total_timesteps": 4_000}
 def bare(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Upstream's command; the learning rate follows."""
     folder = tmp_path_factory.mktemp("bare")
-    plan = Trainer(Supervisor(folder)).plan("cleanrl", progress=print, **TRAINING)
+    plan = Trainer(Supervisor(folder)).plan(TrainRequest(worker="cleanrl", **TRAINING), print)
     resolved = dry_run(plan.command, plan.config, compose_variables(os.environ))
     python = workers.ensure("cleanrl").python
     return [str(python), "-m", resolved["upstream"]["script"], *resolved["arguments"], "--learning-rate"]

@@ -14,6 +14,7 @@ from support import store
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.evaluation.reports.episode_table import TIMING
+from mosaic_lab.evaluation.request import EvaluateRequest
 
 Evaluate = Callable[..., Evaluation]
 
@@ -23,7 +24,7 @@ def start_evaluation(tmp_path: Path) -> Iterator[Evaluate]:
     """`evaluate` in a store of the test's own; afterwards nothing of it may be left."""
     with store(tmp_path / "runs") as supervisor:
         yield lambda env, operators, **arguments: evaluate(
-            supervisor, env=env, operators=operators, **arguments
+            supervisor, EvaluateRequest(env=env, operators=operators, **arguments)
         )
 
 

@@ -12,6 +12,7 @@ from mosaic_lab import operators
 from mosaic_lab.evaluation.code_text import evaluation_code
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run
 
@@ -21,7 +22,7 @@ def no_run(name: str) -> Any:
 
 
 def planned(**given: Any) -> EvaluationPlan:
-    return plan_evaluation(find_run=no_run, **given)
+    return plan_evaluation(EvaluateRequest(**given), no_run)
 
 
 def code_of(plan: dict[str, Any], folder: Path) -> str:
@@ -46,7 +47,7 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
         },
         seeds=range(10),
         episodes=3,
-        settings={"sutton_barto_reward": True, "limits": (-2.4, [2.4, (1,)])},
+        env_kwargs={"sutton_barto_reward": True, "limits": (-2.4, [2.4, (1,)])},
         max_steps=50,
         on_failure="skip",
     ).to_config()
@@ -79,5 +80,6 @@ def test_without_a_valid_plan_there_is_no_code(tmp_path: Path, changes: dict[str
     assert code_of({**plan, **changes}, tmp_path / "bad") == ""
     shared = planned(env="CartPole-v1", operators={"a": one, "b": one}, seeds=[1])
     assert code_of(shared.to_config(), tmp_path / "shared") == ""
-    model = planned(env="CartPole-v1", operators={"a": operators.llm("local")}, seeds=[1], recorded=True)
+    request = EvaluateRequest(env="CartPole-v1", operators={"a": operators.llm("local")}, seeds=[1])
+    model = plan_evaluation(request, no_run, recorded=True)
     assert code_of(model.to_config(), tmp_path / "model") == ""

@@ -15,7 +15,7 @@ from support import wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
-from mosaic_lab.arenas import compare
+from mosaic_lab.arenas import CompareRequest, compare
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
 
@@ -49,7 +49,8 @@ def test_every_operator_plays_every_seed(tmp_path: Path) -> None:
 
 def test_an_episode_is_that_of_a_comparison_step_by_step(tmp_path: Path, start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(CARTPOLE, {"random": operators.random()}, seeds=[5, 7]).wait(120)
-    comparison = compare(tmp_path / "compared", CARTPOLE, {"random": operators.random()}, seeds=[5])
+    one = {"random": operators.random()}
+    comparison = compare(tmp_path / "compared", CompareRequest(env=CARTPOLE, operators=one, seeds=[5]))
     try:
         comparison.play()
         comparison.wait(60)
@@ -189,7 +190,7 @@ def test_what_is_wrong_is_reported_at_once_and_nothing_starts(tmp_path: Path) ->
     with pytest.raises(ConfigurationError, match="Did you mean CartPole-v1"):
         lab.evaluate(env="CartPol-v1", operators=two())
     with pytest.raises(ConfigurationError, match="no setting 'sutton_reward': did you mean"):
-        lab.evaluate(env=CARTPOLE, operators=two(), settings={"sutton_reward": True})
+        lab.evaluate(env=CARTPOLE, operators=two(), env_kwargs={"sutton_reward": True})
     assert not lab.runs
 
 

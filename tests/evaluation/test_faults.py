@@ -197,7 +197,7 @@ def test_a_failure_is_tried_again_in_a_fresh_arena(tmp_path: Path, start_evaluat
 @pytest.mark.parametrize("trouble", ["raise", "exit"])
 def test_an_environment_that_fails_is_recorded(trouble: str, start_evaluation: Evaluate) -> None:
     arguments = odd(operators={"one": walker()}, seeds=range(3), on_failure="skip")
-    evaluation = start_evaluation(**arguments, settings={"trouble": trouble}).wait(60)
+    evaluation = start_evaluation(**arguments, env_kwargs={"trouble": trouble}).wait(60)
     said = {"raise": "the environment broke", "exit": "exit code 7"}[trouble]
     assert evaluation.failed == 3
     assert evaluation.results()["error"].str.contains(said).all()
@@ -208,11 +208,12 @@ def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evalu
     trouble = {"trouble": "hang", "at": 3, "once": str(tmp_path / "step")}
     skips = start_evaluation(
         **odd(operators={"one": walker()}, seeds=range(8), parallel=1, on_failure="skip", step_timeout=6),
-        settings=trouble,
+        env_kwargs=trouble,
     )
     reset = {"trouble": "hang_in_reset", "once": str(tmp_path / "reset")}
     retries = start_evaluation(
-        **odd(operators={"one": walker()}, seeds=range(3), on_failure="retry", step_timeout=1), settings=reset
+        **odd(operators={"one": walker()}, seeds=range(3), on_failure="retry", step_timeout=1),
+        env_kwargs=reset,
     )
     panel = EvaluationPanel(skips.folder)
     (stall,) = wait_until(lambda: skips.stalls)
@@ -243,7 +244,7 @@ def test_the_command_line_counts_the_seconds_without_a_step(
     script = tmp_path / "script.toml"
     script.write_text(
         'env = "Odd-v0"\nfamily = "odd"\nseeds = [3]\nstep_timeout = 4\n'
-        'settings = { trouble = "hang" }\noperators.one = { kind = "worker", worker = "odd" }\n'
+        'env_kwargs = { trouble = "hang" }\noperators.one = { kind = "worker", worker = "odd" }\n'
     )
     assert main(["evaluate", str(script), "--store", str(tmp_path / "runs")]) == 1
     shown = capsys.readouterr()
@@ -277,14 +278,14 @@ def test_an_operator_that_thinks_takes_nothing_of_the_environments_time(start_ev
 
 def test_an_environment_that_cannot_be_made_is_refused(start_evaluation: Evaluate) -> None:
     with pytest.raises(ConfigurationError, match="the environment could not be built"):
-        start_evaluation(**odd(operators={"one": walker()}, settings={"trouble": "unbuildable"}))
+        start_evaluation(**odd(operators={"one": walker()}, env_kwargs={"trouble": "unbuildable"}))
 
 
 def test_an_environment_that_can_be_made_no_more_fails_all(
     start_evaluation: Evaluate, tmp_path: Path
 ) -> None:
     settings = {"trouble": "unbuildable_again", "once": str(tmp_path / "once")}
-    arguments = odd(operators={"one": walker()}, seeds=range(3), settings=settings)
+    arguments = odd(operators={"one": walker()}, seeds=range(3), env_kwargs=settings)
     evaluation = start_evaluation(**arguments)
     with pytest.raises(RunFailed, match="the environment could not be built"):
         evaluation.wait(60)
@@ -317,7 +318,7 @@ def test_an_episode_whose_reward_is_nan_has_failed_and_the_others_are_summed_up(
     start_evaluation: Evaluate, tmp_path: Path
 ) -> None:
     nan = {"trouble": "nan", "once": str(tmp_path / "once")}
-    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=[1, 2, 3], settings=nan)
+    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=[1, 2, 3], env_kwargs=nan)
     evaluation = start_evaluation(**arguments, on_failure="skip").wait(60)
     (failed,) = evaluation.results().query("status == 'failed'").to_dict("records")
     reason = f"the environment's reward was nan at step 3 (episode 0, seed {failed['seed']})"

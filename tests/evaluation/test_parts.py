@@ -15,6 +15,7 @@ from mosaic_lab.engines.inputs import with_inputs
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.parts import arena_path, chunk_size, part_plan
 from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.request import EvaluateRequest
 
 ENV = "CartPole-v1"
 
@@ -44,7 +45,7 @@ def test_a_part_is_worth_its_start() -> None:
 
 def test_the_plan_of_a_part_has_what_its_episodes_need() -> None:
     both = {"one": operators.random(), "other": operators.passive()}
-    plan = plan_evaluation(env=ENV, operators=both, seeds=range(100), episodes=2, find_run=find_none)
+    plan = plan_evaluation(EvaluateRequest(env=ENV, operators=both, episodes=2), find_none)
     jobs = [job for job in plan.jobs() if job.label == "other"][50:55]
     part = part_plan(plan, jobs)
     assert (list(part.lanes), part.seeds, part.parallel) == (["other"], [25, 26, 27], 1)

@@ -97,11 +97,7 @@ def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[s
         raise UnknownRun(f"no run {run}")
 
     given, problems = read_script(write(tmp_path, shown), nowhere)
-    assert (given["env"], given["seeds"], list(given["operators"])) == (
-        "CartPole-v1",
-        range(100),
-        ["dice", "LLM"],
-    )
+    assert (given.env, given.seeds, list(given.operators)) == ("CartPole-v1", range(100), ["dice", "LLM"])
     with pytest.raises(ConfigurationError, match=r"^script\.toml, line 7: PPO: no run k3f9$"):
         problems.check()  # nothing else is wrong
 
@@ -176,13 +172,13 @@ def test_checkpoints_lie_beside_the_script(tmp_path: Path) -> None:
     text = '[operators.trained]\nkind = "rl"\ncheckpoint = "policy.npy"\ndeterministic = false\n'
     given, _ = read_script(write(tmp_path, 'env = "x"\n' + text), lambda run_id: None)
     expected = operators.rl(tmp_path / "policy.npy", deterministic=False)
-    assert given["operators"]["trained"].settings == expected.settings
+    assert given.operators["trained"].settings == expected.settings
 
 
 def test_operators_that_agents_share(tmp_path: Path) -> None:
     shared = 'env = "x"\n[operators.a."red_*"]\nkind = "random"\n[operators.a.blue_0]\nkind = "same"\nas = '
     given, problems = read_script(write(tmp_path, shared + '"red_*"\n'), lambda run_id: None)
-    assert given["operators"]["a"]["red_*"] is given["operators"]["a"]["blue_0"]
+    assert given.operators["a"]["red_*"] is given.operators["a"]["blue_0"]
     problems.check()
     for wrong in ('"green"', '"blue_0"', "[1]", '"red_*"\ndeadline = 3'):
         _, problems = read_script(write(tmp_path, shared + wrong), lambda run_id: None)

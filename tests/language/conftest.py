@@ -13,6 +13,7 @@ from support import store
 from mosaic_lab import operators
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.launch import evaluate
+from mosaic_lab.evaluation.request import EvaluateRequest
 
 
 @pytest.fixture(scope="module")
@@ -41,4 +42,5 @@ def played(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with pytest.MonkeyPatch.context() as patch, store(tmp_path_factory.mktemp("lake") / "runs") as supervisor:
         patch.setenv(KEY, server.key)
         both = {"LLM": model(server), "random": operators.random()}
-        yield evaluate(supervisor, operators=both, seeds=[3, 4], parallel=2, **LAKE).wait(240)
+        request = EvaluateRequest(operators=both, seeds=[3, 4], parallel=2, **LAKE)
+        yield evaluate(supervisor, request).wait(240)

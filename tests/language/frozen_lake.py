@@ -9,7 +9,7 @@ from language.language_fixtures import FakeServer
 from mosaic_lab import operators
 from mosaic_lab.operators import OperatorSpec
 
-LAKE: dict[str, Any] = {"env": "FrozenLake-v1", "settings": {"is_slippery": False}, "max_steps": 4}
+LAKE: dict[str, Any] = {"env": "FrozenLake-v1", "env_kwargs": {"is_slippery": False}, "max_steps": 4}
 KEY = "LAKE_KEY"
 PRICES = {"input": 1.0, "output": 2.0}
 

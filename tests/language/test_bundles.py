@@ -21,6 +21,7 @@ from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import identity
 from mosaic_lab.evaluation.planning import plan_evaluation, plan_script
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
 from mosaic_lab.evaluation.sharing import archive, open_bundle
 from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, script_of
@@ -164,7 +165,8 @@ def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Pa
         raise UnknownRun(run)
 
     made = {kind: make("gpt-5-mini", temperature=0.5) for kind, make in LANGUAGE_MODELS.items()}
-    plan = plan_evaluation(env="CartPole-v1", operators=made, seeds=[1], recorded=True, find_run=nowhere)
+    request = EvaluateRequest(env="CartPole-v1", operators=made, seeds=[1])
+    plan = plan_evaluation(request, nowhere, recorded=True)
     script = tmp_path / SCRIPT
     script.write_text(json.dumps(script_of(plan, {})))
     check_script(script, "share.zip", len(made))

@@ -27,6 +27,7 @@ from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.launch import evaluate
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs import Supervisor
@@ -81,16 +82,17 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
     supervisor, before = supervisor_of(played), server.count
     monkeypatch.delenv(KEY)
     with pytest.raises(ConfigurationError, match=rf"needs the key of its endpoint in the variable {KEY}"):
-        evaluate(supervisor, operators={"LLM": model(server)}, seeds=[3], **LAKE)
+        evaluate(supervisor, EvaluateRequest(operators={"LLM": model(server)}, seeds=[3], **LAKE))
     both = {"LLM": model(server), "random": operators.random()}
-    again = evaluate(supervisor, operators=both, seeds=[3, 4], replay=played, **LAKE).wait(240)
+    request = EvaluateRequest(operators=both, seeds=[3, 4], replay=played, **LAKE)
+    again = evaluate(supervisor, request).wait(240)
     assert again.fingerprint() == played.fingerprint()
     assert again.exchanges()["recorded"].all() and again.spent()["calls"] == 0
     assert again.verify().same, "a replay has a recording of its own"
     assert again.summary().loc["LLM", "cost_usd"] == played.summary().loc["LLM", "cost_usd"]
 
     one = {"LLM": model(server, coordination="advice")}
-    other = evaluate(supervisor, operators=one, seeds=[3], replay=str(played.path), **LAKE)
+    other = evaluate(supervisor, EvaluateRequest(operators=one, seeds=[3], replay=str(played.path), **LAKE))
     with pytest.raises(RunFailed, match=r"LLM, seed 3: .*leaves the recording at episode 0, step 0") as left:
         other.wait(240)
     assert str(left.value).count("leaves the recording") == 1, "not again from the operator's log"
@@ -301,14 +303,14 @@ def test_what_does_not_fit_the_models_or_the_recording_is_refused(
     def refused(says: str, llm: OperatorSpec | None = None, label: str = "LLM", **given: Any) -> None:
         request = {"operators": {label: llm or model(server)}, "seeds": [3], **LAKE, **given}
         with pytest.raises(ConfigurationError, match=says):
-            evaluate(supervisor, **request)
+            evaluate(supervisor, EvaluateRequest(**request))
 
     refused(
         r"the price of the model 'fake:legal' is not known", model(server, prices=None), budget={"usd": 1}
     )
     refused("no language model plays here", operators.random(), budget={"usd": 1})
     refused("neither a language model nor an engine plays here", operators.random(), replay=played)
-    refused("was played in FrozenLake-v1, not in Taxi-v3", env="Taxi-v3", settings=None, replay=played)
+    refused("was played in FrozenLake-v1, not in Taxi-v3", env="Taxi-v3", env_kwargs=None, replay=played)
     refused("has no recording of GPT: it has LLM", label="GPT", replay=played.id)
     refused(
         "LLM was recorded with fake:legal in .*, not with fake:other",
@@ -325,7 +327,7 @@ def test_a_script_names_language_models_a_budget_and_a_replay(
 ) -> None:
     script = tmp_path / "lake.toml"
     script.write_text(
-        'env = "FrozenLake-v1"\nsettings = { is_slippery = false }\nmax_steps = 4\nseeds = [3]\n'
+        'env = "FrozenLake-v1"\nenv_kwargs = { is_slippery = false }\nmax_steps = 4\nseeds = [3]\n'
         f'replay = "{played.path}"\n[operators.LLM]\nkind = "llm"\nmodel = "fake:legal"\n'
         f'base_url = "{server.openai_url}"\napi_key_env = "{KEY}"\n'
     )

@@ -14,6 +14,7 @@ import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.evaluation.sharing import open_bundle
 from mosaic_lab.operators import OperatorSpec
@@ -88,13 +89,8 @@ def test_a_weakened_engine_without_a_model_is_replayed_from_its_recording(
     bundle = open_bundle(played.bundle(tmp_path / "game.zip"), tmp_path / "opened")
     assert bundle.replay == bundle.path
     with pytest.raises(ConfigurationError, match="neither a language model nor an engine plays here"):
-        plan_evaluation(
-            env="chess_v6",
-            operators={"game": operators.random()},
-            seeds=[1],
-            replay=played.path,
-            find_run=no_run,
-        )
+        two = {"game": operators.random()}
+        plan_evaluation(EvaluateRequest(env="chess_v6", operators=two, seeds=[1], replay=played.path), no_run)
 
 
 def no_run(name: str) -> None:
@@ -104,7 +100,8 @@ def no_run(name: str) -> None:
 def test_an_engine_that_cannot_play_here_is_refused_before_anything_starts(stockfish: str) -> None:
     def game(engine: OperatorSpec, **more: bool) -> None:
         sides = {"player_0": engine, "player_1": operators.random()}
-        plan_evaluation(env="chess_v6", operators={"game": sides}, seeds=[1], find_run=no_run, **more)
+        request = EvaluateRequest(env="chess_v6", operators={"game": sides}, seeds=[1])
+        plan_evaluation(request, no_run, **more)
 
     with pytest.raises(
         ConfigurationError, match="there is no engine 'stokfish' on this machine: install one"
@@ -152,7 +149,7 @@ def test_players_are_described_before_anything_starts(tmp_path: Path) -> None:
     other = {"kind": "engine", "program": "stockfish", "elo": 1400}
     sides = {"player_0": one, "player_1": other}
     script.write_text(json.dumps({"env": "chess_v6", "operators": {"game": sides}, "seeds": [1]}))
-    arguments, problems = read_script(script, find_run=lambda name: None)
+    request, problems = read_script(script, find_run=lambda name: None)
     problems.check()
-    made = arguments["operators"]["game"]
+    made = request.operators["game"]
     assert made["player_0"].settings["max_turns"] == 5 and made["player_1"].settings["elo"] == 1400

@@ -12,6 +12,7 @@ import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.request import EvaluateRequest
 
 
 @pytest.fixture(autouse=True)
@@ -109,9 +110,8 @@ def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) ->
 
 def test_lanes_that_wait_for_an_endpoint_are_more_than_the_cores() -> None:
     def arenas(operator: mosaic.operators.OperatorSpec) -> int:
-        return plan_evaluation(
-            env="CartPole-v1", operators={"it": operator}, find_run=lambda run: run
-        ).parallel
+        request = EvaluateRequest(env="CartPole-v1", operators={"it": operator})
+        return plan_evaluation(request, lambda run: run).parallel
 
     assert arenas(operators.llm("local")) == arenas(operators.random())
     assert arenas(operators.llm("qwen3", base_url="http://localhost:8000/v1")) >= 8

@@ -18,6 +18,7 @@ from support import PEERS, at_work, start_peer, wait_until
 from mosaic_lab import operators
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.launch import evaluate
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.runs import Run, Supervisor
 
 
@@ -96,14 +97,10 @@ def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:
 def fills_under_an_evaluation(disk: Path, elsewhere: Path) -> dict[str, object]:
     """The disk fills while episodes are played, and is freed again before the evaluation is resumed."""
     player = {"one": operators.worker("odd")}
-    evaluation = evaluate(
-        Supervisor(disk / "runs"),
-        env="Odd-v0",
-        family="odd",
-        operators=player,
-        seeds=range(200),
-        step_delay=0.001,
+    request = EvaluateRequest(
+        env="Odd-v0", family="odd", operators=player, seeds=range(200), step_delay=0.001
     )
+    evaluation = evaluate(Supervisor(disk / "runs"), request)
     wait_until(lambda: evaluation.done >= 3)
     filler = fill(disk)
     wait_until(lambda: evaluation.finished)

@@ -75,7 +75,9 @@ def test_a_request_is_read_from_the_files_of_its_run(tmp_path: Path) -> None:
     )  # fmt: skip
     written = TrainRequest(worker="toy")
     launched = {
-        name: value for name, value in request.given().items() if name not in (*request.config(), "pass_env")
+        name: value
+        for name, value in request.keywords().items()
+        if name not in (*request.config(), "pass_env")
     }
     launched["environment_names"] = ["HILL_KEY", "PATH"]
     assert TrainRequest.of_files("toy", request.config(), launched) == request

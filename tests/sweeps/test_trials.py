@@ -13,6 +13,7 @@ from sweeps.interrupted import started_once
 
 import mosaic_lab as mosaic
 from mosaic_lab.evaluation import launch
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 from mosaic_lab.sweeps import Sweep
@@ -49,12 +50,13 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
     assert [trial.number for trial in sweep.ranked()] == [1, 0, 2]
     assert sweep.best is not None and sweep.best.number == 1
     assert sweep.metrics("best")["value"].min() == sweep.best.value
-    played: dict[str, Any] = {}
-    monkeypatch.setattr(launch, "evaluate", lambda supervisor, **given: played.update(given))
+    requests: list[EvaluateRequest] = []
+    monkeypatch.setattr(launch, "evaluate", lambda supervisor, request: requests.append(request))
     sweep.evaluate(top=2, seeds=[7])
-    assert (played["env"], played["seeds"]) == ("Hill-v0", [7])
-    assert [*played["operators"]] == ["trial 1", "trial 0"]
-    for number, player in zip((1, 0), played["operators"].values(), strict=True):
+    (played,) = requests
+    assert (played.env, played.seeds) == ("Hill-v0", [7])
+    assert played.operators is not None and [*played.operators] == ["trial 1", "trial 0"]
+    for number, player in zip((1, 0), played.operators.values(), strict=True):
         [*_, newest] = run_of(sweep, number, seed=1).checkpoints
         assert player.settings["checkpoint"] == str(newest.path) and newest.step == 40
 

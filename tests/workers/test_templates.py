@@ -76,7 +76,7 @@ def test_a_new_environment_is_played_in(folder: Path, capfd: pytest.CaptureFixtu
     assert "my_lib: all checks passed" in make("environment", capfd)
     evaluation = mosaic.Lab().evaluate(
         env="MyLib/Corridor-v0",
-        settings={"length": 5},
+        env_kwargs={"length": 5},
         operators={"random": mosaic.operators.random()},
         seeds=range(3),
     )

@@ -15,11 +15,10 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.arenas.request import KEYWORDS
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT, first_of
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
+from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS, OLDER_KEYS
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
 
@@ -28,13 +27,9 @@ ENVIRONMENT = "environment"
 """The folder with the user's module that makes the environment."""
 
 _LARGEST = 16 << 20  # bytes
-_OF_OPERATORS = ("env", "operators", "policies", "deadline", "fallback", "pass_env")
-_PLAN_KEYS = (
-    *(name for name in KEYWORDS if name not in _OF_OPERATORS),
-    *("episodes", "seed_sequence", "on_failure"),
-)
-"""What a bundle's script takes from the plan, beside the environment and the operators."""
-_KEYS = {"env", "module", *_PLAN_KEYS, "operators"}
+_OF_THE_PLAN = ("seeds", "max_steps", "step_timeout", "family", "episodes", "seed_sequence", "on_failure")
+"""The keys of a bundle's script that have the plan's values as they are."""
+_KEYS = {"env", "module", "env_kwargs", *_OF_THE_PLAN, "operators", *OLDER_KEYS}
 _OPERATOR = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
     *("as", "policy", "folder", "files", "keywords"),
@@ -63,8 +58,8 @@ def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]
         }
         lanes[label] = tables["*"] if set(tables) == {"*"} else tables
     module = None if plan.module is None else f"{ENVIRONMENT}/{Path(plan.module).name}"
-    about = {"env": plan.env_id, "module": module}
-    script = {**about, **{name: getattr(plan, name) for name in _PLAN_KEYS}, "operators": lanes}
+    about = {"env": plan.env_id, "module": module, "env_kwargs": plan.settings}
+    script = {**about, **{name: getattr(plan, name) for name in _OF_THE_PLAN}, "operators": lanes}
     return {name: value for name, value in script.items() if value is not None}
 
 

@@ -122,9 +122,8 @@ class Actions:
                 f"{', '.join(environments)}"
             )
         lanes = {label: operators.rl(run) for label, run in _labels(runs).items()}
-        comparison = arenas.compare(
-            self._root, environments[0], lanes, seeds=SEEDS, progress=lambda line: report({"line": line})
-        )
+        request = arenas.CompareRequest(env=environments[0], operators=lanes, seeds=SEEDS)
+        comparison = arenas.compare(self._root, request, lambda line: report({"line": line}))
         return {"model_id": self._tabs.open_comparison(ids, comparison)}
 
     def close(self, params: CloseParams, report: Report) -> None:

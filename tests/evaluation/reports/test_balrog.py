@@ -12,6 +12,7 @@ from mosaic_lab import operators
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.planning import plan_evaluation
 from mosaic_lab.evaluation.reports.balrog import write_balrog_results
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators.balrog_agents import Agent
 
 
@@ -20,7 +21,8 @@ class Played:
 
     def __init__(self, folder: Path, agent: Agent = "dummy") -> None:
         played = {agent: operators.balrog(agent=agent)}
-        self.plan: EvaluationPlan = plan_evaluation(env="Odd-v1.5", operators=played, seeds=[1], find_run=str)
+        request = EvaluateRequest(env="Odd-v1.5", operators=played, seeds=[1])
+        self.plan: EvaluationPlan = plan_evaluation(request, str)
         self.recording = folder
         self.versions: dict[str, dict[str, str]] = {}
 

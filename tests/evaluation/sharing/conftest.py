@@ -10,6 +10,7 @@ from support import store
 
 from mosaic_lab import operators
 from mosaic_lab.evaluation.launch import evaluate
+from mosaic_lab.evaluation.request import EvaluateRequest
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +19,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Members:
     folder = tmp_path_factory.mktemp("honest")
     with store(folder / "runs") as supervisor:
         both = {"random": operators.random(), "still": operators.passive()}
-        evaluation = evaluate(supervisor, env="CartPole-v1", operators=both, seeds=[1, 2]).wait(120)
+        request = EvaluateRequest(env="CartPole-v1", operators=both, seeds=[1, 2])
+        evaluation = evaluate(supervisor, request).wait(120)
         with zipfile.ZipFile(evaluation.bundle(folder / "honest.zip")) as honest:
             return {name: honest.read(name) for name in honest.namelist()}

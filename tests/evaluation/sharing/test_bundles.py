@@ -19,6 +19,7 @@ from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.launch import evaluate
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.sharing import archive
 from mosaic_lab.runs import Supervisor
 
@@ -30,7 +31,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]
     both = {"random": operators.random(deadline=5.0), "=still": operators.passive(fallback="default")}
     with store(tmp_path_factory.mktemp("played") / "runs") as supervisor:
         given = {"env": "CartPole-v1", "operators": both, "seeds": range(3), "episodes": 2, "max_steps": 50}
-        yield evaluate(supervisor, **given).wait(120)
+        yield evaluate(supervisor, EvaluateRequest(**given)).wait(120)
 
 
 def content(bundle: Path) -> dict[str, bytes]:
@@ -73,7 +74,7 @@ def test_a_tuple_in_settings_reaches_the_environment_as_one(
 ) -> None:
     settings = {"agent_start_pos": (3, 3)}  # which a list would fail: MiniGrid compares it with a tuple
     still = {"still": operators.passive()}
-    played = start_evaluation("MiniGrid-Empty-8x8-v0", still, seeds=[1], settings=settings, max_steps=2)
+    played = start_evaluation("MiniGrid-Empty-8x8-v0", still, seeds=[1], env_kwargs=settings, max_steps=2)
     bundle = played.wait(120).bundle(tmp_path / "share.zip")
     there = ["--into", str(tmp_path / "there"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(bundle), "--verify", *there]) == 0

@@ -17,7 +17,7 @@ from support import marked_processes, rings_open, wait_until
 from widgets.pages import bring_up_to_date
 
 from mosaic_lab import operators
-from mosaic_lab.arenas import Comparison, compare
+from mosaic_lab.arenas import CompareRequest, Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison import comparison_panel
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
@@ -187,7 +187,7 @@ def early(panel: ComparisonPanel, agent: str) -> str:
 
 
 def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:
-    comparison = compare(tmp_path, CARTPOLE, {"a": lean}, seeds=[1])
+    comparison = compare(tmp_path, CompareRequest(env=CARTPOLE, operators={"a": lean}, seeds=[1]))
     panel = panel_of(comparison)
     assert marked_processes(tmp_path)
     del comparison
@@ -214,7 +214,7 @@ def test_the_panel_of_an_ended_comparison_lives_while_a_viewer_may_expand_exchan
 
 
 def test_the_panel_of_a_comparison_that_is_gone_is_closed(tmp_path: Path) -> None:
-    comparison = compare(tmp_path, CARTPOLE, {"a": lean}, seeds=[1])
+    comparison = compare(tmp_path, CompareRequest(env=CARTPOLE, operators={"a": lean}, seeds=[1]))
     panel = ComparisonPanel(comparison)
     panel.start()
     panel.on_presence([["view", 0, True]])

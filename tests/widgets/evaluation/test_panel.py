@@ -109,7 +109,7 @@ def test_success_and_tokens_are_in_the_summary_where_there_are_any(
 ) -> None:
     both = {"quiet": operators.worker("odd"), "talks": operators.worker("odd", behaviour="explain")}
     evaluation = start_evaluation(
-        **odd(operators=both, seeds=range(4), settings={"trouble": "success"})
+        **odd(operators=both, seeds=range(4), env_kwargs={"trouble": "success"})
     ).wait(120)
     summary = evaluation.summary()
     expected = wilson(4, 4)

@@ -31,7 +31,7 @@ def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the advice on a misfit of `who`, whose environment was made with these keywords."""
     if settings:
         given = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
-        same = f"settings={dict(settings)!r:.500}"
+        same = f"env_kwargs={dict(settings)!r:.500}"
         yield f"{who} was trained with {given}: give the environment the same ({same})"
 
 

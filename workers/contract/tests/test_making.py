@@ -55,7 +55,7 @@ def test_settings_are_to_blame_where_it_can_be_made_without():
     for settings, why in (({"size": 3}, "ValueError: a grid has eight"), ({"quux": 3}, "TypeError: ")):
         with pytest.raises(ArenaError) as caught:
             make_with_frames(make, "Grid-v0", settings)
-        assert str(caught.value).startswith(f"Grid-v0 cannot be made with settings={settings}: {why}")
+        assert str(caught.value).startswith(f"Grid-v0 cannot be made with env_kwargs={settings}: {why}")
         assert (caught.value.error_type, caught.value.log) == ("ConfigError", "")
     with pytest.raises(ArenaError) as caught:
         make_with_frames(functools.partial(make, maker=Grid.close), "Grid-v0", {"size": 3})

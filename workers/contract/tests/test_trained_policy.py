@@ -82,6 +82,6 @@ class TrainedPolicy(unittest.TestCase):
         reported = self.refusal(observation_space=TWO, action_space=THREE)
         self.assertIn(
             "\nclimb of Hill-v0 was trained with continuous_actions=True, n=2: give the environment the same "
-            "(settings={'continuous_actions': True, 'n': 2})",
+            "(env_kwargs={'continuous_actions': True, 'n': 2})",
             reported,
         )

@@ -72,4 +72,4 @@ def test_wrong_ids_and_settings_are_refused_with_the_right_ones(lab: mosaic.Lab)
         (CLASSIC, {"max_timestep": 5}, "has no setting 'max_timestep': it has max_timesteps"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], settings=settings)
+            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)

@@ -97,4 +97,4 @@ def test_wrong_ids_and_settings_are_refused_with_the_right_ones(lab: mosaic.Lab)
         (FORAGING, {"site": 3}, "did you mean 'sight'"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], settings=settings)
+            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)

@@ -43,4 +43,4 @@ def test_every_grid_follows_its_seed(worker: WorkerEnvironment, tmp_path: Path) 
 
 @pytest.mark.extended
 def test_a_person_plays_beside_a_random_operator(lab: mosaic.Lab) -> None:
-    assert check_comparison(lab, EMPTY, "ArrowUp", settings={"agents": 1}) == "forward"
+    assert check_comparison(lab, EMPTY, "ArrowUp", env_kwargs={"agents": 1}) == "forward"

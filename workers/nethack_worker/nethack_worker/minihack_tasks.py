@@ -27,8 +27,8 @@ def ids() -> tuple[str, ...]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     if _CUSTOM in env_id and not settings.get("des_file"):
         raise ConfigError(
-            f'{env_id} is made of a level of your own: give settings={{"des_file": …}}, the path of its file '
-            "or its text (for example of minihack.LevelGenerator's get_des())"
+            f'{env_id} is made of a level of your own: give env_kwargs={{"des_file": …}}, the path of its '
+            "file or its text (for example of minihack.LevelGenerator's get_des())"
         )
     from .environment import NetHackEnvironment
 

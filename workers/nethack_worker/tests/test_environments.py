@@ -50,7 +50,7 @@ def test_a_state_reads_as_text(lane: ArenaLane) -> None:
 
 
 def test_what_cannot_be_made_is_refused_with_what_to_do(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    refused = {"MiniHack-Romm-5x5-v0": ROOM, "MiniHack-Skill-Custom-v0": 'settings={"des_file": …}'}
+    refused = {"MiniHack-Romm-5x5-v0": ROOM, "MiniHack-Skill-Custom-v0": 'env_kwargs={"des_file": …}'}
     for number, (env_id, expected) in enumerate(refused.items()):
         with ArenaLane(worker.command(), tmp_path / str(number)) as lane:
             error = lane.open(env_id, "error")

@@ -35,7 +35,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> G
     try:
         return GameEnvironment(kind, settings, render_mode)
     except (pyspiel.SpielError, TypeError) as error:
-        raise ConfigError(f"{env_id} cannot be made with settings={dict(settings)!r}: {error}") from None
+        raise ConfigError(f"{env_id} cannot be made with env_kwargs={dict(settings)!r}: {error}") from None
 
 
 def known() -> list[str]:

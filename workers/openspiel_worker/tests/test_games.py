@@ -114,10 +114,10 @@ def test_wrong_ids_and_parameters_are_refused_with_the_right_ones(lab: mosaic.La
         ("open_spiel/kuhn_poker", {}, "Did you mean OpenSpiel/kuhn_poker"),
         ("OpenSpiel/tictactoe", {}, "OpenSpiel/tic_tac_toe"),
         (KUHN, {"player": 3}, "did you mean 'players'"),
-        (KUHN, {"players": 99}, "cannot be made with settings={'players': 99}"),
+        (KUHN, {"players": 99}, "cannot be made with env_kwargs={'players': 99}"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], settings=settings)
+            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)
 
 
 @pytest.mark.extended

@@ -62,4 +62,4 @@ def test_what_is_not_here_is_refused(lab: mosaic.Lab) -> None:
         ("MinitaurBulletEnv-v0", {"action_repeats": 2}, "did you mean 'action_repeat'"),
     ):
         with pytest.raises(ConfigurationError, match=message):
-            lab.compare(env=env_id, operators=lanes, seeds=[1], settings=settings)
+            lab.compare(env=env_id, operators=lanes, seeds=[1], env_kwargs=settings)

@@ -59,10 +59,10 @@ def test_a_refusal_names_the_settings_that_a_team_was_trained_with(worker: Any, 
     with pytest.raises(mosaic.MosaicError, match=r"its actions are Discrete\(5\)") as refused:
         lab.compare("simple_spread_v3", team, seeds=[7])
     advice = (
-        f"maddpg was trained with continuous_actions=True: give the environment the same (settings={given})"
+        f"maddpg was trained with continuous_actions=True: give the environment the same (env_kwargs={given})"
     )
     assert str(refused.value).count(advice) == 1
-    results, _ = play_to_end(lab.compare("simple_spread_v3", team, seeds=[7], settings=given))
+    results, _ = play_to_end(lab.compare("simple_spread_v3", team, seeds=[7], env_kwargs=given))
     assert list(results["length"]) == [25]
 
 

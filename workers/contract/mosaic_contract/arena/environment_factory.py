@@ -81,7 +81,7 @@ def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, 
         except Exception as error:  # whatever an environment's own code raises
             if settings and isinstance(error, _OF_ARGUMENTS) and _can_be_made(make, env_id):
                 raise ArenaError(
-                    f"{env_id} cannot be made with settings={dict(settings)!r}: {_first_line(error)}",
+                    f"{env_id} cannot be made with env_kwargs={dict(settings)!r}: {_first_line(error)}",
                     error_type="ConfigError",
                 ) from error
             raise ArenaError.of_environment(f"{env_id} cannot be made", error) from error

@@ -1,0 +1,75 @@
+"""The checked request of a comparison, and of an evaluation, as plain data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.runs.own_module import change_since
+from mosaic_lab.user_warnings import warn_user
+from mosaic_lab.workers.families import same_environment
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaPlan:
+    """Made of a `CompareRequest` by `plan_arenas`; see `mosaic_lab.Lab.compare`.
+
+    ``settings`` are the keyword arguments of the environment, ``family`` is the worker that makes it.
+    ``operators`` are all operators by a key, ``lanes`` say which of them act: {label: {agent, team or
+    pattern: key}}. ``pass_env`` names the variables that the environment and all operators are given.
+    """
+
+    env_id: str
+    settings: dict[str, Any]
+    max_steps: int | None
+    step_timeout: float
+    family: str
+    operators: dict[str, OperatorSpec]
+    lanes: dict[str, dict[str, str]]
+    seeds: list[int]
+    pass_env: list[str]
+
+    def mapping(self, label: str) -> dict[str, OperatorSpec]:
+        """Return the policy mapping of a lane; agents that share a process have the same object."""
+        return {pattern: self.operators[key] for pattern, key in self.lanes[label].items()}
+
+    def open_command(self, folder: Path) -> dict[str, Any]:
+        """Return the first command of an arena whose run folder is ``folder``."""
+        return {
+            "cmd": "open",
+            "protocol": 1,
+            "run_id": folder.name,
+            "env_id": self.env_id,
+            "settings": self.settings,
+            "folder": str(folder),
+            "max_steps": self.max_steps,
+            "step_timeout": self.step_timeout,
+        }
+
+    @property
+    def passed(self) -> dict[str, str]:
+        """The variables of this process that are passed on."""
+        return {name: os.environ[name] for name in self.pass_env if name in os.environ}
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Further variables of the environment and of all operators."""
+        return {}
+
+    def warn(self) -> None:
+        """Warn of policies that were trained on another environment than they are to act in, or on another
+        version of the user's module that makes it."""
+        found = {
+            f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
+            for spec in self.operators.values()
+            if spec.trained_on is not None and not same_environment(spec.trained_on, self.env_id)
+        }
+        for text in sorted(found):
+            warn_user(f"{text}: even where the spaces fit, they may differ", UserWarning)
+        operators = self.operators.values()
+        for checkpoint in sorted({spec.settings.get("checkpoint") or "" for spec in operators} - {""}):
+            if changed := change_since(Path(checkpoint), self.env_id, self.passed):
+                warn_user(changed, UserWarning)
