@@ -210,7 +210,9 @@ def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
         measured = metrics(0, 0, **{"system/memory_mb": 900_000.0})
         append(curriculum.stage_runs[0].path, [measured], "system.jsonl")
         panel.draw()
-        assert ["878.9 GB", "peak"] in panel.summary()["facts"], "its stages' memory is its own"
+        peak = next(text for text, name in panel.summary()["facts"] if name == "peak")
+        # With that of its own process, where this was measured while the stage ran.
+        assert peak.endswith(" GB") and float(peak[:-3]) == pytest.approx(878.9, abs=0.3)
         assert "memory up to 900k MB" in panel.system.head.text
     finally:
         panel.close()
