@@ -7,14 +7,14 @@ import logging
 import shlex
 import sys
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.atari import ATARI
-from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.config import nearest
 from mosaic_contract.registry import is_game
-from mosaic_contract.training_plan import DescribedCheckpoint, TrainingPlan, resumed, start_problems
+from mosaic_contract.training_plan import PlannedTraining
 
 from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, Algorithm, find_algorithm
 from .environments import RenderableSpec, misfits, spec_of
@@ -22,23 +22,94 @@ from .hyperparameters import SWITCHED_OFF, parameters_of
 from .upstream import Upstream, installed
 
 FORMAT = "mosaic-cleanrl/1"
-"""Of a checkpoint and its description."""
-
-_LARGEST_SEED = 2**32 - 1 - 1024  # numpy's bound, less room for one seed per environment
+"""The format of a checkpoint and its description."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class ScriptPlan(TrainingPlan):
-    """A training, decided in full; `config.algorithm` is the one that runs. `rollout`: steps between two
-    updates of an on-policy script, else 1. `environment` is without its wrappers.
-    """
+class ScriptPlan(PlannedTraining):
+    """A training, decided in full; `algorithm` is the one that runs."""
+
+    FORMAT = FORMAT
+    ALGORITHMS = ALGORITHMS
 
     algorithm: Algorithm
-    upstream: Upstream
-    rollout: int
-    environment: RenderableSpec
+    own_spec: RenderableSpec
+    spec: RenderableSpec
+
+    @classmethod
+    def adapted(cls, config: TrainingConfig) -> TrainingConfig:
+        algorithm = find_algorithm(config.algorithm)
+        if algorithm is None:
+            raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, _upstream())}")
+        return replace(config, algorithm=algorithm.name)
+
+    @classmethod
+    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
+        upstream = _upstream()
+        algorithm = _of_environment(ALGORITHMS[config.algorithm], config)
+        _check_available(algorithm, upstream)
+        if algorithm.games:
+            config = replace(config, wrappers=config.wrappers or (ATARI,))
+        video = given.get("capture_video") is True
+        own_spec = spec_of(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
+        spec = own_spec.wrapped(config.wrappers)
+        return replace(config, algorithm=_of_actions(algorithm, spec).name), own_spec, spec
+
+    def misfits(self) -> Iterator[str]:
+        algorithm, config, upstream = self.algorithm, self.config, self.upstream
+        yield from misfits(algorithm, self.spec, legacy=upstream.legacy, available=upstream.available())
+        if algorithm.games and config.wrappers != (ATARI,):
+            yield f"wrappers: {algorithm.name} applies its own ({ATARI!r}), and no others"
+        if ATARI in config.wrappers and not algorithm.games:
+            yield (
+                f"wrappers: {ATARI!r} is what upstream's scripts for games apply; {algorithm.name} is not one"
+            )
+        if self.resume_from is not None and self.resume_from[1].get("legacy") is not upstream.legacy:
+            saved, here, name = _kind(not upstream.legacy), _kind(upstream.legacy), self.resume_from[0].name
+            yield f"checkpoint.resume_from: {name} was saved with {saved}, this run trains with {here}"
+        for name in SWITCHED_OFF & set(self.hyperparameters):
+            if self.hyperparameters[name]:
+                yield f"{name}: services on the network are switched off in this worker; leave it out"
+
+    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
+        known = parameters_of(self.upstream.script(self.algorithm.script))
+        saved = self.resume_from[1]["hyperparameters"] if self.resume_from else {}
+        others = SWITCHED_OFF | (set(saved) - set(known))  # of a checkpoint of another script
+        given = {name: value for name, value in self.hyperparameters.items() if name not in others}
+        return check_hyperparameters(given, known, problems)
+
+    def disagreements(self) -> Iterator[str]:
+        if problem := _rollout_problem(self.algorithm, self.hyperparameters, self.rollout):
+            yield problem
+        elif self.config.end_step < self.rollout:
+            yield (
+                f"{self.config.end_field} is less than one rollout of {self.algorithm.name} "
+                f"(num_envs × num_steps = {self.rollout}): nothing would be learned; raise it or lower "
+                "num_steps"
+            )
+        elif self.resume_from is not None and self.start_step >= self.steps:
+            yield (
+                f"checkpoint.resume_from: {self.resume_from[0].name} is at step {self.start_step:,} of "
+                f"{self.config.total_timesteps:,}: less than one rollout (num_envs × num_steps = "
+                f"{self.rollout} steps) remains; raise total_timesteps, which counts from the beginning"
+            )
+
+    def resolved(self) -> dict[str, Any]:
+        upstream = self.upstream.describe(self.algorithm.script)
+        return {**super().resolved(), "upstream": upstream, "arguments": self.arguments}
+
+    @cached_property
+    def upstream(self) -> Upstream:
+        """The installed CleanRL."""
+        return _upstream()
+
+    @property
+    def rollout(self) -> int:
+        """Steps between two updates of an on-policy script, else 1."""
+        values = self.hyperparameters
+        return int(values.get("num_envs", 1) * values["num_steps"]) if self.algorithm.on_policy else 1
 
     @property
     def steps(self) -> int:
@@ -60,73 +131,11 @@ class ScriptPlan(TrainingPlan):
         return _flags(self.config, self.config.seed, self.hyperparameters, self.upstream.legacy)
 
 
-def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
-    plan = make_plan(config)
-    upstream = plan.upstream.describe(plan.algorithm.script)
-    spaces = plan.environment.describe_spaces()
-    return plan.resolved(**spaces, upstream=upstream, arguments=plan.arguments, steps=plan.steps)
-
-
-def make_plan(config: TrainingConfig) -> ScriptPlan:
-    """Decide everything about a training. Raises `ConfigError` with all that is wrong."""
+def _upstream() -> Upstream:
     upstream = installed()
     if upstream is None:
         raise ConfigError("CleanRL is not installed in this environment: install the worker again")
-    algorithm = find_algorithm(config.algorithm)
-    if algorithm is None:
-        raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, upstream)}")
-    checkpoint, given = resumed(replace(config, algorithm=algorithm.name), FORMAT, ALGORITHMS)
-    if checkpoint is not None:
-        config = replace(config, wrappers=config.wrappers or wrappers_of(checkpoint[1]))
-    algorithm = _of_environment(algorithm, config)
-    _check_available(algorithm, upstream)
-    if algorithm.games:
-        config = replace(config, wrappers=config.wrappers or (ATARI,))
-    video = given.get("capture_video") is True
-    own = spec_of(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
-    environment = own.wrapped(config.wrappers)
-    algorithm = _of_actions(algorithm, environment)
-    config = replace(config, algorithm=algorithm.name)
-
-    problems = misfits(algorithm, environment, legacy=upstream.legacy, available=upstream.available())
-    problems += _wrapper_problems(algorithm, config)
-    problems += start_problems(config, checkpoint, algorithm.bound, _LARGEST_SEED, own.describe_spaces())
-    problems += _kind_problems(checkpoint, upstream)
-    for name in SWITCHED_OFF & set(given):
-        if given.pop(name):
-            problems.append(f"{name}: services on the network are switched off in this worker; leave it out")
-    known = parameters_of(upstream.script(algorithm.script))
-    given = {name: given[name] for name in given if name in known or name in config.hyperparameters}
-    hyperparameters = check_hyperparameters(given, known, problems)
-    rollout = _rollout(algorithm, hyperparameters)
-    if config.end_step < rollout:
-        raise ConfigError(
-            f"{config.end_field} is less than one rollout of {algorithm.name} "
-            f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
-        )
-    plan = ScriptPlan(config, hyperparameters, checkpoint, algorithm, upstream, rollout, own)
-    if checkpoint is not None and plan.start_step >= plan.steps:
-        raise ConfigError(
-            f"checkpoint.resume_from: {checkpoint[0].name} is at step {plan.start_step:,} of "
-            f"{config.total_timesteps:,}: less than one rollout (num_envs × num_steps = {rollout} steps) "
-            "remains; raise total_timesteps, which counts from the beginning"
-        )
-    return plan
-
-
-def _wrapper_problems(algorithm: Algorithm, config: TrainingConfig) -> Iterator[str]:
-    if algorithm.games and config.wrappers != (ATARI,):
-        yield f"wrappers: {algorithm.name} applies its own ({ATARI!r}), and no others"
-    if ATARI in config.wrappers and not algorithm.games:
-        yield f"wrappers: {ATARI!r} is what upstream's scripts for games apply; {algorithm.name} is not one"
-
-
-def _kind_problems(checkpoint: DescribedCheckpoint | None, upstream: Upstream) -> Iterator[str]:
-    if checkpoint is not None and checkpoint[1].get("legacy") is not upstream.legacy:
-        saved, here = _kind(not upstream.legacy), _kind(upstream.legacy)
-        name = checkpoint[0].name
-        yield f"checkpoint.resume_from: {name} was saved with {saved}, this run trains with {here}"
+    return upstream
 
 
 def _known(config: TrainingConfig, upstream: Upstream) -> str:
@@ -185,21 +194,15 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     return {name: list(parameters_of(script).values()) for name, script in scripts.items()}
 
 
-def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
-    num_envs = hyperparameters.get("num_envs", 1)
-    if not algorithm.on_policy:
-        if num_envs > 1 and algorithm.single:
-            raise ConfigError(
-                f"{algorithm.name} trains on one environment only: num_envs must be 1, got {num_envs}"
-            )
-        return 1
-    rollout = int(num_envs * hyperparameters["num_steps"])
-    minibatches = hyperparameters.get("num_minibatches", hyperparameters.get("n_minibatch", 1))
-    if minibatches > rollout:
-        raise ConfigError(
-            f"a rollout of {rollout} steps (num_envs × num_steps) does not make {minibatches} minibatches"
-        )
-    return rollout
+def _rollout_problem(algorithm: Algorithm, values: Mapping[str, Any], rollout: int) -> str:
+    """Return why the script cannot learn from its rollouts, "" where it can."""
+    num_envs = values.get("num_envs", 1)
+    if algorithm.single and num_envs > 1:
+        return f"{algorithm.name} trains on one environment only: num_envs must be 1, got {num_envs}"
+    minibatches = values.get("num_minibatches", values.get("n_minibatch", 1))
+    if algorithm.on_policy and minibatches > rollout:
+        return f"a rollout of {rollout} steps (num_envs × num_steps) does not make {minibatches} minibatches"
+    return ""
 
 
 def _flags(

@@ -21,11 +21,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract import Cancelled, Telemetry, UpstreamFailed
 from mosaic_contract.checkpoints import wrappers_described
 from mosaic_contract.signals import signals_held
 
-from .config import FORMAT, ScriptPlan, make_plan
+from .config import FORMAT, ScriptPlan
 from .hooks import VARIABLE
 from .telemetry import Translator
 
@@ -36,12 +36,12 @@ _CACHES = ".cache"  # in the run folder: what libraries would put into the user'
 log = logging.getLogger(__name__)
 
 
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+def train(plan: ScriptPlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Run the script to its end and return the final metrics.
 
     After a signal: stop the script, which saves a checkpoint. Raises `UpstreamFailed`.
     """
-    plan, translator = make_plan(config), Translator(telemetry)
+    translator = Translator(telemetry)
     with _run_folder(plan):
         _run(plan, translator)
     return translator.final_metrics
@@ -71,7 +71,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
             "fastlane": asdict(config.fastlane),
             "environments": plan.hyperparameters.get("num_envs", 1),
             "env_id": config.env_id,
-            "render_modes": plan.environment.render_modes,
+            "render_modes": plan.own_spec.render_modes,
         },
         "description": {
             "format": FORMAT,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
 
 from . import environments
-from .config import all_hyperparameters, resolve
+from .config import ScriptPlan, all_hyperparameters
 from .runtime import train
 
 
@@ -50,7 +50,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
 WORKER = Worker(
     get_worker_metadata,
-    resolve,
+    ScriptPlan.of,
     train,
     all_hyperparameters,
     operate=deferred("cleanrl_worker.operator:operate"),

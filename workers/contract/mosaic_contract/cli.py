@@ -43,9 +43,10 @@ from mosaic_contract.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from mosaic_contract.arena import EnvironmentFacts
+    from mosaic_contract.training_plan import PlannedTraining
 
 Results = Optional[Mapping[str, Any]]
-Train = Callable[[TrainingConfig, Telemetry], Results]
+Train = Callable[[Any, Telemetry], Results]
 
 COMPLETED, FAILED, BAD_CONFIGURATION = 0, 1, 2
 
@@ -63,11 +64,12 @@ class Worker:
     environments has `make_environment`; the modes of its capabilities say the same.
 
     metadata: `get_worker_metadata` of the shim.
-    resolve: checks a configuration and returns the resolved one as JSON; raises `ConfigError`. `train` gets
-        its "algorithm" and "hyperparameters"; "program" (path, cwd), if there is one, is a program of the
-        user, for the provenance. This is all of a dry run.
-    train: trains to the end and returns the final metrics (or None). May raise anything; `UpstreamFailed`
-        where a program of the library has failed and printed why.
+    resolve: checks a configuration; raises `ConfigError`. Returns a `PlannedTraining`, which `train` is
+        given, or the resolved configuration as JSON, whose "algorithm" and "hyperparameters" `train` finds in
+        its configuration; "program" (path, cwd), if there is one, is a program of the user, for the
+        provenance. This is all of a dry run.
+    train: trains to the end, by the plan or configuration and with telemetry; returns the final metrics (or
+        None). May raise anything; `UpstreamFailed` where a program of the library has failed and printed why.
     hyperparameters: the parameters of each algorithm, for `--describe`.
     optional: of "algorithm", "env_id" and "total_timesteps" those that a configuration may leave out.
     operate: makes the operator of one agent, for `--interactive`; raises `ConfigError` for settings and
@@ -85,7 +87,7 @@ class Worker:
     """
 
     metadata: Callable[[], tuple[WorkerMetadata, WorkerCapabilities]]
-    resolve: Callable[[TrainingConfig], dict[str, Any]] | None = None
+    resolve: Callable[[TrainingConfig], PlannedTraining | dict[str, Any]] | None = None
     train: Train | None = None
     hyperparameters: Callable[[], Mapping[str, Sequence[Parameter]]] = dict
     optional: Sequence[str] = ()
@@ -233,7 +235,8 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
             f"{metadata.name} takes no observation wrappers: leave wrappers={list(config.wrappers)} out, or "
             "train with a worker that takes them, such as cleanrl or tianshou"
         )
-    resolved = worker.resolve(config)
+    plan = worker.resolve(config)
+    resolved = plan if isinstance(plan, dict) else plan.resolved()
     if arguments.dry_run:
         _print(telemetry, resolved)
         return None
@@ -242,11 +245,16 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
         algorithm=resolved.get("algorithm", config.algorithm),
         hyperparameters=resolved.get("hyperparameters", config.hyperparameters),
     )
-    return _train(worker.train, metadata.name, config, resolved, telemetry)
+    train = functools.partial(worker.train, config if plan is resolved else plan)
+    return _train(train, metadata.name, config, resolved, telemetry)
 
 
 def _train(
-    train: Train, worker_type: str, config: TrainingConfig, resolved: dict[str, Any], telemetry: Telemetry
+    train: Callable[[Telemetry], Results],
+    worker_type: str,
+    config: TrainingConfig,
+    resolved: dict[str, Any],
+    telemetry: Telemetry,
 ) -> Results:
     config.run_dir.mkdir(parents=True, exist_ok=True)
     telemetry.end_step = resolved.get("steps", config.end_step)
@@ -259,7 +267,7 @@ def _train(
     )
     try:
         with Heartbeats(telemetry):
-            return train(config, telemetry)
+            return train(telemetry)
     finally:
         if not (config.run_dir / "analytics.json").exists():
             try:

@@ -1,10 +1,10 @@
-"""Plans of trainings: what shims decide about a training before it starts."""
+"""Plans of trainings: what shims check and decide about a training before it starts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Collection, Iterable, Iterator, Mapping, Optional, Tuple
+from typing import Any, ClassVar, Collection, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar
 
 from mosaic_contract.atari import ATARI
 from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
@@ -15,26 +15,105 @@ from mosaic_contract.telemetry import Telemetry
 DescribedCheckpoint = Tuple[Path, "dict[str, Any]"]
 """The path of a checkpoint and its description."""
 
+Planned = TypeVar("Planned", bound="PlannedTraining")
+
 
 @dataclass(frozen=True)
-class TrainingPlan:
-    """A training that was checked and decided. `resume_from` is the checkpoint that it goes on from, None to
-    begin at step 0.
+class PlannedTraining:
+    """A training that was checked and decided: what a worker's `resolve` returns and its `train` is given.
+
+    `of` makes it, in the same order for every library. A shim derives its own class, with the format of its
+    checkpoints, its algorithms by name, its largest seed and, for libraries that want another form of
+    pictures, the `GAME_WRAPPERS` that follow "atari". It overrides these steps:
+
+    adapted: the configuration with the library's other spellings of names and values.
+    probed: checks the environment.
+    misfits: what cannot be trained, whatever the hyperparameters.
+    checked: the hyperparameters, checked, with their defaults.
+    disagreements: what is valid alone, but not together.
+
+    `resume_from` is the checkpoint that the training continues from, with its description; None to begin at
+    step 0. `own_spec` has the spaces of the environment, `spec` those behind its wrappers.
     """
 
+    FORMAT: ClassVar[str]
+    ALGORITHMS: ClassVar[Mapping[str, Any]]
+    LARGEST_SEED: ClassVar[int] = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
+    GAME_WRAPPERS: ClassVar[Tuple[str, ...]] = ()
+
     config: TrainingConfig
-    hyperparameters: dict[str, Any]
     resume_from: Optional[DescribedCheckpoint]
+    algorithm: Any
+    own_spec: Any
+    spec: Any
+
+    @classmethod
+    def of(cls: Type[Planned], config: TrainingConfig) -> Planned:
+        """Decide everything about a training. Raises `ConfigError` with all that is wrong."""
+        config = cls.adapted(config)
+        check_algorithm(config.algorithm, cls.ALGORITHMS)
+        resume_from, given = cls._resumed(config)
+        config, own_spec, spec = cls.probed(cls._wrapped(config, resume_from), given)
+        algorithm = cls.ALGORITHMS[config.algorithm]
+        draft = cls(replace(config, hyperparameters=given), resume_from, algorithm, own_spec, spec)
+        values = draft.checked([*draft.misfits(), *draft._start_problems(config)])
+        plan = replace(draft, config=replace(config, hyperparameters=values))
+        if wrong := list(plan.disagreements()):
+            raise ConfigError(wrong)
+        return plan
+
+    @classmethod
+    def adapted(cls, config: TrainingConfig) -> TrainingConfig:
+        """Return the configuration with the names and values that this worker has for those given."""
+        return config
+
+    @classmethod
+    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> Tuple[TrainingConfig, Any, Any]:
+        """Check the environment. Return the configuration, in which it may decide on the algorithm, and the
+        environment's spec without and with its wrappers. `given` are the hyperparameters. Raises
+        `ConfigError`.
+        """
+        raise NotImplementedError
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        """The hyperparameters that a resumed training cannot change, each with the reason."""
+        bound: Mapping[str, str] = self.algorithm.bound
+        return bound
+
+    def misfits(self) -> Iterable[str]:
+        """Yield why the algorithm cannot be trained like this, one sentence a reason."""
+        return ()
+
+    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
+        """Return all hyperparameters: those given, checked, and defaults. Raises `ConfigError`, with the
+        `problems` before its own.
+        """
+        raise NotImplementedError
+
+    def disagreements(self) -> Iterable[str]:
+        """Yield what is valid alone, but not together or not in this environment, one sentence a reason."""
+        return ()
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        return self.config.hyperparameters
 
     @property
     def start_step(self) -> int:
-        """The step of the checkpoint that the training goes on from."""
+        """The step of the checkpoint that the training continues from."""
         return self.resume_from[1]["step"] if self.resume_from else 0
 
-    def resolved(self, **details: Any) -> dict[str, Any]:
-        """Return the resolved configuration as JSON; `details` are further fields."""
-        every = self.config.checkpoint_every
-        return {**self.config.to_dict(self.hyperparameters), **details, "checkpoint_every": every}
+    @property
+    def steps(self) -> Optional[int]:
+        """The step at which the training ends, None where only the library decides it."""
+        return None
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the resolved configuration as JSON."""
+        spaces = {} if self.own_spec is None else self.own_spec.describe_spaces()
+        steps = {} if self.steps is None else {"steps": self.steps}
+        return {**self.config.to_dict(), **spaces, **steps, "checkpoint_every": self.config.checkpoint_every}
 
     def report_resume(self, telemetry: Telemetry, format: str) -> None:
         """Report the checkpoint that the training has resumed from, if there is one."""
@@ -44,52 +123,40 @@ class TrainingPlan:
                 path, step=self.start_step, episode=described["episodes"], format=format
             )
 
+    @classmethod
+    def _resumed(cls, config: TrainingConfig) -> Tuple[Optional[DescribedCheckpoint], "dict[str, Any]"]:
+        """Return the checkpoint that a training resumes from, None where it does not, and its hyperparameters
+        with those of the configuration over them: of a checkpoint of another algorithm, which is reported
+        later, none.
+        """
+        path = config.checkpoint.resume_from
+        if path is None:
+            return None, dict(config.hyperparameters)
+        file, described = read_description(path, cls.FORMAT, cls.ALGORITHMS)
+        # "ppo" may stand for "ppo_continuous" or "ppo_atari", by the environment.
+        same = f"{described['algorithm']}_".startswith(f"{config.algorithm}_")
+        saved = described["hyperparameters"] if same else {}
+        return (file, described), {**saved, **config.hyperparameters}
+
+    @classmethod
+    def _wrapped(cls, config: TrainingConfig, resume_from: Optional[DescribedCheckpoint]) -> TrainingConfig:
+        """Return the configuration with the wrappers of the checkpoint where it names none."""
+        wrappers = config.wrappers or (wrappers_of(resume_from[1]) if resume_from else ())
+        wrappers = (ATARI, *cls.GAME_WRAPPERS) if wrappers == (ATARI,) else wrappers
+        return replace(config, wrappers=wrappers)
+
+    def _start_problems(self, config: TrainingConfig) -> Iterator[str]:
+        """Yield why the training cannot start with its seed, or cannot resume from its checkpoint. `config`
+        has the hyperparameters that were given, without the checkpoint's.
+        """
+        if config.seed > self.LARGEST_SEED:
+            yield f"seed must be at most {self.LARGEST_SEED}, got {config.seed}"
+        if self.resume_from is not None:
+            spaces = None if self.own_spec is None else self.own_spec.describe_spaces()
+            yield from resume_misfits(config, *self.resume_from, self.bound, spaces)
+
 
 def check_algorithm(name: str, algorithms: Collection[str]) -> None:
     """Raise `ConfigError` for an unknown algorithm, with the nearest that is known."""
     if name not in algorithms:
         raise ConfigError(f"unknown algorithm {name!r}{nearest(name, algorithms)}")
-
-
-def resumed(
-    config: TrainingConfig, format: str, algorithms: Collection[str]
-) -> tuple[DescribedCheckpoint | None, dict[str, Any]]:
-    """Return the checkpoint that a training resumes from, None where it does not, and its hyperparameters
-    with those of the configuration over them: of a checkpoint of another algorithm, which `start_problems`
-    reports, none.
-
-    `format` and `algorithms` are those of `read_description`. Raises `ConfigError`.
-    """
-    path = config.checkpoint.resume_from
-    if path is None:
-        return None, dict(config.hyperparameters)
-    file, described = read_description(path, format, algorithms)
-    # "ppo" may stand for "ppo_continuous" or "ppo_atari", by the environment.
-    same = f"{described['algorithm']}_".startswith(f"{config.algorithm}_")
-    return (file, described), {**(described["hyperparameters"] if same else {}), **config.hyperparameters}
-
-
-def with_wrappers(
-    config: TrainingConfig, resume_from: DescribedCheckpoint | None, *of_games: str
-) -> TrainingConfig:
-    """Return the configuration with the wrappers of the checkpoint where it names none. `of_games` are those
-    that follow "atari", for libraries that want another form of pictures.
-    """
-    wrappers = config.wrappers or (wrappers_of(resume_from[1]) if resume_from else ())
-    return replace(config, wrappers=(ATARI, *of_games) if wrappers == (ATARI,) else wrappers)
-
-
-def start_problems(
-    config: TrainingConfig,
-    resume_from: DescribedCheckpoint | None,
-    bound_to: Iterable[str],
-    largest_seed: int,
-    environment: Mapping[str, Any] | None = None,
-) -> Iterator[str]:
-    """Yield the reasons why a training cannot start with its seed, or cannot resume from its checkpoint, a
-    sentence each. `bound_to` and `environment` are those of `checkpoints.resume_misfits`.
-    """
-    if config.seed > largest_seed:
-        yield f"seed must be at most {largest_seed}, got {config.seed}"
-    if resume_from is not None:
-        yield from resume_misfits(config, *resume_from, bound_to, environment)

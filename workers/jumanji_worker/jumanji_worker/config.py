@@ -4,24 +4,56 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Iterable, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
+from mosaic_contract.training_plan import PlannedTraining
 
 from .environments import TRAINED, bare
 from .hyperparameters import bound, parameters_of
 
-ALGORITHMS = ("a2c", "ppo")
-FORMAT = "mosaic-jumanji/1"
+ALGORITHMS = {"a2c": "jumanji", "ppo": "sbx"}
+"""The library of each algorithm."""
 
-_LARGEST_SEED = 2**32 - 1
+FORMAT = "mosaic-jumanji/1"
+"""The format of a checkpoint and its description."""
 
 
 @dataclass(frozen=True)
-class JumanjiPlan(TrainingPlan):
-    """Everything that is decided about a training."""
+class JumanjiPlan(PlannedTraining):
+    """Everything that is decided about a training, without an environment, which takes JAX ten seconds."""
+
+    FORMAT = FORMAT
+    ALGORITHMS = ALGORITHMS
+    LARGEST_SEED = 2**32 - 1
+
+    @classmethod
+    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, None, None]:
+        if bare(config.env_id) not in TRAINED:
+            raise ConfigError(
+                f"{config.env_id} can be compared and evaluated on here, not trained on; "
+                f"{config.algorithm} trains on {', '.join(TRAINED)}"
+            )
+        return config, None, None
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        return bound(parameters_of(self.config.algorithm, self.config.env_id))
+
+    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
+        known = parameters_of(self.config.algorithm, self.config.env_id)
+        return check_hyperparameters(self.hyperparameters, known, problems)
+
+    def disagreements(self) -> Iterable[str]:
+        wrong = list(not_widths(self.hyperparameters))
+        yield from wrong
+        if not wrong and self.steps == self.start_step:
+            yield (
+                f"{self.config.end_field} ends before the first update, which takes n_steps="
+                f"{self.hyperparameters['n_steps']} steps of {self.count} environments: raise it or lower "
+                "these"
+            )
 
     @property
     def count(self) -> int:
@@ -38,35 +70,6 @@ class JumanjiPlan(TrainingPlan):
     def steps(self) -> int:
         """The step at which the training ends: after the whole updates that fit into `total_timesteps`."""
         return self.start_step + (self.config.end_step - self.start_step) // self.per_update * self.per_update
-
-
-def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
-    plan = make_plan(config)
-    return plan.resolved(steps=plan.steps)
-
-
-def make_plan(config: TrainingConfig) -> JumanjiPlan:
-    """Decide everything about a training. Raises `ConfigError`."""
-    check_algorithm(config.algorithm, ALGORITHMS)
-    if bare(config.env_id) not in TRAINED:
-        raise ConfigError(
-            f"{config.env_id} can be compared and evaluated on here, not trained on; "
-            f"{config.algorithm} trains on {', '.join(TRAINED)}"
-        )
-    known = parameters_of(config.algorithm, config.env_id)
-    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    problems = start_problems(config, resume_from, bound(known), _LARGEST_SEED)
-    hyperparameters = check_hyperparameters(given, known, problems)
-    if wrong := [*not_widths(hyperparameters)]:
-        raise ConfigError(wrong)
-    plan = JumanjiPlan(config, hyperparameters, resume_from)
-    if plan.steps == plan.start_step:
-        raise ConfigError(
-            f"{config.end_field} ends before the first update, which takes n_steps="
-            f"{hyperparameters['n_steps']} steps of {plan.count} environments: raise it or lower these"
-        )
-    return plan
 
 
 def module_of(algorithm: str) -> Any:

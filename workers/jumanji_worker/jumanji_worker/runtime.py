@@ -12,22 +12,21 @@ from typing import Any, Mapping
 
 from jumanji import __version__ as upstream_version
 from jumanji.specs import jumanji_specs_to_gym_spaces
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig, describe_space
+from mosaic_contract import Cancelled, Telemetry, describe_space
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 
 from .actions import Actions
-from .config import FORMAT, JumanjiPlan, make_plan, module_of
+from .config import FORMAT, JumanjiPlan, module_of
 from .fastlane import make_frames
 from .pytree_files import to_bytes
 
 _STOP_SECONDS = 4.0  # for the step or update that is under way when a signal comes
 
 
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+def train(plan: JumanjiPlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
-    plan = make_plan(config)
     logger = EpisodeLogger(telemetry, plan.start_step)
     training = _Training(plan, logger)
     with suppress(Cancelled):

@@ -37,7 +37,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
 WORKER = Worker(
     get_worker_metadata,
-    deferred("jumanji_worker.config:resolve"),
+    deferred("jumanji_worker.config:JumanjiPlan.of"),
     deferred("jumanji_worker.runtime:train"),
     deferred("jumanji_worker.hyperparameters:all_hyperparameters"),
     operate=deferred("jumanji_worker.operator:operate"),

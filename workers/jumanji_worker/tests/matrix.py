@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
 from jumanji_worker import operator, runtime  # noqa: E402
 from jumanji_worker.arena_environment import ArenaEnvironment  # noqa: E402
-from jumanji_worker.config import resolve  # noqa: E402
+from jumanji_worker.config import JumanjiPlan  # noqa: E402
 from jumanji_worker.environments import TRAINED  # noqa: E402
 from mosaic_contract import AgentSetup, Telemetry, TrainingConfig, describe_space  # noqa: E402
 from shim_kit.matrix import Messages, chosen, losses, print_table, train_and_resume  # noqa: E402
@@ -50,12 +49,11 @@ NAMES = [f"{algorithm} {env_id}" for env_id in TRAINED for algorithm in ("a2c", 
 
 def train(folder: Path, given: dict[str, Any]) -> Messages:
     """Return the messages of a training in this process."""
-    config = TrainingConfig.from_dict(given, folder)
-    config = replace(config, hyperparameters=resolve(config)["hyperparameters"])
+    plan = JumanjiPlan.of(TrainingConfig.from_dict(given, folder))
     file = folder / "telemetry.jsonl"
     with file.open("wb") as stream:
-        telemetry = Telemetry(config.run_id, stream.fileno())
-        telemetry.run_completed(runtime.train(config, telemetry))
+        telemetry = Telemetry(plan.config.run_id, stream.fileno())
+        telemetry.run_completed(runtime.train(plan, telemetry))
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 

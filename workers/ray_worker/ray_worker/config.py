@@ -8,17 +8,11 @@ import re
 import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import TrainingConfig, check_hyperparameters
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import (
-    TrainingPlan,
-    check_algorithm,
-    resumed,
-    start_problems,
-    with_wrappers,
-)
+from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
 
 from . import policies
@@ -29,7 +23,6 @@ from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_word
 FORMAT = "mosaic-rllib/1"
 """The format of a checkpoint and its description."""
 
-_LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
 _REACH_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
 _WIDTHS = ("fcnet_hiddens", "head_fcnet_hiddens")
@@ -38,15 +31,80 @@ _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_at
 
 
 @dataclass(frozen=True)
-class RllibPlan(TrainingPlan):
-    """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
-    behind its wrappers; `policy_of` maps agents to policies.
-    """
+class RllibPlan(PlannedTraining):
+    """Everything that is decided about a training."""
+
+    FORMAT = FORMAT
+    ALGORITHMS = ALGORITHMS
+    LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
+    GAME_WRAPPERS = (CHANNELS_LAST, SCALED)
 
     algorithm: Algorithm
     own_spec: RllibEnvironmentSpec
     spec: RllibEnvironmentSpec
-    policy_of: dict[str, str]
+
+    @classmethod
+    def adapted(cls, config: TrainingConfig) -> TrainingConfig:
+        name = config.algorithm.lower()  # upstream's own names are in capitals
+        # The cluster of a checkpoint's training is not that of this one.
+        given = {ADDRESS: None, **_upstreams_names(config.hyperparameters)}
+        return replace(config, algorithm=name, hyperparameters=given)
+
+    @classmethod
+    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
+        keywords = given.get("env_config", {})
+        own_spec = spec_of(config.env_id, keywords if isinstance(keywords, Mapping) else {})
+        return config, own_spec, own_spec.wrapped(config.wrappers)
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        return dict.fromkeys(_KEPT, "the networks are built, or the actions meant, by it")
+
+    def misfits(self) -> Iterable[str]:
+        given = self.hyperparameters
+        for old, name in ALIASES.items():
+            if old in given:
+                yield f"{old}={given[old]} and {name}={given[name]} are the same and disagree"
+        if self.resume_from is not None:
+            checkpoint, folder = self.resume_from[0], rllib_folder(self.resume_from[0])
+            if not folder.is_dir():
+                yield (
+                    f"checkpoint.resume_from: {checkpoint.name} can act, but its folder {folder.name}, which "
+                    "training continues from, is not beside it"
+                )
+        if self.config.wrappers and (self.spec.several or given.get(ADDRESS) is not None):
+            yield "wrappers: they are for one agent, and for trainings on this machine; leave them out"
+        yield from misfits(self.algorithm, self.spec)
+        yield from policies.problems_of(given.get(POLICIES, SHARED), self.spec)
+
+    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
+        given = {
+            name: value for name, value in self.hyperparameters.items() if name not in (POLICIES, *ALIASES)
+        }
+        known = parameters_of(self.algorithm.name)
+        checked = check_hyperparameters(numbers_as_words(self.algorithm.name, given), known, problems)
+        return {**checked, POLICIES: self.hyperparameters.get(POLICIES, SHARED)}
+
+    def disagreements(self) -> Iterable[str]:
+        values = self.hyperparameters
+        found = [*_wrong_lists(values), *_disagreements(values), *_unreachable(values[ADDRESS])]
+        yield from found
+        if not found and self.config.end_step < self.first_update:
+            less = "train_batch_size_per_learner" if self.algorithm.on_policy else (
+                "num_steps_sampled_before_learning_starts"
+            )  # fmt: skip
+            yield (
+                f"{self.config.end_field} ends before the first update, which comes at step "
+                f"{self.first_update}; raise it, or lower {less}"
+            )
+
+    def resolved(self) -> dict[str, Any]:
+        return {**super().resolved(), "policy_of": self.policy_of, "cpus": self.cpus}
+
+    @property
+    def policy_of(self) -> dict[str, str]:
+        """The policy of each agent, by name."""
+        return policies.mapping_of(self.hyperparameters[POLICIES], self.spec)
 
     @property
     def address(self) -> str | None:
@@ -92,72 +150,17 @@ class RllibPlan(TrainingPlan):
         return max(self.start_step + 1, int(values["num_steps_sampled_before_learning_starts"]))
 
 
-def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
-    plan = make_plan(config)
-    return plan.resolved(**plan.own_spec.describe_spaces(), policy_of=plan.policy_of, cpus=plan.cpus)
-
-
-def make_plan(config: TrainingConfig) -> RllibPlan:
-    """Decide everything about a training. Raises `ConfigError`."""
-    name = config.algorithm.lower()  # upstream's own names are in capitals
-    check_algorithm(name, ALGORITHMS)
-    algorithm = ALGORITHMS[name]
-    problems: list[str] = []
-    config = replace(
-        config, algorithm=name, hyperparameters=_upstreams_names(config.hyperparameters, problems)
-    )
-    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    config = with_wrappers(config, resume_from, CHANNELS_LAST, SCALED)
-    if resume_from is not None:
-        folder = rllib_folder(resume_from[0])
-        if not folder.is_dir():
-            problems.append(
-                f"checkpoint.resume_from: {resume_from[0].name} can act, but its folder {folder.name}, which "
-                "training continues from, is not beside it"
-            )
-        given[ADDRESS] = config.hyperparameters.get(ADDRESS)
-    shared = given.pop(POLICIES, SHARED)
-    keywords = given.get("env_config", {})
-    own_spec = spec_of(config.env_id, keywords if isinstance(keywords, Mapping) else {})
-    spec = own_spec.wrapped(config.wrappers)
-    problems += start_problems(config, resume_from, _KEPT, _LARGEST_SEED, own_spec.describe_spaces())
-    if config.wrappers and (spec.several or given.get(ADDRESS) is not None):
-        problems.append("wrappers: they are for one agent, and for trainings on this machine; leave them out")
-    problems += [*misfits(algorithm, spec), *policies.problems_of(shared, spec)]
-    known = parameters_of(algorithm.name)
-    checked = check_hyperparameters(numbers_as_words(algorithm.name, given), known, problems)
-    hyperparameters = {**checked, POLICIES: shared}
-    wrong = [*_wrong_lists(hyperparameters), *_disagreements(hyperparameters)]
-    wrong += _unreachable(hyperparameters[ADDRESS])
-    if wrong:
-        raise ConfigError(wrong)
-    policy_of = policies.mapping_of(shared, spec)
-    plan = RllibPlan(config, hyperparameters, resume_from, algorithm, own_spec, spec, policy_of)
-    if config.end_step < plan.first_update:
-        less = "train_batch_size_per_learner" if algorithm.on_policy else (
-            "num_steps_sampled_before_learning_starts"
-        )  # fmt: skip
-        raise ConfigError(
-            f"{config.end_field} ends before the first update, which comes at step "
-            f"{plan.first_update}; raise it, or lower {less}"
-        )
-    return plan
-
-
 def rllib_folder(checkpoint: Path) -> Path:
     """Upstream's own checkpoint, a folder beside the file of weights."""
     return checkpoint.with_suffix(".rllib")
 
 
-def _upstreams_names(given: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
-    """Hyperparameters with older names replaced by those of today."""
+def _upstreams_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyperparameters with older names replaced by those of today, except where both disagree."""
     found = dict(given)
     for old, name in ALIASES.items():
-        if old in found:
-            value = found.pop(old)
-            if found.setdefault(name, value) != value:
-                problems.append(f"{old}={value} and {name}={found[name]} are the same and disagree")
+        if old in found and found.setdefault(name, found[old]) == found[old]:
+            del found[old]
     return found
 
 

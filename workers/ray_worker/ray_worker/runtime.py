@@ -8,21 +8,20 @@ import socket
 from contextlib import ExitStack
 from typing import Any, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
+from mosaic_contract import Cancelled, Telemetry, UpstreamFailed
 from mosaic_contract.fastlane import TrainingFrames
 
 from .cluster import hearing_signals, ray_running, scratch, within
-from .config import RllibPlan, make_plan
+from .config import RllibPlan
 
 _STOP_SECONDS = 2.0  # for upstream to end its runners
 log = logging.getLogger(__name__)
 
 
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+def train(plan: RllibPlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint, once an iteration is
     over.
     """
-    plan = make_plan(config)
     log.info("importing RLlib")
     with ExitStack() as stack:
         folder = stack.enter_context(scratch(plan.address))

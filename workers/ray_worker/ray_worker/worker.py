@@ -51,7 +51,7 @@ _PROCESS_VARIABLES = {
 
 WORKER = Worker(
     get_worker_metadata,
-    deferred("ray_worker.config:resolve"),
+    deferred("ray_worker.config:RllibPlan.of"),
     deferred("ray_worker.runtime:train"),
     deferred("ray_worker.hyperparameters:all_hyperparameters"),
     operate=deferred("ray_worker.operator:operate"),

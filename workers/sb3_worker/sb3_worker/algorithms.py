@@ -21,6 +21,12 @@ _CHOICES = ("Discrete", "MultiDiscrete", "MultiBinary")
 _ACTOR = ("ortho_init", "log_std_init")
 _LSTM_PARAMETERS = ("lstm_hidden_size", "n_lstm_layers", "shared_lstm", "enable_critic_lstm")
 
+_WEIGHTS = "the networks are built by it, and the weights of a checkpoint fit no others"
+_OF_NETWORKS = (
+    "policy", "net_arch", "critic_net_arch", "activation_fn", "n_critics", "n_quantiles", "use_sde",
+    *_LSTM_PARAMETERS,
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -49,6 +55,14 @@ class Algorithm:
     def learning(self) -> str:
         """The data that it learns from, in words."""
         return "whole episodes (evolution)" if self.family == EVOLUTION else self.family
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        """The hyperparameters that a resumed training cannot change, each with the reason."""
+        bound = dict.fromkeys(_OF_NETWORKS, _WEIGHTS)
+        if self.family == OFF_POLICY:
+            bound["num_envs"] = "the replay buffer has a column for each environment"
+        return bound
 
     @property
     def masked(self) -> bool:
@@ -110,21 +124,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         ),
     )
 }  # fmt: skip
-
-_WEIGHTS = "the networks are built by it, and the weights of a checkpoint fit no others"
-_OF_NETWORKS = (
-    "policy", "net_arch", "critic_net_arch", "activation_fn", "n_critics", "n_quantiles", "use_sde",
-    *_LSTM_PARAMETERS,
-)  # fmt: skip
-
-
-def bound_to(algorithm: Algorithm) -> Mapping[str, str]:
-    """Return the hyperparameters that a resumed training cannot change, each with the reason."""
-    bound = dict.fromkeys(_OF_NETWORKS, _WEIGHTS)
-    if algorithm.family == OFF_POLICY:
-        bound["num_envs"] = "the replay buffer has a column for each environment"
-    return bound
-
 
 _DEVICE = Parameter(
     "device", str, AUTO, "where the networks are; auto: a GPU if there is one", (AUTO, "cpu", "cuda")

@@ -4,39 +4,53 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
-from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract import TrainingConfig, check_hyperparameters
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import (
-    TrainingPlan,
-    check_algorithm,
-    resumed,
-    start_problems,
-    with_wrappers,
-)
+from mosaic_contract.training_plan import PlannedTraining
 
-from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Algorithm, bound_to
-from .environments import SMALLEST_IMAGE, in_short, is_image, is_small, misfits, spec_of
+from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Algorithm
+from .environments import SMALLEST_IMAGE, MaskableSpec, in_short, is_image, is_small, misfits, spec_of
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-sb3/1"
 """The format of a checkpoint and its description."""
 
-_LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-
 
 @dataclass(frozen=True)
-class Sb3Plan(TrainingPlan):
-    """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
-    behind its wrappers. `policy` is upstream's name of the policy.
-    """
+class Sb3Plan(PlannedTraining):
+    """Everything that is decided about a training."""
+
+    FORMAT = FORMAT
+    ALGORITHMS = ALGORITHMS
 
     algorithm: Algorithm
-    own_spec: EnvironmentSpec
-    spec: EnvironmentSpec
-    policy: str
+    own_spec: MaskableSpec
+    spec: MaskableSpec
+
+    @classmethod
+    def adapted(cls, config: TrainingConfig) -> TrainingConfig:
+        return replace(config, hyperparameters=_plain(config.algorithm, config.hyperparameters))
+
+    @classmethod
+    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
+        own_spec = spec_of(config.env_id)
+        return config, own_spec, own_spec.wrapped(config.wrappers)
+
+    def misfits(self) -> Iterable[str]:
+        return misfits(self.algorithm, self.spec)
+
+    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
+        return check_hyperparameters(self.hyperparameters, parameters_of(self.algorithm.name), problems)
+
+    def disagreements(self) -> Iterable[str]:
+        return [*_disagreements(self.hyperparameters), *_of_policy(self), *_of_steps(self)]
+
+    @property
+    def policy(self) -> str:
+        """Upstream's name of the policy: the one requested, by default the one for the observations."""
+        return _policy_name(self.algorithm, self.spec.observation_space, self.hyperparameters["policy"])
 
     @property
     def update_steps(self) -> int:
@@ -47,51 +61,27 @@ class Sb3Plan(TrainingPlan):
         return int(self.hyperparameters[name]) * int(self.hyperparameters["num_envs"])
 
     @property
-    def steps(self) -> int:
-        """Where the training ends: upstream collects whole updates, so the last may go beyond the end."""
+    def steps(self) -> int | None:
+        """Where the training ends: upstream collects whole updates, so the last may go beyond the end. Of
+        whole episodes it is not known.
+        """
+        if self.algorithm.family == EVOLUTION:
+            return None
         remaining = self.config.end_step - self.start_step
         return self.start_step + math.ceil(remaining / self.update_steps) * self.update_steps
 
 
-def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
-    plan = make_plan(config)
-    known = {} if plan.algorithm.family == EVOLUTION else {"steps": plan.steps}
-    return plan.resolved(**plan.own_spec.describe_spaces(), **known)
-
-
-def make_plan(config: TrainingConfig) -> Sb3Plan:
-    """Decide everything about a training. Raises `ConfigError`."""
-    check_algorithm(config.algorithm, ALGORITHMS)
-    algorithm = ALGORITHMS[config.algorithm]
-    config = replace(config, hyperparameters=_plain(algorithm, config.hyperparameters))
-    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    config = with_wrappers(config, resume_from)
-    own_spec = spec_of(config.env_id)
-    spec = own_spec.wrapped(config.wrappers)
-    problems = [
-        *misfits(algorithm, spec),
-        *start_problems(config, resume_from, bound_to(algorithm), _LARGEST_SEED, own_spec.describe_spaces()),
-    ]
-    values = check_hyperparameters(given, parameters_of(algorithm.name), problems)
-    policy = _policy_name(algorithm, spec.observation_space, values["policy"])
-    plan = Sb3Plan(config, values, resume_from, algorithm, own_spec, spec, policy)
-    if wrong := [*_disagreements(values), *_of_policy(plan), *_of_steps(plan)]:
-        raise ConfigError(wrong)
-    return plan
-
-
-def _plain(algorithm: Algorithm, given: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the hyperparameters with upstream's words and dictionaries as this worker has them: "auto" is
     None, and the parts of `net_arch` are two lists.
     """
     values = dict(given)
-    for name in ("ent_coef", "target_entropy"):
-        if values.get(name) == AUTO:
-            values[name] = None
-    arch = values.get("net_arch")
-    if isinstance(arch, dict) and algorithm.critic and set(arch) == {"pi", algorithm.critic}:
-        values |= {"net_arch": arch["pi"], "critic_net_arch": arch[algorithm.critic]}
+    for key in ("ent_coef", "target_entropy"):
+        if values.get(key) == AUTO:
+            values[key] = None
+    arch, critic = values.get("net_arch"), ALGORITHMS[name].critic if name in ALGORITHMS else ""
+    if isinstance(arch, dict) and critic and set(arch) == {"pi", critic}:
+        values |= {"net_arch": arch["pi"], "critic_net_arch": arch[critic]}
     return values
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from typing import Any, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract import Cancelled, Telemetry
 from mosaic_contract.devices import torch_device
 from mosaic_contract.episode_logger import EpisodeLogger
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from .algorithms import OFF_POLICY
 from .checkpoints import checkpoints_of, restore
-from .config import Sb3Plan, make_plan
+from .config import Sb3Plan
 from .factory import make_model
 from .telemetry import Ended, Watch, upstream_logger
 from .training_environments import environments
 
 
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
-    plan = make_plan(config)
+    config = plan.config
     device = torch_device(plan.hyperparameters["device"])
     logger = EpisodeLogger(telemetry, plan.start_step)
     with ExitStack() as stack:

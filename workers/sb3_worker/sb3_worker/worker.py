@@ -7,8 +7,8 @@ import sys
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
 from mosaic_contract.arena import make_gymnasium
 
-from .algorithms import ALGORITHMS, EVOLUTION, bound_to
-from .config import resolve
+from .algorithms import ALGORITHMS, EVOLUTION
+from .config import Sb3Plan
 from .hyperparameters import all_hyperparameters
 
 
@@ -27,16 +27,14 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
             for name, one in ALGORITHMS.items()
         },
-        resume_bound={
-            name: dict(bound_to(one)) for name, one in ALGORITHMS.items() if one.family != EVOLUTION
-        },
+        resume_bound={name: one.bound for name, one in ALGORITHMS.items() if one.family != EVOLUTION},
         resume_elsewhere=[name for name, one in ALGORITHMS.items() if one.family != EVOLUTION],
     )
 
 
 WORKER = Worker(
     get_worker_metadata,
-    resolve,
+    Sb3Plan.of,
     deferred("sb3_worker.runtime:train"),
     all_hyperparameters,
     operate=deferred("sb3_worker.operator:operate"),

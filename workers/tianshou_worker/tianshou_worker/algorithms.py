@@ -15,12 +15,11 @@ from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
 VALUE, ON_POLICY, ACTOR_CRITIC, OFFLINE = "value", "on_policy", "actor_critic", "offline"
 
-BOUND = dict.fromkeys(
+_BOUND = dict.fromkeys(
     ("hidden_sizes", "num_atoms", "v_min", "v_max", "num_quantiles", "num_cosines", "noisy_std",
      "ensemble_size", "auto_alpha", "vae_hidden_sizes"),
     "the networks are built by it, and the weights of a checkpoint fit no others",
 )  # fmt: skip
-"""Hyperparameters that a resumed training cannot change, each with the reason."""
 
 _ALWAYS = (
     Parameter("hidden_sizes", list, [64, 64], "widths of the networks' hidden layers"),
@@ -83,6 +82,11 @@ class Algorithm:
     actions: tuple[str, ...]
     extra: tuple[Parameter, ...]
     defaults: Mapping[str, Any]
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        """The hyperparameters that a resumed training cannot change, each with the reason."""
+        return _BOUND
 
     @property
     def on_policy(self) -> bool:

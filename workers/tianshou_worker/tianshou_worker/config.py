@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import (
-    TrainingPlan,
-    check_algorithm,
-    resumed,
-    start_problems,
-    with_wrappers,
-)
+from mosaic_contract.training_plan import PlannedTraining
 
-from .algorithms import ALGORITHMS, BOUND, Algorithm
+from .algorithms import ALGORITHMS, Algorithm
 from .datasets import Dataset, read_dataset
 from .environments import game_problems, is_pictures, misfits, spec_of
 from .hyperparameters import parameters_of
@@ -27,22 +22,64 @@ from .self_play import learner_spec
 FORMAT = "mosaic-tianshou/1"
 """The format of a checkpoint and its description."""
 
-_LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-
 
 @dataclass(frozen=True)
-class TianshouPlan(TrainingPlan):
-    """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
-    behind its wrappers, or of a game in turns what the policy of both players sees.
+class TianshouPlan(PlannedTraining):
+    """Everything that is decided about a training. Of a game in turns `spec` has what the policy of both
+    players sees.
 
     `steps` is where the training ends, of which `start_step` were done by the checkpoint, and `warm_up` are
     taken before the first update; every update comes after `collection` steps.
     """
 
+    FORMAT = FORMAT
+    ALGORITHMS = ALGORITHMS
+
     algorithm: Algorithm
     own_spec: EnvironmentSpec
     spec: EnvironmentSpec
-    dataset: Dataset | None
+
+    @classmethod
+    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
+        own_spec = spec_of(config.env_id)
+        in_turns = own_spec.several
+        return config, own_spec, learner_spec(own_spec) if in_turns else own_spec.wrapped(config.wrappers)
+
+    def misfits(self) -> Iterable[str]:
+        in_turns = self.own_spec.several
+        games = game_problems(self.algorithm, self.config.wrappers) if in_turns else ()
+        return [*misfits(self.algorithm, self.spec), *games]
+
+    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
+        values = check_hyperparameters(self.hyperparameters, parameters_of(self.algorithm.name), problems)
+        if values.get("dataset"):
+            values["dataset"] = str((self.config.launch_dir / Path(values["dataset"]).expanduser()).resolve())
+        return values
+
+    def disagreements(self) -> Iterable[str]:
+        values = self.hyperparameters
+        found = list(_disagreements(values))
+        widths = parameters_of(self.algorithm.name)["hidden_sizes"].default
+        if is_pictures(self.spec.observation_space) and values["hidden_sizes"] != widths:
+            found.append(
+                "hidden_sizes: upstream's convolutional networks have widths of their own; leave it out"
+            )
+        if "dataset" in values and not values["dataset"]:
+            found.append(
+                f"{self.algorithm.name} learns from a recorded dataset: give dataset, the path of a "
+                "dataset.hdf5, which an off-policy training with save_buffer=True leaves"
+            )
+        yield from found
+        if not found:
+            _ = self.dataset  # read before anything starts: it may not be one
+            if self.updates < 1:
+                yield _too_short(self)
+
+    @cached_property
+    def dataset(self) -> Dataset | None:
+        """What an offline algorithm learns from. Raises `ConfigError` for a file that is not a dataset."""
+        path = self.hyperparameters.get("dataset")
+        return read_dataset(Path(path), self.spec, self.config.wrappers) if path else None
 
     @property
     def collection(self) -> int:
@@ -71,53 +108,6 @@ class TianshouPlan(TrainingPlan):
     def _whole(self, steps: int) -> int:
         envs = self.hyperparameters.get("num_training_envs", 1)
         return math.ceil(steps / envs) * int(envs)
-
-
-def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
-    plan = make_plan(config)
-    return plan.resolved(**plan.own_spec.describe_spaces(), steps=plan.steps)
-
-
-def make_plan(config: TrainingConfig) -> TianshouPlan:
-    """Decide everything about a training. Raises `ConfigError`."""
-    check_algorithm(config.algorithm, ALGORITHMS)
-    algorithm = ALGORITHMS[config.algorithm]
-    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    config = with_wrappers(config, resume_from)
-    own_spec = spec_of(config.env_id)
-    in_turns = own_spec.several
-    spec = learner_spec(own_spec) if in_turns else own_spec.wrapped(config.wrappers)
-    problems = [*misfits(algorithm, spec), *(game_problems(algorithm, config.wrappers) if in_turns else ())]
-    problems += start_problems(config, resume_from, BOUND, _LARGEST_SEED, own_spec.describe_spaces())
-    known = parameters_of(algorithm.name)
-    hyperparameters = check_hyperparameters(given, known, problems)
-    wrong = list(_disagreements(hyperparameters))
-    widths = known["hidden_sizes"].default
-    if is_pictures(spec.observation_space) and hyperparameters["hidden_sizes"] != widths:
-        wrong.append("hidden_sizes: upstream's convolutional networks have widths of their own; leave it out")
-    if wrong:
-        raise ConfigError(wrong)
-    dataset = None
-    if "dataset" in hyperparameters:
-        path = _dataset_path(config, hyperparameters)
-        hyperparameters["dataset"] = str(path)
-        dataset = read_dataset(path, spec, config.wrappers)
-    plan = TianshouPlan(config, hyperparameters, resume_from, algorithm, own_spec, spec, dataset)
-    if plan.updates < 1:
-        raise ConfigError(_too_short(plan))
-    return plan
-
-
-def _dataset_path(config: TrainingConfig, hyperparameters: Mapping[str, Any]) -> Path:
-    """Return the dataset's absolute path; a relative one starts at the folder where the run was started."""
-    given = hyperparameters["dataset"]
-    if not given:
-        raise ConfigError(
-            f"{config.algorithm} learns from a recorded dataset: give dataset, the path of a dataset.hdf5, "
-            "which an off-policy training with save_buffer=True leaves"
-        )
-    return (config.launch_dir / Path(given).expanduser()).resolve()
 
 
 def _too_short(plan: TianshouPlan) -> str:

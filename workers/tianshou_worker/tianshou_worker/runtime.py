@@ -10,7 +10,7 @@ from typing import Any, Mapping
 
 import numpy as np
 import torch
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract import Cancelled, Telemetry
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.devices import torch_device
 from mosaic_contract.episode_logger import EpisodeLogger
@@ -20,7 +20,7 @@ from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.torch_utils import policy_within_training_step
 
 from .checkpoints import checkpoints_of, restore
-from .config import TianshouPlan, make_plan
+from .config import TianshouPlan
 from .datasets import write_dataset
 from .factory import make_algorithm
 from .offline import buffer_of, learn_offline
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 _PRIORITIES = {"alpha": 0.6, "beta": 0.4}  # those of upstream's examples
 
 
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+def train(plan: TianshouPlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
-    plan = make_plan(config)
+    config = plan.config
     values = plan.hyperparameters
     device = torch_device(values["device"])
     for seed in (random.seed, np.random.seed, torch.manual_seed):

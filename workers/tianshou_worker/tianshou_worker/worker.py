@@ -7,7 +7,7 @@ import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
 
-from .algorithms import ALGORITHMS, BOUND
+from .algorithms import ALGORITHMS
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -25,14 +25,14 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
             for name, one in ALGORITHMS.items()
         },
-        resume_bound=dict.fromkeys(ALGORITHMS, BOUND),
+        resume_bound={name: one.bound for name, one in ALGORITHMS.items()},
         resume_elsewhere=[name for name, one in ALGORITHMS.items() if not one.offline],
     )
 
 
 WORKER = Worker(
     get_worker_metadata,
-    deferred("tianshou_worker.config:resolve"),
+    deferred("tianshou_worker.config:TianshouPlan.of"),
     deferred("tianshou_worker.runtime:train"),
     deferred("tianshou_worker.hyperparameters:all_hyperparameters"),
     operate=deferred("tianshou_worker.operator:operate"),

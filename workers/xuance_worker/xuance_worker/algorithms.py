@@ -18,7 +18,7 @@ _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum
 _ACTOR_CRITIC = {DISCRETE: "Categorical_MAAC_Policy", CONTINUOUS: "Gaussian_MAAC_Policy"}
 _MIXING = {DISCRETE: "Mixing_Q_network"}
 
-BOUND = dict.fromkeys(
+_BOUND = dict.fromkeys(
     ("parallels", "representation_hidden_size", "actor_hidden_size", "critic_hidden_size", "q_hidden_size",
      "hidden_dim_mixing_net", "hidden_dim_hyper_net", "use_rnn", "rnn", "fc_hidden_sizes", "normalize",
      "recurrent_hidden_size", "N_recurrent_layers", "use_parameter_sharing", "use_global_state",
@@ -26,7 +26,6 @@ BOUND = dict.fromkeys(
      "continuous_action"),
     "the networks of a checkpoint are built, or its steps counted, by it",
 )  # fmt: skip
-"""Hyperparameters that a resumed training cannot change, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,11 @@ class Algorithm:
     def configured(self) -> list[str]:
         """What upstream has configurations of it for: kinds of actions, and games."""
         return [*self.policies, *([GAMES] if self.games else [])]
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        """The hyperparameters that a resumed training cannot change, each with the reason."""
+        return _BOUND
 
     @property
     def actions(self) -> str:

@@ -3,42 +3,82 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import (
-    TrainingPlan,
-    check_algorithm,
-    resumed,
-    start_problems,
-    with_wrappers,
-)
+from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST
 
-from .algorithms import ALGORITHMS, BOUND, GAMES, Algorithm
+from .algorithms import ALGORITHMS, GAMES, Algorithm
 from .environments import XuanceEnvironmentSpec, misfits, spec_of
-from .hyperparameters import parameters_of
+from .hyperparameters import CONTINUOUS_ACTION, parameters_of
 
 FORMAT = "mosaic-xuance/1"
 """The format of a checkpoint and its description."""
 
-_LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
 _MAY_BE_EMPTY = ("representation_hidden_size",)
 _MAY_BE_EMPTY_FOR_GAMES = ("actor_hidden_size", "critic_hidden_size")  # after convolutions
 
 
 @dataclass(frozen=True)
-class XuancePlan(TrainingPlan):
-    """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
-    behind its wrappers.
-    """
+class XuancePlan(PlannedTraining):
+    """Everything that is decided about a training."""
+
+    FORMAT = FORMAT
+    ALGORITHMS = ALGORITHMS
+    GAME_WRAPPERS = (CHANNELS_LAST,)
 
     algorithm: Algorithm
     own_spec: XuanceEnvironmentSpec
     spec: XuanceEnvironmentSpec
+
+    @classmethod
+    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
+        algorithm = ALGORITHMS[config.algorithm]
+        choice = parameters_of(algorithm.name, algorithm.kind).get(CONTINUOUS_ACTION)
+        continuous = given.get(CONTINUOUS_ACTION, choice.default if choice else False)
+        own_spec = spec_of(config.env_id, continuous=continuous is True)
+        return config, own_spec, own_spec.wrapped(config.wrappers)
+
+    def misfits(self) -> Iterable[str]:
+        spec = self.spec
+        yield from misfits(self.algorithm, spec)
+        only = spec.kind == CONTINUOUS
+        fixed = CONTINUOUS_ACTION in self._known and not spec.chooses
+        if fixed and self.hyperparameters.get(CONTINUOUS_ACTION, only) is not only:
+            yield f"{CONTINUOUS_ACTION}: {spec.env_id} has {spec.kind} actions only; leave it out"
+
+    def checked(self, problems: Iterable[str]) -> dict[str, Any]:
+        known = dict(self._known)
+        if CONTINUOUS_ACTION in known and not self.spec.chooses:
+            only = self.spec.kind == CONTINUOUS
+            known[CONTINUOUS_ACTION] = replace(known[CONTINUOUS_ACTION], default=only)
+        return check_hyperparameters(self.hyperparameters, known, problems)
+
+    def disagreements(self) -> Iterable[str]:
+        games = _MAY_BE_EMPTY_FOR_GAMES if self.spec.configured == GAMES else ()
+        found = [
+            *not_widths(self.hyperparameters, (*_MAY_BE_EMPTY, *games)),
+            *_disagreements(self.algorithm, self.spec, self.hyperparameters),
+        ]
+        yield from found
+        if not found and self.resume_from is None and self.steps < self.first_update:
+            yield (
+                f"{self.config.end_field} ends before the first update, which comes after "
+                f"{self.first_update} steps of the {self.parallels} environments together; raise it, or "
+                f"lower {_what_waits(self)}"
+            )
+
+    @property
+    def _known(self) -> Mapping[str, Parameter]:
+        """The parameters as upstream configures them for the environment, where it does."""
+        algorithm, configured = self.algorithm, self.spec.configured
+        return parameters_of(
+            algorithm.name, configured if configured in algorithm.configured else algorithm.kind
+        )
 
     @property
     def parallels(self) -> int:
@@ -67,45 +107,6 @@ class XuancePlan(TrainingPlan):
         # A single agent's learner waits until start_training has passed, a team's until it is reached.
         waits = values["start_training"] + (0 if self.algorithm.several else 1)
         return math.ceil(waits / between) * between + parallels
-
-
-def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
-    plan = make_plan(config)
-    return plan.resolved(**plan.own_spec.describe_spaces(), steps=plan.steps)
-
-
-def make_plan(config: TrainingConfig) -> XuancePlan:
-    """Decide everything about a training. Raises `ConfigError`."""
-    check_algorithm(config.algorithm, ALGORITHMS)
-    algorithm = ALGORITHMS[config.algorithm]
-    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    config = with_wrappers(config, resume_from, CHANNELS_LAST)
-    choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
-    continuous = given.get("continuous_action", choice.default if choice else False)
-    own_spec = spec_of(config.env_id, continuous=continuous is True)
-    spec = own_spec.wrapped(config.wrappers)
-    problems = [*start_problems(config, resume_from, BOUND, _LARGEST_SEED, own_spec.describe_spaces())]
-    fits = spec.configured in algorithm.configured
-    known = parameters_of(algorithm.name, spec.configured if fits else algorithm.kind)
-    problems += misfits(algorithm, spec)
-    if "continuous_action" in known and not spec.chooses:
-        only = spec.kind == CONTINUOUS
-        if given.setdefault("continuous_action", only) is not only:
-            problems.append(f"continuous_action: {spec.env_id} has {spec.kind} actions only; leave it out")
-    hyperparameters = check_hyperparameters(given, known, problems)
-    may_be_empty = (*_MAY_BE_EMPTY, *(_MAY_BE_EMPTY_FOR_GAMES if spec.configured == GAMES else ()))
-    wrong = [*not_widths(hyperparameters, may_be_empty), *_disagreements(algorithm, spec, hyperparameters)]
-    if wrong:
-        raise ConfigError(wrong)
-    plan = XuancePlan(config, hyperparameters, resume_from, algorithm, own_spec, spec)
-    if resume_from is None and plan.steps < plan.first_update:
-        raise ConfigError(
-            f"{config.end_field} ends before the first update, which comes after "
-            f"{plan.first_update} steps of the {plan.parallels} environments together; raise it, or lower "
-            f"{_what_waits(plan)}"
-        )
-    return plan
 
 
 def _rollout(values: Mapping[str, Any]) -> int:

@@ -46,7 +46,7 @@ _DEVICE = Parameter(
     ("auto", "cpu", "cuda", "cuda:0"),
 )
 _MINIBATCH = Parameter("batch_size", int, None, "transitions of a minibatch, instead of n_minibatch")
-_CONTINUOUS_ACTION = "continuous_action"
+CONTINUOUS_ACTION = "continuous_action"
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
@@ -67,11 +67,11 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
         for key, value in _file(algorithm.file(kind)).items()
         if key not in _DECIDED_HERE | _UNUSED
     }
-    if _CONTINUOUS_ACTION in found:
+    if CONTINUOUS_ACTION in found:
         # The environments' own default, which arenas play: discrete where an algorithm can have both.
         default = DISCRETE not in algorithm.policies
-        found[_CONTINUOUS_ACTION] = Parameter(
-            _CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {algorithm.actions}"
+        found[CONTINUOUS_ACTION] = Parameter(
+            CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {algorithm.actions}"
         )
     if CONTINUOUS not in algorithm.policies or kind == GAMES:
         found.pop("activation_action", None)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from contextlib import ExitStack, closing, suppress
 from typing import Any, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract import Cancelled, Telemetry
 from mosaic_contract.fastlane import TrainingFrames
 
 from .checkpoints import checkpoints_of, restore
-from .config import make_plan
+from .config import XuancePlan
 from .factory import make_training_agent
 from .telemetry import UpstreamLogger
 from .training_environments import TrainingContext
 
 
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+def train(plan: XuancePlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
-    plan = make_plan(config)
+    config = plan.config
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.parallels)
         stack.callback(frames.close)

@@ -7,7 +7,7 @@ import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
 
-from .algorithms import ALGORITHMS, BOUND
+from .algorithms import ALGORITHMS
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -30,14 +30,14 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             }
             for name, one in ALGORITHMS.items()
         },
-        resume_bound=dict.fromkeys(ALGORITHMS, BOUND),
+        resume_bound={name: one.bound for name, one in ALGORITHMS.items()},
         resume_elsewhere=list(ALGORITHMS),
     )
 
 
 WORKER = Worker(
     get_worker_metadata,
-    deferred("xuance_worker.config:resolve"),
+    deferred("xuance_worker.config:XuancePlan.of"),
     deferred("xuance_worker.runtime:train"),
     deferred("xuance_worker.hyperparameters:all_hyperparameters"),
     operate=deferred("xuance_worker.operator:operate"),
