@@ -1,11 +1,12 @@
 // Builds what runs in the page: the prebuilt JupyterLab extension into the first folder named on the command line, the
-// code of the widgets, one ES module and one style sheet for each, into the second.
+// code of the widgets, one ES module and one style sheet for each, into the second. With --watch it builds again
+// whenever a source changes, readable and with source maps.
 //
 // Only the bundler is needed: types are stripped, not checked (`npm run check` does that), and everything of
 // JupyterLab's, and React, is taken from the running JupyterLab through module federation, so none of it is in the
 // extension's bundle; widgets bundle what they use.
 
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rspack } from '@rspack/core';
 
@@ -29,7 +30,9 @@ const WIDGETS = {
 
 const here = import.meta.dirname;
 const manifest = JSON.parse(readFileSync(path.join(here, 'package.json'), 'utf8'));
-const [extensionFolder, widgetsFolder] = process.argv.slice(2).map(folder => path.resolve(folder));
+const watch = process.argv.includes('--watch');
+const folders = process.argv.slice(2).filter(word => word !== '--watch');
+const [extensionFolder, widgetsFolder] = folders.map(folder => path.resolve(folder));
 
 const shared = Object.fromEntries(
   Object.entries({ ...manifest.devDependencies, ...manifest.dependencies })
@@ -38,7 +41,8 @@ const shared = Object.fromEntries(
 );
 
 const common = {
-  mode: 'production',
+  mode: watch ? 'development' : 'production',
+  devtool: watch ? 'source-map' : false,
   context: here,
   target: ['web', 'es2022'],
   module: {
@@ -94,22 +98,37 @@ const widgets = {
   }
 };
 
-const compiler = rspack([extension, widgets]);
-compiler.run((error, stats) => {
-  if (error || stats.hasErrors()) {
-    console.error(error ?? stats.toString({ all: false, errors: true }));
-    process.exit(1);
-  }
-  const { assets } = stats.stats[0].toJson({ all: false, assets: true });
-  const entry = assets.find(asset => asset.name.startsWith('remoteEntry.')).name;
+/** Describes the extension to JupyterLab: the entry that it loads, and the schemas of the settings. */
+function describe() {
+  const built = readdirSync(path.join(extensionFolder, 'static'));
+  const entry = built.find(name => /^remoteEntry\..*\.js$/.test(name));
   const { name, version, description, license } = manifest;
   const jupyterlab = { extension: true, _build: { load: `static/${entry}`, extension: './extension' } };
-  const built = `${JSON.stringify({ name, version, description, license, jupyterlab }, null, 2)}\n`;
-  writeFileSync(path.join(extensionFolder, 'package.json'), built);
+  const described = `${JSON.stringify({ name, version, description, license, jupyterlab }, null, 2)}\n`;
+  writeFileSync(path.join(extensionFolder, 'package.json'), described);
   // Where JupyterLab's server looks for the schemas of settings, and beside them for the version that they are of.
   const schemas = path.join(extensionFolder, 'schemas', name);
   rmSync(schemas, { recursive: true, force: true });
   cpSync(path.join(here, 'schema'), schemas, { recursive: true });
-  writeFileSync(path.join(schemas, 'package.json.orig'), built);
-  compiler.close(() => console.log(`built ${name} ${version} into ${extensionFolder} and ${widgetsFolder}`));
-});
+  writeFileSync(path.join(schemas, 'package.json.orig'), described);
+  console.log(`built ${name} ${version} into ${extensionFolder} and ${widgetsFolder}`);
+}
+
+function finish(error, stats) {
+  if (error || stats.hasErrors()) {
+    console.error(error ?? stats.toString({ all: false, errors: true }));
+    process.exitCode = 1;
+  } else {
+    describe();
+  }
+}
+
+const compiler = rspack([extension, widgets]);
+if (watch) {
+  compiler.watch({}, finish);
+} else {
+  compiler.run((error, stats) => {
+    finish(error, stats);
+    compiler.close(() => {});
+  });
+}

@@ -94,5 +94,10 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(home), name)
 
 
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    """Return where the built extension is, for ``jupyter labextension develop``."""
+    return [{"src": "labextension", "dest": "mosaic-lab"}]
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)
