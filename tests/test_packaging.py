@@ -244,4 +244,4 @@ def test_the_package_declares_its_workers_as_their_shims_do() -> None:
     shipped = {
         Path(package).name for package in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     }
-    assert {entry.partition(":")[0] for entry in entries.values()} <= shipped
+    assert {entry.partition(".")[0] for entry in entries.values()} <= shipped
