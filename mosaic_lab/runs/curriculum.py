@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs.group import RunGroup
+from mosaic_lab.runs.isolation import required
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.stages import Segment, Stage, read_segments, stage_starts
 from mosaic_lab.runs.supervisor import Supervisor
@@ -29,7 +30,13 @@ class Curriculum(Run):
     def stages(self) -> pd.DataFrame:
         """Return a row a stage, by its number from 1: ``env``, ``state`` (waiting, training, stopped, done),
         the steps at its ``start`` and ``end``, the mean ``return`` of its last ``window`` episodes (the one
-        that ended it, where its ``until`` did), and the ids of its ``runs``; what is not known is missing."""
+        that ended it, where its ``until`` did), and the ids of its ``runs``; what is not known is missing.
+
+        Raises MosaicError where its files are damaged.
+        """
+        return required(self._stages, self.id)
+
+    def _stages(self) -> pd.DataFrame:
         import pandas as pd
 
         from mosaic_lab.runs.stage_returns import stage_returns
@@ -69,10 +76,13 @@ class Curriculum(Run):
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
-        names = [name for name in self.config["pass_env"] if name not in (environ or {})]
+        passed, on = required(
+            lambda: ([*self.config["pass_env"]], self.config["stage_plans"][0]["on"]), self.id
+        )
+        names = [name for name in passed if name not in (environ or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
-        variables = process_variables(self.config["stage_plans"][0]["on"])
+        variables = process_variables(on)
         process = Run(self.folder, self.display)  # alone: the stage that is training continues
         supervisor.resume(process, environ={**variables, **(environ or {})}, pass_env=names)
         return self

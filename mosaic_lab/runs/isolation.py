@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.sanitize import sanitize
@@ -12,6 +12,15 @@ from mosaic_lab.sanitize import sanitize
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+def required(read: Callable[[], T], run_id: str) -> T:
+    """Return ``read()``, which reads the files of a run. Raises MosaicError where these are damaged."""
+
+    def refuse(reason: str) -> NoReturn:
+        raise MosaicError(f"run {run_id}: {reason}")
+
+    return isolated(read, refuse)
 
 
 def isolated(read: Callable[[], T], instead: Callable[[str], T]) -> T:

@@ -238,9 +238,9 @@ class Supervisor:
             start_keeper(folder, launch, lock)
         except OSError as error:
             raise MosaicError(f"run {run.id} could not be started again: {error}") from error
-        except KeyError as error:
+        except (KeyError, TypeError) as error:
             raise MosaicError(
-                f"run {run.id} could not be started again: its launch.json lacks {error}"
+                f"run {run.id} could not be started again: its launch.json cannot be read: {error!r:.200}"
             ) from None
         finally:
             if lock is not None:

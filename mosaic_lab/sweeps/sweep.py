@@ -14,6 +14,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.isolation import required
 from mosaic_lab.runs.parent_process import GRACE_SECONDS
 from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
@@ -203,7 +204,8 @@ class Sweep(Run):
             changes = {"trials": total, "total_trials": total}
         if self.state is State.COMPLETED and not changes and self.done >= self.plan.parts[0]:
             return self
-        names = [name for name in self.config["pass_env"] if name not in (environ or {})]
+        passed = required(lambda: [*self.config["pass_env"]], self.id)
+        names = [name for name in passed if name not in (environ or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         process = Run(self.folder, self.display)  # alone: its trials continue

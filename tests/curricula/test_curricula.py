@@ -21,6 +21,7 @@ from support import wait_until
 import mosaic_lab as mosaic
 from mosaic_lab.cli import main
 from mosaic_lab.fastlane.montage import INK
+from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.chart_export import Chart, export
 from mosaic_lab.overview.column_pool import ColumnPool
@@ -216,6 +217,21 @@ def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
         assert "memory up to 900k MB" in panel.system.head.text
     finally:
         panel.close()
+
+
+def test_a_curriculum_whose_files_are_damaged_says_so(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, HILL, PEAK).wait(60)
+    config = json.loads(curriculum.folder.config_path.read_text())
+    for wrong, call in (
+        ({"curriculum": [{"env": "Hill-v0", "hyperparameters": 7}]}, "stages"),
+        ({"curriculum": []}, "stages"),
+        ({"stage_plans": "x"}, "resume"),
+        ({"pass_env": None}, "resume"),
+    ):
+        write_json(curriculum.folder.config_path, config | wrong)
+        damaged = lab.run(curriculum.id)
+        with pytest.raises(mosaic.MosaicError, match=f"run {curriculum.id}: its files cannot be read: "):
+            getattr(damaged, call)()
 
 
 def test_charts_of_several_curricula_mark_the_stages_of_each(lab: mosaic.Lab) -> None:
