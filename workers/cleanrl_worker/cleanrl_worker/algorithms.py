@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Mapping
 
+from mosaic_contract.metadata import Algorithm
+
 
 @dataclass(frozen=True)
-class Algorithm:
+class ScriptAlgorithm(Algorithm):
     """One algorithm. `action` is the kind of action space it needs, `script` the module `cleanrl.<script>`.
 
     An on-policy script counts the steps of all its environments and learns once a rollout; the others count
@@ -27,8 +29,11 @@ class Algorithm:
     also_bound: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def actions(self) -> tuple[str]:
+        return (self.action,)
+
+    @property
     def bound(self) -> dict[str, str]:
-        """All hyperparameters that a resumed training cannot change."""
         return {**_COUNTED_BY, **self.also_bound}
 
 
@@ -41,20 +46,22 @@ _TEMPERATURE = dict.fromkeys(("alpha", "autotune"), "the temperature is a part o
 ALGORITHMS = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("ppo", "ppo", "discrete", on_policy=True),
-        Algorithm("ppo_continuous", "ppo_continuous_action", "continuous", on_policy=True),
-        Algorithm("dqn", "dqn", "discrete", single=True),
-        Algorithm("c51", "c51", "discrete", single=True, also_bound=_ATOMS),
-        Algorithm("ddpg", "ddpg_continuous_action", "continuous"),
-        Algorithm("td3", "td3_continuous_action", "continuous"),
-        Algorithm("sac", "sac_continuous_action", "continuous", also_bound=_TEMPERATURE),
-        Algorithm("rpo", "rpo_continuous_action", "continuous", on_policy=True),
-        Algorithm("pqn", "pqn", "discrete", on_policy=True),
-        Algorithm("ppo_atari", "ppo_atari", "discrete", on_policy=True, games=True),
-        Algorithm("dqn_atari", "dqn_atari", "discrete", games=True, single=True),
-        Algorithm("c51_atari", "c51_atari", "discrete", games=True, single=True, also_bound=_ATOMS),
-        Algorithm("rainbow_atari", "rainbow_atari", "discrete", games=True, single=True, also_bound=_ATOMS),
-        Algorithm("sac_atari", "sac_atari", "discrete", games=True, also_bound=_TEMPERATURE),
+        ScriptAlgorithm("ppo", "ppo", "discrete", on_policy=True),
+        ScriptAlgorithm("ppo_continuous", "ppo_continuous_action", "continuous", on_policy=True),
+        ScriptAlgorithm("dqn", "dqn", "discrete", single=True),
+        ScriptAlgorithm("c51", "c51", "discrete", single=True, also_bound=_ATOMS),
+        ScriptAlgorithm("ddpg", "ddpg_continuous_action", "continuous"),
+        ScriptAlgorithm("td3", "td3_continuous_action", "continuous"),
+        ScriptAlgorithm("sac", "sac_continuous_action", "continuous", also_bound=_TEMPERATURE),
+        ScriptAlgorithm("rpo", "rpo_continuous_action", "continuous", on_policy=True),
+        ScriptAlgorithm("pqn", "pqn", "discrete", on_policy=True),
+        ScriptAlgorithm("ppo_atari", "ppo_atari", "discrete", on_policy=True, games=True),
+        ScriptAlgorithm("dqn_atari", "dqn_atari", "discrete", games=True, single=True),
+        ScriptAlgorithm("c51_atari", "c51_atari", "discrete", games=True, single=True, also_bound=_ATOMS),
+        ScriptAlgorithm(
+            "rainbow_atari", "rainbow_atari", "discrete", games=True, single=True, also_bound=_ATOMS
+        ),
+        ScriptAlgorithm("sac_atari", "sac_atari", "discrete", games=True, also_bound=_TEMPERATURE),
     )
 }
 
@@ -92,7 +99,7 @@ BROKEN_IN_RELEASE = {
 """Why an algorithm is not available with the release in the registry."""
 
 
-def find_algorithm(name: str) -> Algorithm | None:
+def find_algorithm(name: str) -> ScriptAlgorithm | None:
     """Return an algorithm by its name or that of upstream's script, ignoring case; None if there is none."""
     wanted = name.strip().lower().replace("-", "_")
     for algorithm in ALGORITHMS.values():

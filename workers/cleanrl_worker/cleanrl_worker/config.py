@@ -16,7 +16,7 @@ from mosaic_contract.config import nearest
 from mosaic_contract.registry import is_game
 from mosaic_contract.training_plan import PlannedTraining
 
-from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, Algorithm, find_algorithm
+from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, ScriptAlgorithm, find_algorithm
 from .environments import RenderableSpec, misfits, spec_of
 from .hyperparameters import SWITCHED_OFF, parameters_of
 from .upstream import Upstream, installed
@@ -34,7 +34,7 @@ class ScriptPlan(PlannedTraining):
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
 
-    algorithm: Algorithm
+    algorithm: ScriptAlgorithm
     own_spec: RenderableSpec
     spec: RenderableSpec
 
@@ -160,7 +160,7 @@ def _kind(legacy: bool) -> str:
     return "the release of 2021" if legacy else "current upstream"
 
 
-def _of_environment(algorithm: Algorithm, config: TrainingConfig) -> Algorithm:
+def _of_environment(algorithm: ScriptAlgorithm, config: TrainingConfig) -> ScriptAlgorithm:
     """Return upstream's script for games (`ppo_atari` for `ppo`) where the environment is a game without
     other wrappers, else the algorithm itself.
     """
@@ -171,7 +171,7 @@ def _of_environment(algorithm: Algorithm, config: TrainingConfig) -> Algorithm:
     return for_games
 
 
-def _of_actions(algorithm: Algorithm, environment: RenderableSpec) -> Algorithm:
+def _of_actions(algorithm: ScriptAlgorithm, environment: RenderableSpec) -> ScriptAlgorithm:
     """Return `ppo_continuous` for `ppo` where the actions are continuous, else the algorithm itself."""
     if algorithm.name != "ppo" or type(environment.action_space).__name__ != "Box":
         return algorithm
@@ -179,7 +179,7 @@ def _of_actions(algorithm: Algorithm, environment: RenderableSpec) -> Algorithm:
     return ALGORITHMS["ppo_continuous"]
 
 
-def _check_available(algorithm: Algorithm, upstream: Upstream) -> None:
+def _check_available(algorithm: ScriptAlgorithm, upstream: Upstream) -> None:
     reason = upstream.unavailable().get(algorithm.name)
     if reason is not None:
         raise ConfigError(f"{algorithm.name} is not available with CleanRL {upstream.version}: {reason}")
@@ -194,7 +194,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     return {name: list(parameters_of(script).values()) for name, script in scripts.items()}
 
 
-def _rollout_problem(algorithm: Algorithm, values: Mapping[str, Any], rollout: int) -> str:
+def _rollout_problem(algorithm: ScriptAlgorithm, values: Mapping[str, Any], rollout: int) -> str:
     """Return why the script cannot learn from its rollouts, "" where it can."""
     num_envs = values.get("num_envs", 1)
     if algorithm.single and num_envs > 1:

@@ -14,7 +14,7 @@ from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import RENDER_MODE
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, ScriptAlgorithm
 from .old_gym import FromGym
 from .upstream import installed
 
@@ -114,7 +114,7 @@ def _draw(spec: RenderableSpec) -> None:
 
 
 def misfits(
-    algorithm: Algorithm, environment: RenderableSpec, *, legacy: bool, available: Sequence[str]
+    algorithm: ScriptAlgorithm, environment: RenderableSpec, *, legacy: bool, available: Sequence[str]
 ) -> list[str]:
     """Return why the algorithm's script cannot be used on this environment, one sentence a reason.
     `available` are the algorithms that may be recommended instead.
@@ -126,7 +126,7 @@ def misfits(
     return problems
 
 
-def _encodes(algorithm: Algorithm, space: Any, legacy: bool) -> bool:
+def _encodes(algorithm: ScriptAlgorithm, space: Any, legacy: bool) -> bool:
     """Return whether the script makes vectors of observations that are none."""
     if legacy:
         return algorithm.name in ("dqn", "c51") and type(space).__name__ == "Discrete"

@@ -50,7 +50,7 @@ def operate(setup: AgentSetup) -> Operator:
     return as_trained(described, made(policy, deterministic, setup.seed))
 
 
-class CheckpointOperator:
+class ScriptOperator:
     """The base class of operators from checkpoints: the agent's own random numbers."""
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
@@ -64,7 +64,7 @@ class CheckpointOperator:
             self._generator.manual_seed(seed)
 
 
-class DiscreteOperator(CheckpointOperator):
+class DiscreteOperator(ScriptOperator):
     """Acts by the scores of the actions. Masks are no matter: the training knew none."""
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
@@ -87,7 +87,7 @@ class DiscreteOperator(CheckpointOperator):
         return int(torch.randint(self._count, (), generator=self._generator))
 
 
-class ContinuousOperator(CheckpointOperator):
+class ContinuousOperator(ScriptOperator):
     """Acts within the bounds of the action space."""
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.metadata import describe_algorithms
 
 from . import environments
 from .config import ScriptPlan, all_hyperparameters
@@ -23,6 +24,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         f"not available ({', '.join(name for name in missing if missing[name] == reason)}): {reason}"
         for reason in dict.fromkeys(missing.values())
     ]
+    available = upstream.available() if upstream else list(ALGORITHMS)
     about, capabilities = describe_worker(
         "cleanrl",
         "mosaic-cleanrl-worker",
@@ -31,18 +33,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector", "image"],
-        algorithms=upstream.available() if upstream else list(ALGORITHMS),
         modes=["train", "operate", "arena"],
-        algorithm_facts={
-            name: {
-                "actions": one.action,
-                "agents": "one",
-                "learning": "on-policy" if one.on_policy else "off-policy",
-            }
-            for name, one in ALGORITHMS.items()
-        },
-        resume_bound={name: one.bound for name, one in ALGORITHMS.items()},
-        resume_elsewhere=list(ALGORITHMS),
+        **{**describe_algorithms(ALGORITHMS), "algorithms": available},
     )
     described = "; ".join(filter(None, [about.description.rstrip("."), *notes]))
     return replace(about, description=described), capabilities

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from importlib import metadata
-from typing import Any, Mapping, TypeVar
+from typing import Any, Mapping, Sequence, TypeVar
 
 T = TypeVar("T", bound="_Document")
 
@@ -74,6 +74,53 @@ class WorkerCapabilities(_Document):
     algorithm_facts: dict[str, dict[str, str]] = field(default_factory=dict)
     resume_bound: dict[str, dict[str, str]] = field(default_factory=dict)
     resume_elsewhere: list[str] = field(default_factory=list)
+
+
+class Algorithm:
+    """An algorithm of a library, as listings, sweeps and curricula know it. Shims derive their own, with what
+    they make it by.
+
+    `actions` are the kinds of actions that it can choose, `agents` and `learning` say in words which agents
+    it trains and from which data it learns.
+    """
+
+    name: str
+    actions: Sequence[str]
+    on_policy: bool
+    agents: str = "one"
+
+    @property
+    def learning(self) -> str:
+        return "on-policy" if self.on_policy else "off-policy"
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        """The hyperparameters that a resumed training cannot change, each with the reason."""
+        raise NotImplementedError
+
+    @property
+    def resumes(self) -> bool:
+        """Whether its trainings end at `checkpoint.stop_at`, and resume from there."""
+        return True
+
+    @property
+    def resumes_elsewhere(self) -> bool:
+        """Whether they resume in another environment of the same spaces, too."""
+        return self.resumes
+
+
+def describe_algorithms(algorithms: Mapping[str, Algorithm]) -> dict[str, Any]:
+    """Return the fields of `WorkerCapabilities` about a worker's algorithms."""
+    known = algorithms.values()
+    return {
+        "algorithms": list(algorithms),
+        "algorithm_facts": {
+            one.name: {"actions": " or ".join(one.actions), "agents": one.agents, "learning": one.learning}
+            for one in known
+        },
+        "resume_bound": {one.name: dict(one.bound) for one in known if one.resumes},
+        "resume_elsewhere": [one.name for one in known if one.resumes_elsewhere],
+    }
 
 
 def describe_worker(name: str, package: str, **details: Any) -> tuple[WorkerMetadata, WorkerCapabilities]:

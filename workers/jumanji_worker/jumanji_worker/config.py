@@ -11,10 +11,7 @@ from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import PlannedTraining
 
 from .environments import TRAINED, bare
-from .hyperparameters import bound, parameters_of
-
-ALGORITHMS = {"a2c": "jumanji", "ppo": "sbx"}
-"""The library of each algorithm."""
+from .hyperparameters import ALGORITHMS, bound, parameters_of
 
 FORMAT = "mosaic-jumanji/1"
 """The format of a checkpoint and its description."""

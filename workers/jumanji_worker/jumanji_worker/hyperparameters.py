@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import copy
 import functools
+from dataclasses import dataclass
 from typing import Any, Iterable, Mapping
 
 import yaml
 from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.hyperparameters import merged
+from mosaic_contract.metadata import Algorithm
 from mosaic_contract.source_text import arguments_of, class_in, meanings_of
 
 from .environments import TRAINED, bare
@@ -46,6 +48,23 @@ def bound(known: Iterable[str]) -> dict[str, str]:
     """Return the hyperparameters that a resumed training cannot change, each with the reason."""
     reason = "what a checkpoint holds, networks or environments, is built by it"
     return {name: reason for name in known if name not in _NOT_BUILT_BY}
+
+
+@dataclass(frozen=True)
+class JumanjiAlgorithm(Algorithm):
+    """One algorithm: Jumanji's own A2C, or SBX's PPO."""
+
+    name: str
+    actions = ("discrete", "multidiscrete")
+    on_policy = True
+    resumes_elsewhere = False
+
+    @property
+    def bound(self) -> dict[str, str]:
+        return bound(parameter.name for parameter in all_hyperparameters()[self.name])
+
+
+ALGORITHMS = {name: JumanjiAlgorithm(name) for name in ("a2c", "ppo")}
 
 
 def parameters_of(algorithm: str, env_id: str) -> dict[str, Parameter]:

@@ -18,10 +18,10 @@ from .observations import like
 Act = Callable[[Any, Any], Any]
 
 
-def operate(setup: AgentSetup) -> CheckpointOperator:
+def operate(setup: AgentSetup) -> JumanjiOperator:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     policy, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policy)
-    return CheckpointOperator(policy.compiled(deterministic), setup.seed)
+    return JumanjiOperator(policy.compiled(deterministic), setup.seed)
 
 
 class Policy:
@@ -46,7 +46,7 @@ class Policy:
         return act
 
 
-class CheckpointOperator:
+class JumanjiOperator:
     """Acts for one agent. Its random numbers are its own."""
 
     def __init__(self, act: Act, seed: int | None) -> None:

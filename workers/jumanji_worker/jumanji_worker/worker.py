@@ -6,14 +6,14 @@ import logging
 import os
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.metadata import describe_algorithms
 
 from .process_setup import prepare
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Imports nothing of upstream."""
-    from .config import ALGORITHMS
-    from .hyperparameters import all_hyperparameters, bound
+    from .hyperparameters import ALGORITHMS
 
     return describe_worker(
         "jumanji",
@@ -22,16 +22,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         env_families=["jumanji"],
         action_spaces=["discrete", "multidiscrete"],
         observation_spaces=["dict"],
-        algorithms=list(ALGORITHMS),
         modes=["train", "operate", "arena"],
-        algorithm_facts={
-            name: {"actions": "discrete or multidiscrete", "agents": "one", "learning": "on-policy"}
-            for name in ALGORITHMS
-        },
-        resume_bound={
-            name: bound(parameter.name for parameter in known)
-            for name, known in all_hyperparameters().items()
-        },
+        **describe_algorithms(ALGORITHMS),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping
 
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
+from mosaic_contract.metadata import Algorithm
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     "environment": ("env_config", "normalize_actions", "clip_actions"),
@@ -43,9 +44,14 @@ _ON_POLICY = ("lr", "num_epochs", "minibatch_size", "shuffle_batch_per_epoch")
 _IMPALA = (*_ON_POLICY, "vtrace_clip_rho_threshold", "vtrace_clip_pg_rho_threshold", "broadcast_interval",
            "vf_loss_coeff", "entropy_coeff")  # fmt: skip
 
+_BOUND = (
+    "RLlib's own checkpoint brings settings along, of its optimisers for one: which of those given take "
+    "effect instead, and when, is not known"
+)
+
 
 @dataclass(frozen=True)
-class Algorithm:
+class RllibAlgorithm(Algorithm):
     """One algorithm. `configs` are upstream's classes that configure it, the one that it derives from first,
     as (file below `rllib/algorithms`, name). `training` are its own settings, `model` what it sets in the
     model's.
@@ -58,6 +64,11 @@ class Algorithm:
     model: Mapping[str, Any]
     on_policy: bool
     recurrent: bool
+    agents = "one or a team"
+
+    @property
+    def bound(self) -> Mapping[str, str]:
+        return {"*": _BOUND}
 
     @property
     def sees_pictures(self) -> bool:
@@ -74,33 +85,33 @@ class Algorithm:
 _BASE = ("algorithm_config", "AlgorithmConfig")
 _BOTH = (DISCRETE, CONTINUOUS)
 
-ALGORITHMS: Mapping[str, Algorithm] = {
+ALGORITHMS: Mapping[str, RllibAlgorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm(
+        RllibAlgorithm(
             "ppo", (_BASE, ("ppo/ppo", "PPOConfig")), _BOTH,
             (*_ON_POLICY, "use_critic", "use_gae", "lambda_", "use_kl_loss", "kl_coeff", "kl_target",
              "vf_loss_coeff", "entropy_coeff", "clip_param", "vf_clip_param"),
             {"vf_share_layers": False}, on_policy=True, recurrent=True,
         ),
-        Algorithm(
+        RllibAlgorithm(
             "impala", (_BASE, ("impala/impala", "IMPALAConfig")), _BOTH, _IMPALA, {},
             on_policy=True, recurrent=True,
         ),
-        Algorithm(
+        RllibAlgorithm(
             "appo", (_BASE, ("impala/impala", "IMPALAConfig"), ("appo/appo", "APPOConfig")), _BOTH,
             (*_IMPALA, "use_gae", "lambda_", "clip_param", "use_kl_loss", "kl_coeff", "kl_target",
              "use_circular_buffer", "circular_buffer_num_batches", "circular_buffer_iterations_per_batch",
              "simple_queue_size", "target_network_update_freq", "tau"),
             {"vf_share_layers": False}, on_policy=True, recurrent=True,
         ),
-        Algorithm(
+        RllibAlgorithm(
             "dqn", (_BASE, ("dqn/dqn", "DQNConfig")), (DISCRETE,),
             (*_OFF_POLICY, "lr", "epsilon", "adam_epsilon", "double_q", "dueling", "num_atoms", "v_min",
              "v_max", "td_error_loss_fn"),
             {}, on_policy=False, recurrent=False,
         ),
-        Algorithm(
+        RllibAlgorithm(
             "sac", (_BASE, ("sac/sac", "SACConfig")), _BOTH,
             (*_OFF_POLICY, "twin_q", "initial_alpha", "target_entropy", "actor_lr", "critic_lr", "alpha_lr"),
             {}, on_policy=False, recurrent=False,

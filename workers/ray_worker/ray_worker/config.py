@@ -16,7 +16,7 @@ from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
 
 from . import policies
-from .algorithms import ALGORITHMS, MODEL, Algorithm
+from .algorithms import ALGORITHMS, MODEL, RllibAlgorithm
 from .environments import RllibEnvironmentSpec, misfits, spec_of
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
@@ -39,7 +39,7 @@ class RllibPlan(PlannedTraining):
     LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
     GAME_WRAPPERS = (CHANNELS_LAST, SCALED)
 
-    algorithm: Algorithm
+    algorithm: RllibAlgorithm
     own_spec: RllibEnvironmentSpec
     spec: RllibEnvironmentSpec
 

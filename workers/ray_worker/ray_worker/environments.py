@@ -12,7 +12,7 @@ from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_module
 from mosaic_contract.registry import register
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, RllibAlgorithm
 from .environment_maker import make_environment
 from .turns import TurnGame
 
@@ -68,7 +68,7 @@ def is_pictures(spec: EnvironmentSpec) -> bool:
     return not spec.several and (spec.observation_space.shape or ())[:2] == (84, 84)
 
 
-def misfits(algorithm: Algorithm, spec: RllibEnvironmentSpec) -> Iterator[str]:
+def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on this environment, one sentence a reason."""
     if spec.games and not algorithm.on_policy:
         masking = ", ".join(name for name, one in ALGORITHMS.items() if one.on_policy)

@@ -16,7 +16,7 @@ from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.tune.registry import register_env
 
-from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
+from .algorithms import ALGORITHMS, MODEL, SETTINGS, RllibAlgorithm
 from .config import RllibPlan
 from .hyperparameters import number_of, parameters_of
 from .runners import EnvironmentCreator, EnvironmentRecipe, Episodes
@@ -75,7 +75,7 @@ def training_config(plan: RllibPlan) -> AlgorithmConfig:
     return upstream
 
 
-def algorithm_config(algorithm: Algorithm, values: Mapping[str, Any]) -> AlgorithmConfig:
+def algorithm_config(algorithm: RllibAlgorithm, values: Mapping[str, Any]) -> AlgorithmConfig:
     """Upstream's configuration of an algorithm with these hyperparameters, and no environment."""
     module, name = algorithm.config_class
     config: AlgorithmConfig = getattr(importlib.import_module(module), name)()
@@ -96,7 +96,7 @@ def make_modules(
     }
 
 
-def _model(algorithm: Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
+def _model(algorithm: RllibAlgorithm, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the model's values that differ from upstream's: algorithms have defaults of their own for the
     rest. Recurrent ones need the length of sequences.
     """

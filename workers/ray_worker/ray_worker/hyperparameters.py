@@ -15,7 +15,7 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.source_text import class_in, fields_of, first_sentence, method_of
 
-from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
+from .algorithms import ALGORITHMS, MODEL, SETTINGS, RllibAlgorithm
 
 ALIASES = {"num_workers": "num_env_runners", "num_envs_per_worker": "num_envs_per_env_runner"}
 """Older names of upstream's, which the MOSAIC platform uses."""
@@ -75,7 +75,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
-def _settings(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
+def _settings(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
     defaults: dict[str, Any] = {}
     meanings: dict[str, str] = {}
     for file, class_name in algorithm.configs:
@@ -89,7 +89,7 @@ def _settings(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
         yield name, _parameter(name, defaults[name], meanings.get(name, ""))
 
 
-def _of_model(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
+def _of_model(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
     path = _path("core/rl_module/default_model_config.py")
     meanings = _comments(path.read_text(encoding="utf-8"))
     for name, field, _ in fields_of(class_in(path, "DefaultModelConfig")):

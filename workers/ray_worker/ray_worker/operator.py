@@ -33,7 +33,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
-    kind = TurnOperator if described.get("in_turns") else CheckpointOperator
+    kind = TurnOperator if described.get("in_turns") else RllibOperator
     return as_trained(described, kind(policies, agent, deterministic, setup.seed))
 
 
@@ -62,7 +62,7 @@ class Policies:
             module.eval()
 
 
-class CheckpointOperator(TrainedOperator):
+class RllibOperator(TrainedOperator):
     """Acts for one agent by its policy."""
 
     def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:
@@ -110,7 +110,7 @@ class CheckpointOperator(TrainedOperator):
         )
 
 
-class TurnOperator(CheckpointOperator):
+class TurnOperator(RllibOperator):
     """Acts for one player of a game in turns, by legal moves only."""
 
     def select_action(self, observation: Any) -> Any:

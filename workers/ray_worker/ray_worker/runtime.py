@@ -36,13 +36,13 @@ def train(plan: RllibPlan, telemetry: Telemetry) -> Mapping[str, Any]:
 def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
     from .checkpoints import checkpoints_of, restore
     from .runner_errors import RunnerErrors
-    from .telemetry import UpstreamLogger
+    from .telemetry import RllibLogger
 
     config = plan.config
     log.info("building %s (num_env_runners=%d)", plan.algorithm.name, plan.runners)
     algorithm = hearing_signals(upstream.build_algo)
     stack.callback(within, _STOP_SECONDS, algorithm.stop)
-    logger = UpstreamLogger(telemetry, plan)
+    logger = RllibLogger(telemetry, plan)
     stack.callback(logger.close)
     if plan.resume_from:
         restore(algorithm, plan.resume_from[0])

@@ -31,7 +31,7 @@ _HIDDEN = ("connector", "throughput")  # parts of names: thirty timers of upstre
 log = logging.getLogger(__name__)
 
 
-class UpstreamLogger(EpisodeLogger):
+class RllibLogger(EpisodeLogger):
     """A logger that takes upstream's results."""
 
     def __init__(self, telemetry: Telemetry, plan: RllibPlan) -> None:

@@ -6,13 +6,9 @@ import logging
 import os
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.metadata import describe_algorithms
 
 from .algorithms import ALGORITHMS
-
-_BOUND = (
-    "RLlib's own checkpoint brings settings along, of its optimisers for one: which of those given take "
-    "effect instead, and when, is not known"
-)
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -25,18 +21,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector", "image"],
-        algorithms=list(ALGORITHMS),
         modes=["train", "operate", "arena"],
-        algorithm_facts={
-            name: {
-                "actions": " or ".join(one.actions),
-                "agents": "one or a team",
-                "learning": "on-policy" if one.on_policy else "off-policy",
-            }
-            for name, one in ALGORITHMS.items()
-        },
-        resume_bound={name: {"*": _BOUND} for name in ALGORITHMS},
-        resume_elsewhere=list(ALGORITHMS),
+        **describe_algorithms(ALGORITHMS),
     )
 
 

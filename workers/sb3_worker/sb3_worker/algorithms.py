@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Mapping
 
 from mosaic_contract import Parameter
+from mosaic_contract.metadata import Algorithm
 
 ON_POLICY, OFF_POLICY, EVOLUTION = "on-policy", "off-policy", "evolution"
 AUTO = "auto"
@@ -29,7 +30,7 @@ _OF_NETWORKS = (
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class Sb3Algorithm(Algorithm):
     """One algorithm: the class `upstream`, in the file `file` that begins with its package.
 
     `policies` are upstream's names of its policies, the usual one first. `policy` is the (file, class) whose
@@ -53,16 +54,18 @@ class Algorithm:
 
     @property
     def learning(self) -> str:
-        """The data that it learns from, in words."""
         return "whole episodes (evolution)" if self.family == EVOLUTION else self.family
 
     @property
     def bound(self) -> Mapping[str, str]:
-        """The hyperparameters that a resumed training cannot change, each with the reason."""
         bound = dict.fromkeys(_OF_NETWORKS, _WEIGHTS)
         if self.family == OFF_POLICY:
             bound["num_envs"] = "the replay buffer has a column for each environment"
         return bound
+
+    @property
+    def resumes(self) -> bool:
+        return self.family != EVOLUTION
 
     @property
     def masked(self) -> bool:
@@ -71,54 +74,54 @@ class Algorithm:
 
 
 _ACTOR_CRITIC = ("stable_baselines3/common/policies.py", "ActorCriticPolicy")
-ALGORITHMS: Mapping[str, Algorithm] = {
+ALGORITHMS: Mapping[str, Sb3Algorithm] = {
     one.name: one
     for one in (
-        Algorithm(
+        Sb3Algorithm(
             "ppo", "stable_baselines3/ppo/ppo.py", "PPO", ON_POLICY, _ANY,
             policy=_ACTOR_CRITIC, policy_parameters=_ACTOR, critic="vf",
         ),
-        Algorithm(
+        Sb3Algorithm(
             "a2c", "stable_baselines3/a2c/a2c.py", "A2C", ON_POLICY, _ANY,
             policy=_ACTOR_CRITIC, policy_parameters=_ACTOR, critic="vf",
         ),
-        Algorithm("dqn", "stable_baselines3/dqn/dqn.py", "DQN", OFF_POLICY, ("Discrete",)),
-        Algorithm(
+        Sb3Algorithm("dqn", "stable_baselines3/dqn/dqn.py", "DQN", OFF_POLICY, ("Discrete",)),
+        Sb3Algorithm(
             "sac", "stable_baselines3/sac/sac.py", "SAC", OFF_POLICY, ("Box",),
             policy=("stable_baselines3/sac/policies.py", "SACPolicy"),
             policy_parameters=("log_std_init", "n_critics"), critic="qf",
         ),
-        Algorithm(
+        Sb3Algorithm(
             "td3", "stable_baselines3/td3/td3.py", "TD3", OFF_POLICY, ("Box",),
             policy=("stable_baselines3/td3/policies.py", "TD3Policy"),
             policy_parameters=("n_critics",), critic="qf",
         ),
-        Algorithm("ddpg", "stable_baselines3/ddpg/ddpg.py", "DDPG", OFF_POLICY, ("Box",), critic="qf"),
-        Algorithm(
+        Sb3Algorithm("ddpg", "stable_baselines3/ddpg/ddpg.py", "DDPG", OFF_POLICY, ("Box",), critic="qf"),
+        Sb3Algorithm(
             "recurrent_ppo", "sb3_contrib/ppo_recurrent/ppo_recurrent.py", "RecurrentPPO", ON_POLICY, _ANY,
             policies=_LSTM,
             policy=("sb3_contrib/common/recurrent/policies.py", "RecurrentActorCriticPolicy"),
             policy_parameters=(*_LSTM_PARAMETERS, *_ACTOR), critic="vf",
         ),
-        Algorithm(
+        Sb3Algorithm(
             "maskable_ppo", "sb3_contrib/ppo_mask/ppo_mask.py", "MaskablePPO", ON_POLICY, _CHOICES,
             policy=("sb3_contrib/common/maskable/policies.py", "MaskableActorCriticPolicy"),
             policy_parameters=("ortho_init",), critic="vf",
         ),
-        Algorithm(
+        Sb3Algorithm(
             "trpo", "sb3_contrib/trpo/trpo.py", "TRPO", ON_POLICY, _ANY,
             policy=_ACTOR_CRITIC, policy_parameters=_ACTOR, critic="vf",
         ),
-        Algorithm(
+        Sb3Algorithm(
             "tqc", "sb3_contrib/tqc/tqc.py", "TQC", OFF_POLICY, ("Box",),
             policy=("sb3_contrib/tqc/policies.py", "TQCPolicy"),
             policy_parameters=("log_std_init", "n_quantiles", "n_critics"), critic="qf",
         ),
-        Algorithm(
+        Sb3Algorithm(
             "qrdqn", "sb3_contrib/qrdqn/qrdqn.py", "QRDQN", OFF_POLICY, ("Discrete",),
             policy=("sb3_contrib/qrdqn/policies.py", "QRDQNPolicy"), policy_parameters=("n_quantiles",),
         ),
-        Algorithm(
+        Sb3Algorithm(
             "ars", "sb3_contrib/ars/ars.py", "ARS", EVOLUTION, ("Box", "Discrete"),
             policies=("LinearPolicy", "MlpPolicy"),
         ),
@@ -153,7 +156,7 @@ _SAVE_REPLAY_BUFFER = Parameter(
 )
 
 
-def own_parameters(algorithm: Algorithm) -> tuple[Parameter, ...]:
+def own_parameters(algorithm: Sb3Algorithm) -> tuple[Parameter, ...]:
     """Return the hyperparameters of what upstream takes as objects: policies, noise, schedules."""
     policy = Parameter("policy", str, AUTO, "auto: by the observations", (AUTO, *algorithm.policies))
     found = [policy, _NET_ARCH, *([_CRITIC_NET_ARCH] if algorithm.critic else []), _ACTIVATION, _DEVICE]

@@ -10,7 +10,7 @@ from mosaic_contract import TrainingConfig, check_hyperparameters
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import PlannedTraining
 
-from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Algorithm
+from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Sb3Algorithm
 from .environments import SMALLEST_IMAGE, MaskableSpec, in_short, is_image, is_small, misfits, spec_of
 from .hyperparameters import parameters_of
 
@@ -25,7 +25,7 @@ class Sb3Plan(PlannedTraining):
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
 
-    algorithm: Algorithm
+    algorithm: Sb3Algorithm
     own_spec: MaskableSpec
     spec: MaskableSpec
 
@@ -85,7 +85,7 @@ def _plain(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _policy_name(algorithm: Algorithm, observations: Any, requested: str) -> str:
+def _policy_name(algorithm: Sb3Algorithm, observations: Any, requested: str) -> str:
     """Return upstream's name of the requested policy; by default the one for the observations."""
     if requested != AUTO:
         return requested

@@ -14,7 +14,7 @@ from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space
 from mosaic_contract.wrappers import advice
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, Sb3Algorithm
 from .masks import has_masks
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -39,7 +39,7 @@ def spec_of(env_id: str) -> MaskableSpec:
     return spec
 
 
-def misfits(algorithm: Algorithm, spec: MaskableSpec) -> Iterator[str]:
+def misfits(algorithm: Sb3Algorithm, spec: MaskableSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on these spaces, one sentence a reason."""
     if problem := _observation_problem(spec.observation_space):
         has = f"{spec.env_id} has {in_short(spec.observation_space)}"
@@ -99,7 +99,7 @@ def _observation_problem(space: Any) -> str:
     return ""
 
 
-def _action_problem(algorithm: Algorithm, space: Any) -> str:
+def _action_problem(algorithm: Sb3Algorithm, space: Any) -> str:
     kind = type(space).__name__
     if kind not in algorithm.actions:
         others = [name for name, one in ALGORITHMS.items() if kind in one.actions]

@@ -12,7 +12,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from .algorithms import Algorithm
+from .algorithms import Sb3Algorithm
 from .config import Sb3Plan
 from .hyperparameters import constructor_parameters, policy_parameters
 
@@ -22,7 +22,7 @@ _ACTIVATIONS = {
 }  # fmt: skip
 
 
-def upstream_class(algorithm: Algorithm) -> type[BaseAlgorithm]:
+def upstream_class(algorithm: Sb3Algorithm) -> type[BaseAlgorithm]:
     """Return upstream's class of an algorithm."""
     found: type[BaseAlgorithm] = resolve_name(f"{algorithm.package}:{algorithm.upstream}")
     return found
@@ -47,7 +47,7 @@ def make_model(plan: Sb3Plan, envs: VecEnv, device: str) -> BaseAlgorithm:
     return model
 
 
-def _policy_kwargs(algorithm: Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
+def _policy_kwargs(algorithm: Sb3Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
     kwargs = {name: values[name] for name in policy_parameters(algorithm.name)}
     if values["net_arch"] is not None:
         critic = values.get("critic_net_arch")

@@ -11,7 +11,7 @@ from mosaic_contract.checkpoints import check_file, loading
 from mosaic_contract.config import nearest
 from mosaic_contract.space_compatibility import misfit
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, Sb3Algorithm
 from .factory import upstream_class
 from .model_zip import ModelZip
 from .saved_policy import SavedPolicy, channels_first, finished, load_policy
@@ -57,7 +57,7 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool]:
         raise ConfigError(f"{error}{hint}") from None
 
 
-def _algorithm(saved: ModelZip, given: Any) -> Algorithm:
+def _algorithm(saved: ModelZip, given: Any) -> Sb3Algorithm:
     """Return the algorithm of a file: the one that is given, else by the attributes of its model."""
     if given is not None:
         if given not in ALGORITHMS:
@@ -77,7 +77,7 @@ def _algorithm(saved: ModelZip, given: Any) -> Algorithm:
     return ALGORITHMS[found]
 
 
-def _unpickled(path: Path, algorithm: Algorithm) -> SavedPolicy:
+def _unpickled(path: Path, algorithm: Sb3Algorithm) -> SavedPolicy:
     with loading(path):  # which also reports whatever the file's own code raises
         model: Any = upstream_class(algorithm).load(path, device="cpu")
     return finished(model.policy, getattr(model, "exploration_rate", 0.0), model.use_sde)

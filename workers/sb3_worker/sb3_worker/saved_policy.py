@@ -18,7 +18,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecTransposeImage
 from torch import nn
 
-from .algorithms import ALGORITHMS, EVOLUTION, OFF_POLICY, Algorithm
+from .algorithms import ALGORITHMS, EVOLUTION, OFF_POLICY, Sb3Algorithm
 from .environments import is_image
 from .factory import upstream_class
 from .model_zip import ModelZip, class_in_text
@@ -41,7 +41,7 @@ class SavedPolicy:
         return copy.deepcopy(self.policy) if self.use_sde else self.policy
 
 
-def load_policy(path: Path, algorithm: Algorithm, observations: Any, actions: Any) -> SavedPolicy:
+def load_policy(path: Path, algorithm: Sb3Algorithm, observations: Any, actions: Any) -> SavedPolicy:
     """Return the policy in a file, for these spaces. Raises `ConfigError`."""
     saved = ModelZip(path)
     kind = _policy_class(saved, algorithm)
@@ -77,7 +77,7 @@ def channels_first(space: Any) -> Any:
     return space
 
 
-def _policy_class(saved: ModelZip, algorithm: Algorithm) -> Any:
+def _policy_class(saved: ModelZip, algorithm: Sb3Algorithm) -> Any:
     known = _own_classes(algorithm)
     name = saved.class_name("policy_class")
     if name not in known:
@@ -93,7 +93,7 @@ def _policy_class(saved: ModelZip, algorithm: Algorithm) -> Any:
     return known[name]
 
 
-def _own_classes(algorithm: Algorithm) -> dict[str, Any]:
+def _own_classes(algorithm: Sb3Algorithm) -> dict[str, Any]:
     """Return the classes of an algorithm's own policies, by name."""
     kinds = upstream_class(algorithm).policy_aliases.values()
     return {f"{kind.__module__}.{kind.__name__}": kind for kind in kinds}

@@ -6,8 +6,9 @@ import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
 from mosaic_contract.arena import make_gymnasium
+from mosaic_contract.metadata import describe_algorithms
 
-from .algorithms import ALGORITHMS, EVOLUTION
+from .algorithms import ALGORITHMS
 from .config import Sb3Plan
 from .hyperparameters import all_hyperparameters
 
@@ -21,14 +22,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         env_families=["gymnasium"],
         action_spaces=["Discrete", "Box", "MultiDiscrete", "MultiBinary"],
         observation_spaces=["vector", "image", "dict"],
-        algorithms=list(ALGORITHMS),
         modes=["train", "operate", "arena"],
-        algorithm_facts={
-            name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
-            for name, one in ALGORITHMS.items()
-        },
-        resume_bound={name: one.bound for name, one in ALGORITHMS.items() if one.family != EVOLUTION},
-        resume_elsewhere=[name for name, one in ALGORITHMS.items() if one.family != EVOLUTION],
+        **describe_algorithms(ALGORITHMS),
     )
 
 

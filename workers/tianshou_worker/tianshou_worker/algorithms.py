@@ -12,6 +12,7 @@ from typing import Any, Mapping
 
 from mosaic_contract import Parameter
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
+from mosaic_contract.metadata import Algorithm
 
 VALUE, ON_POLICY, ACTOR_CRITIC, OFFLINE = "value", "on_policy", "actor_critic", "offline"
 
@@ -69,7 +70,7 @@ _DISC_LR = Parameter("disc_lr", float, 5e-4, "learning rate of Adam for the disc
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class TianshouAlgorithm(Algorithm):
     """One algorithm. `upstream` is its class, in the module of its name in a folder of `tianshou.algorithm`,
     `policy` the (module, class) of a policy; their signatures have its hyperparameters. `extra` are further
     ones, `defaults` what upstream's example sets.
@@ -85,7 +86,6 @@ class Algorithm:
 
     @property
     def bound(self) -> Mapping[str, str]:
-        """The hyperparameters that a resumed training cannot change, each with the reason."""
         return _BOUND
 
     @property
@@ -103,8 +103,11 @@ class Algorithm:
         return self.family == OFFLINE
 
     @property
+    def resumes_elsewhere(self) -> bool:
+        return not self.offline
+
+    @property
     def learning(self) -> str:
-        """The data that it learns from, in words."""
         if self.offline:
             return "offline"
         kind = "on-policy" if self.on_policy else "off-policy"
@@ -128,13 +131,15 @@ _TRUST_REGION = {
 }  # fmt: skip
 
 
-def _value(name: str, upstream: str, policy: tuple[str, str], *extra: Parameter, **more: Any) -> Algorithm:
+def _value(
+    name: str, upstream: str, policy: tuple[str, str], *extra: Parameter, **more: Any
+) -> TianshouAlgorithm:
     envs = more.setdefault("num_training_envs", 10)
     defaults = {"start_timesteps": 64 * envs, **_every_step(envs), **more}
     return _algorithm(VALUE, name, upstream, policy, (DISCRETE,), *extra, **defaults)
 
 
-def _actor_critic(name: str, upstream: str, *extra: Parameter, **more: Any) -> Algorithm:
+def _actor_critic(name: str, upstream: str, *extra: Parameter, **more: Any) -> TianshouAlgorithm:
     defaults = {**_every_step(more.setdefault("num_training_envs", 8)), **more}
     return _algorithm(ACTOR_CRITIC, name, upstream, None, (CONTINUOUS,), *extra, **defaults)
 
@@ -152,11 +157,13 @@ def _algorithm(
     actions: tuple[str, ...],
     *extra: Parameter,
     **defaults: Any,
-) -> Algorithm:
-    return Algorithm(name, family, upstream, policy, actions, extra, {**_FAMILY_DEFAULTS[family], **defaults})
+) -> TianshouAlgorithm:
+    return TianshouAlgorithm(
+        name, family, upstream, policy, actions, extra, {**_FAMILY_DEFAULTS[family], **defaults}
+    )
 
 
-ALGORITHMS: Mapping[str, Algorithm] = {
+ALGORITHMS: Mapping[str, TianshouAlgorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         _value("dqn", "DQN", _Q),

@@ -13,7 +13,7 @@ from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import PlannedTraining
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, TianshouAlgorithm
 from .datasets import Dataset, read_dataset
 from .environments import game_problems, is_pictures, misfits, spec_of
 from .hyperparameters import parameters_of
@@ -35,7 +35,7 @@ class TianshouPlan(PlannedTraining):
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
 
-    algorithm: Algorithm
+    algorithm: TianshouAlgorithm
     own_spec: EnvironmentSpec
     spec: EnvironmentSpec
 

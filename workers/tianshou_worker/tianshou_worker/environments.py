@@ -11,7 +11,7 @@ from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.registry import make
 
-from .algorithms import ALGORITHMS, VALUE, Algorithm
+from .algorithms import ALGORITHMS, VALUE, TianshouAlgorithm
 from .self_play import is_game, make_game, spec_of_game
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -41,7 +41,7 @@ def is_pictures(space: Any) -> bool:
     return len(space.shape or ()) == 3 and space.dtype == "uint8" and min(space.shape) == space.shape[0]
 
 
-def misfits(algorithm: Algorithm, spec: EnvironmentSpec) -> list[str]:
+def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on these spaces, one sentence a reason."""
     kinds = {name: one.actions for name, one in ALGORITHMS.items()}
     sees = algorithm.sees_pictures and is_pictures(spec.observation_space)
@@ -51,7 +51,7 @@ def misfits(algorithm: Algorithm, spec: EnvironmentSpec) -> list[str]:
     ]
 
 
-def game_problems(algorithm: Algorithm, wrappers: Sequence[str]) -> Iterator[str]:
+def game_problems(algorithm: TianshouAlgorithm, wrappers: Sequence[str]) -> Iterator[str]:
     """Yield why the algorithm cannot learn a game in turns by playing itself, one sentence a reason."""
     if algorithm.family != VALUE:
         masking = ", ".join(name for name, one in ALGORITHMS.items() if one.family == VALUE)

@@ -21,7 +21,7 @@ from mosaic_contract.source_text import (
     method_of,
 )
 
-from .algorithms import ACTOR_CRITIC, ALGORITHMS, OFFLINE, ON_POLICY, OWN, VALUE, Algorithm
+from .algorithms import ACTOR_CRITIC, ALGORITHMS, OFFLINE, ON_POLICY, OWN, VALUE, TianshouAlgorithm
 
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 _DECIDED_HERE = {
@@ -72,7 +72,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
-def _of_algorithm(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
+def _of_algorithm(algorithm: TianshouAlgorithm) -> Iterator[tuple[str, Parameter]]:
     for module, name in filter(None, ((algorithm.name, algorithm.upstream), algorithm.policy)):
         node = _class(f"algorithm/*/{module}.py", name)
         init = method_of(node, "__init__")

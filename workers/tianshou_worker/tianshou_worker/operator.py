@@ -29,11 +29,11 @@ def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
-    kind = TurnOperator if "agents" in described else CheckpointOperator
+    kind = TurnOperator if "agents" in described else TianshouOperator
     return as_trained(described, kind(policy, described, deterministic, setup.seed))
 
 
-class CheckpointOperator(TrainedOperator):
+class TianshouOperator(TrainedOperator):
     """Acts for one agent by its policy."""
 
     def __init__(
@@ -65,7 +65,7 @@ class CheckpointOperator(TrainedOperator):
         return super().bounded(self._policy.map_action(action))
 
 
-class TurnOperator(CheckpointOperator):
+class TurnOperator(TianshouOperator):
     """Acts for either player of a game in turns, by legal moves only."""
 
     def select_action(self, observation: Any) -> Any:

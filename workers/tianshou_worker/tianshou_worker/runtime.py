@@ -24,7 +24,7 @@ from .config import TianshouPlan
 from .datasets import write_dataset
 from .factory import make_algorithm
 from .offline import buffer_of, learn_offline
-from .telemetry import UpstreamLogger
+from .telemetry import TianshouLogger
 from .training_environments import environments
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ def _learn(
     config, on_policy = plan.config, plan.algorithm.on_policy
     count = plan.hyperparameters["num_training_envs"]
     with ExitStack() as stack:
-        log = UpstreamLogger(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
+        log = TianshouLogger(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
         opponent = functools.partial(_move, algorithm.policy) if plan.own_spec.several else None
         envs = stack.enter_context(environments(config, count, logger, opponent=opponent))

@@ -27,7 +27,7 @@ LOSSES = {
 _OFF_POLICY_STEPS = 250  # from one update whose metrics are sent to the next
 
 
-class UpstreamLogger(TensorboardLogger):
+class TianshouLogger(TensorboardLogger):
     """Upstream's logger: the same names, at the steps of the logger. Its `info` at the end of epochs is left
     out: best scores and times.
     """
@@ -51,7 +51,7 @@ class UpstreamLogger(TensorboardLogger):
         self._logger.scalars(self.writer, values)
 
 
-class GradientLog(UpstreamLogger):
+class GradientLog(TianshouLogger):
     """The logger of a training whose steps are gradient steps: calls `after` for each."""
 
     def __init__(self, logger: EpisodeLogger, folder: Path, after: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.metadata import describe_algorithms
 
 from .algorithms import ALGORITHMS
 
@@ -19,14 +20,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector", "image"],
-        algorithms=list(ALGORITHMS),
         modes=["train", "operate", "arena"],
-        algorithm_facts={
-            name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
-            for name, one in ALGORITHMS.items()
-        },
-        resume_bound={name: one.bound for name, one in ALGORITHMS.items()},
-        resume_elsewhere=[name for name, one in ALGORITHMS.items() if not one.offline],
+        **describe_algorithms(ALGORITHMS),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Mapping
 
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
+from mosaic_contract.metadata import Algorithm
 
 GAMES = "games"
 """What upstream's configurations for Atari games are called beside those for kinds of actions."""
@@ -29,7 +30,7 @@ _BOUND = dict.fromkeys(
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class XuanceAlgorithm(Algorithm):
     """One algorithm.
 
     `policies` are upstream's names of the policy for each kind of actions that it can act with. `several`:
@@ -49,13 +50,15 @@ class Algorithm:
 
     @property
     def bound(self) -> Mapping[str, str]:
-        """The hyperparameters that a resumed training cannot change, each with the reason."""
         return _BOUND
 
     @property
-    def actions(self) -> str:
-        """The kinds of its actions, in words."""
-        return " or ".join(self.policies)
+    def actions(self) -> tuple[str, ...]:
+        return tuple(self.policies)
+
+    @property
+    def agents(self) -> str:
+        return "a team" if self.several else "one"
 
     @property
     def kind(self) -> str:
@@ -69,25 +72,25 @@ class Algorithm:
         return f"{self.name}/{_TEAM if self.several else _CART if kind == DISCRETE else _PENDULUM}"
 
 
-ALGORITHMS: Mapping[str, Algorithm] = {
+ALGORITHMS: Mapping[str, XuanceAlgorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("mappo", _ACTOR_CRITIC, several=True, on_policy=True),
-        Algorithm("ippo", _ACTOR_CRITIC, several=True, on_policy=True),
-        Algorithm("coma", {DISCRETE: "Categorical_COMA_Policy"}, several=True, on_policy=True),
-        Algorithm("qmix", _MIXING, several=True, on_policy=False),
-        Algorithm("vdn", _MIXING, several=True, on_policy=False),
-        Algorithm("iql", {DISCRETE: "Basic_Q_network_marl"}, several=True, on_policy=False),
-        Algorithm("maddpg", {CONTINUOUS: "MADDPG_Policy"}, several=True, on_policy=False),
-        Algorithm(
+        XuanceAlgorithm("mappo", _ACTOR_CRITIC, several=True, on_policy=True),
+        XuanceAlgorithm("ippo", _ACTOR_CRITIC, several=True, on_policy=True),
+        XuanceAlgorithm("coma", {DISCRETE: "Categorical_COMA_Policy"}, several=True, on_policy=True),
+        XuanceAlgorithm("qmix", _MIXING, several=True, on_policy=False),
+        XuanceAlgorithm("vdn", _MIXING, several=True, on_policy=False),
+        XuanceAlgorithm("iql", {DISCRETE: "Basic_Q_network_marl"}, several=True, on_policy=False),
+        XuanceAlgorithm("maddpg", {CONTINUOUS: "MADDPG_Policy"}, several=True, on_policy=False),
+        XuanceAlgorithm(
             "ppo",
             {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"},
             several=False,
             on_policy=True,
             games=True,
         ),
-        Algorithm("dqn", {DISCRETE: "Basic_Q_network"}, several=False, on_policy=False),
-        Algorithm(
+        XuanceAlgorithm("dqn", {DISCRETE: "Basic_Q_network"}, several=False, on_policy=False),
+        XuanceAlgorithm(
             "sac", {DISCRETE: "Categorical_SAC", CONTINUOUS: "Gaussian_SAC"}, several=False, on_policy=False
         ),
     )

@@ -12,7 +12,7 @@ from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST
 
-from .algorithms import ALGORITHMS, GAMES, Algorithm
+from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
 from .environments import XuanceEnvironmentSpec, misfits, spec_of
 from .hyperparameters import CONTINUOUS_ACTION, parameters_of
 
@@ -31,7 +31,7 @@ class XuancePlan(PlannedTraining):
     ALGORITHMS = ALGORITHMS
     GAME_WRAPPERS = (CHANNELS_LAST,)
 
-    algorithm: Algorithm
+    algorithm: XuanceAlgorithm
     own_spec: XuanceEnvironmentSpec
     spec: XuanceEnvironmentSpec
 
@@ -123,7 +123,7 @@ def _what_waits(plan: XuancePlan) -> str:
 
 
 def _disagreements(
-    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
+    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield values that are valid alone, but not with each other or with this environment."""
     if algorithm.several and values["buffer_size"] % values["parallels"]:
@@ -161,7 +161,7 @@ def _spaces(spec: XuanceEnvironmentSpec) -> list[tuple[Any, Any]]:
 
 
 def _mixed_spaces(
-    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
+    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
 ) -> Iterator[str]:
     if values["use_parameter_sharing"]:
         yield (

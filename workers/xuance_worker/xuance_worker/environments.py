@@ -15,7 +15,7 @@ from mosaic_contract.environment_check import checked, probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
 
-from .algorithms import ALGORITHMS, GAMES, Algorithm
+from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -109,7 +109,7 @@ def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
     return spec
 
 
-def misfits(algorithm: Algorithm, spec: XuanceEnvironmentSpec) -> list[str]:
+def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on this environment, one sentence a reason."""
     alike = {name: one for name, one in ALGORITHMS.items() if one.several == spec.several}
     if algorithm.name not in alike:

@@ -10,7 +10,7 @@ from mosaic_contract.devices import torch_device
 from xuance.environment import make_envs
 from xuance.torch import REGISTRY_Agents
 
-from .algorithms import Algorithm
+from .algorithms import XuanceAlgorithm
 from .config import XuancePlan
 from .environments import XuanceEnvironmentSpec
 from .hyperparameters import configuration
@@ -69,7 +69,7 @@ def make_training_agent(plan: XuancePlan, context: TrainingContext) -> Any:
 
 
 def make_acting_agent(
-    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], folder: Path
+    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], folder: Path
 ) -> Any:
     """The agent with fresh weights and no environments. Upstream writes an empty log to `folder`."""
     smallest = {"parallels": 1, "buffer_size": 1, "horizon_size": 1, "n_minibatch": 1, "batch_size": None}
@@ -89,7 +89,7 @@ def _agent(settings: Settings, envs: Any) -> Any:
 
 
 def _settings(
-    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], **ours: Any
+    algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], **ours: Any
 ) -> Settings:
     base = configuration(algorithm.name, spec.configured)
     known = {name: value for name, value in values.items() if name != "backend"}

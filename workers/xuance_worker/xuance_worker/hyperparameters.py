@@ -69,9 +69,9 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
     }
     if CONTINUOUS_ACTION in found:
         # The environments' own default, which arenas play: discrete where an algorithm can have both.
-        default = DISCRETE not in algorithm.policies
+        default, actions = DISCRETE not in algorithm.policies, " or ".join(algorithm.actions)
         found[CONTINUOUS_ACTION] = Parameter(
-            CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {algorithm.actions}"
+            CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {actions}"
         )
     if CONTINUOUS not in algorithm.policies or kind == GAMES:
         found.pop("activation_action", None)

@@ -33,7 +33,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if policies.several else ALONE
-    return as_trained(described, CheckpointOperator(policies, agent, deterministic, setup.seed))
+    return as_trained(described, XuanceOperator(policies, agent, deterministic, setup.seed))
 
 
 class Policies:
@@ -110,7 +110,7 @@ class Policies:
         return agent.get_actions(seen, test_mode=True)["actions"][0]
 
 
-class CheckpointOperator(TrainedOperator):
+class XuanceOperator(TrainedOperator):
     """Acts for one agent by its policy."""
 
     def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:

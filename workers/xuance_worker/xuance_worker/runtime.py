@@ -11,7 +11,7 @@ from mosaic_contract.fastlane import TrainingFrames
 from .checkpoints import checkpoints_of, restore
 from .config import XuancePlan
 from .factory import make_training_agent
-from .telemetry import UpstreamLogger
+from .telemetry import XuanceLogger
 from .training_environments import TrainingContext
 
 
@@ -21,7 +21,7 @@ def train(plan: XuancePlan, telemetry: Telemetry) -> Mapping[str, Any]:
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.parallels)
         stack.callback(frames.close)
-        logger = UpstreamLogger(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
+        logger = XuanceLogger(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
         agent = make_training_agent(plan, TrainingContext(plan, logger, frames))
         stack.callback(agent.train_envs.close)
         logger.writer = stack.enter_context(closing(agent.writer))

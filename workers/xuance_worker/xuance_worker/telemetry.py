@@ -19,7 +19,7 @@ LOSSES = {
 _UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where there is one every few steps
 
 
-class UpstreamLogger(EpisodeLogger):
+class XuanceLogger(EpisodeLogger):
     """A logger that upstream's agents write to. `writer` is upstream's, once there is one."""
 
     def __init__(self, telemetry: Telemetry, steps: int, *, on_policy: bool) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.metadata import describe_algorithms
 
 from .algorithms import ALGORITHMS
 
@@ -20,18 +21,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector", "image"],
-        algorithms=list(ALGORITHMS),
         modes=["train", "operate", "arena"],
-        algorithm_facts={
-            name: {
-                "actions": one.actions,
-                "agents": "a team" if one.several else "one",
-                "learning": "on-policy" if one.on_policy else "off-policy",
-            }
-            for name, one in ALGORITHMS.items()
-        },
-        resume_bound={name: one.bound for name, one in ALGORITHMS.items()},
-        resume_elsewhere=list(ALGORITHMS),
+        **describe_algorithms(ALGORITHMS),
     )
 
 
