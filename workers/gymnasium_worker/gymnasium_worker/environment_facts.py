@@ -7,12 +7,11 @@ keyboard, so that two people can share one.
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts
 
-from .chess_state import chess_state
-from .frozen_lake_map import frozen_lake_map
+Describe = Callable[[], Mapping[str, Any]]
 
 _LEFT, _RIGHT, _UP, _DOWN = "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"
 _SECOND_PLAYER = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the other player's
@@ -128,3 +127,35 @@ def _name(env: Any) -> str:
     spec = getattr(env, "spec", None)
     name = spec.id if spec is not None else str((getattr(env, "metadata", None) or {}).get("name", ""))
     return re.sub(r"[-_]v\d+$", "", name.rpartition("/")[2])
+
+
+def frozen_lake_map(env: Any) -> Describe | None:
+    """Return a function that describes a lake: {"map": a text for each row, with S for the start, F for ice,
+    H for a hole and G for the goal}; None for an environment without such a map.
+    """
+    inner = env.unwrapped
+    if not hasattr(inner, "desc"):
+        return None
+
+    def describe() -> Mapping[str, Any]:
+        return {"map": [b"".join(row).decode("ascii") for row in inner.desc.tolist()]}
+
+    return describe
+
+
+def chess_state(env: Any, agent: str) -> Describe:
+    """Return a function that describes the board to the agent on turn: {"fen": the position in
+    Forsyth-Edwards notation, "legal_moves": {move in UCI notation: action}}."""
+    from pettingzoo.classic.chess.chess_utils import action_to_move, legal_moves
+
+    game = env.unwrapped
+    player = game.possible_agents.index(agent)
+
+    def describe() -> Mapping[str, Any]:
+        moves = {action_to_move(game.board, action, player): action for action in legal_moves(game.board)}
+        return {
+            "fen": game.board.fen(),
+            "legal_moves": {move.uci(): int(action) for move, action in moves.items()},
+        }
+
+    return describe

@@ -21,8 +21,6 @@ from mosaic_contract import ConfigError
 from mosaic_contract.arena import check_gymnasium_settings, check_settings
 from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module
 
-from .recreate_on_reset import RecreateOnReset
-
 _IN_TURNS = "pettingzoo.classic."
 _MAKERS = {"aec": "env", "parallel": "parallel_env"}
 _PLUG_INS = ("ale_py", "minigrid")  # importing them registers their environments
@@ -158,3 +156,24 @@ def _import_own(module: str, env_id: str) -> None:
 def _plug_in() -> None:
     for name in _PLUG_INS:
         importlib.import_module(name)
+
+
+class RecreateOnReset:
+    """Wraps an environment that `make` makes again at every reset but the first: for those whose earlier
+    episodes change later ones although these are seeded.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._env = make()
+        self._used = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+    def reset(self, **options: Any) -> Any:
+        if self._used:
+            self._env.close()
+            self._env = self._make()
+        self._used = True
+        return self._env.reset(**options)

@@ -30,10 +30,10 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     if "trust" in setup.settings:
         saved, name, deterministic = foreign_policy(setup)
-        return PolicyOperator(saved, name, deterministic, setup.seed)
+        return Sb3Operator(saved, name, deterministic, setup.seed)
     saved, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     transform = transform_of(described)
-    operator = PolicyOperator(saved, described["algorithm"], deterministic, setup.seed, transform)
+    operator = Sb3Operator(saved, described["algorithm"], deterministic, setup.seed, transform)
     return as_trained(described, operator)
 
 
@@ -42,7 +42,7 @@ def _make(path: Path, described: Mapping[str, Any]) -> SavedPolicy:
     return load_policy(path, ALGORITHMS[described["algorithm"]], observations, actions)
 
 
-class PolicyOperator:
+class Sb3Operator:
     """Acts for one agent by its policy. Its random numbers are its own."""
 
     def __init__(

@@ -31,13 +31,13 @@ def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> I
         def make_one(index: int) -> gymnasium.Env[Any, Any]:
             env = frames.make(make)
             episode = TrainingEpisode(env, index, logger, frames)
-            return Monitor(wrap(TrainingEnvironment(env, episode), config.wrappers, config.env_id))
+            return Monitor(wrap(Sb3Environment(env, episode), config.wrappers, config.env_id))
 
         makers = [functools.partial(make_one, index) for index in range(count)]
         yield stack.enter_context(closing(DummyVecEnv(makers)))
 
 
-class TrainingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
+class Sb3Environment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """One environment. `action_masks` is what MaskablePPO calls, whichever form the masks have."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], episode: TrainingEpisode) -> None:

@@ -45,7 +45,7 @@ def environments(
             if opponent is not None:
                 return TrainingGame(SelfPlay(env, opponent), TrainingEpisode(env, index, logger, frames))
             episode = TrainingEpisode(env, index, logger, frames, counted=counted)
-            return wrap(TrainingEnvironment(env, episode), config.wrappers, config.env_id)
+            return wrap(TianshouEnvironment(env, episode), config.wrappers, config.env_id)
 
         makers = [functools.partial(make_one, index) for index in range(count)]
         envs = stack.enter_context(closing(DummyVectorEnv(makers)))
@@ -53,7 +53,7 @@ def environments(
         yield envs
 
 
-class TrainingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
+class TianshouEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """One environment. Its infos stay out of the replay buffer: upstream's algorithms do not use them, and
     it cannot hold those whose keys change.
     """
