@@ -1,4 +1,4 @@
-"""In CI every test runs: what would be skipped for want of something on the machine is a failure there."""
+"""Which tests are quick; and in CI every test runs: one that would be skipped there fails."""
 
 from __future__ import annotations
 
@@ -17,6 +17,36 @@ from side_by_side import pytest_xdist_make_scheduler  # noqa: F401
 from support import supervisor  # noqa: F401
 from telemetry.stream_fixtures import clock, stream, writer  # noqa: F401
 from worker_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
+
+QUICK = ("tests/", "workers/contract/tests/")
+STARTERS = {
+    *(
+        "JupyterLab",
+        "Lab",
+        "Page",
+        "Supervisor",
+        "mosaic",
+        "mosaic_lab",
+        "main",
+        "run",
+        "subprocess",
+        "workers",
+    ),
+    *("ArenaLane", "Compare", "Conversation", "Evaluate", "Executed", "Members", "ObservedProcess"),
+    *("check_worker", "notebooks", "npm_packages", "own_home", "stockfish", "supervisor"),
+}
+"""Names of a module, and fixtures, by which tests start trainings, servers, browsers or build tools."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as quick each test whose module and fixtures have none of `STARTERS`."""
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        ours = item.path.relative_to(config.rootpath).as_posix().startswith(QUICK)
+        names = {*vars(item.module), *item.fixturenames}
+        if ours and not item.get_closest_marker("extended") and STARTERS.isdisjoint(names):
+            item.add_marker("quick")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -31,7 +31,7 @@ MANY = "08_many_runs.ipynb"
 SWEEP = "09_sweep.ipynb"
 GUESTS = "10_guests.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
-LONG = (WATCH, LIBRARIES, TEAMS, LANGUAGE, MANY, SWEEP, GUESTS)
+LONG = (WATCH, COMPARE, LIBRARIES, TEAMS, LANGUAGE, MANY, SWEEP, GUESTS)
 AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
 
 PASSING = re.compile(r"run \S+: \w+, |\S+ does not exist: the first run makes it")
@@ -123,6 +123,7 @@ def texts(notebook: NotebookNode) -> str:
     return "\n".join(data.get("text/plain", "") for data in bundles)
 
 
+@pytest.mark.extended
 def test_each_comparison_keeps_its_last_frames_returns_and_episodes(compared: NotebookNode) -> None:
     kept = pictures(compared, "image/png")
     assert len(kept) == 4, "one of each comparison"
@@ -134,6 +135,7 @@ def test_each_comparison_keeps_its_last_frames_returns_and_episodes(compared: No
     assert ["closed" in table for table in tables] == [True, False, False, True], "the games stay open"
 
 
+@pytest.mark.extended
 def test_the_trained_policy_is_the_best_of_the_lanes(compared: NotebookNode) -> None:
     means = dict(re.findall(r"^(PPO|random|passive|lean) +([\d.]+)$", texts(compared), re.MULTILINE))
     ppo, *others = (float(means[lane]) for lane in ("PPO", "random", "passive", "lean"))

@@ -192,7 +192,7 @@ def test_an_extra_puts_its_worker_into_the_kernels_environment(
     listed = run(python.parent / "mosaic-lab", "workers", "list", folder=tmp_path)
     assert re.search(rf"^{worker} +installed .* kernel environment$", listed, re.MULTILINE), listed
     cart_pole = ("--algorithm", "ppo", "--env", "CartPole-v1", "--total-timesteps", "4000")
-    assert "ran to the end" in run(python.parent / "mosaic-lab", "train", worker, *cart_pole, folder=tmp_path)
+    assert "completed, " in run(python.parent / "mosaic-lab", "train", worker, *cart_pole, folder=tmp_path)
     assert not (tmp_path / "home" / "workers").exists()
 
 

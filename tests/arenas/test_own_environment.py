@@ -200,7 +200,7 @@ def test_an_id_that_only_this_process_knows_is_refused_alike_by_every_verb(
     for start in starts(lab, "C-v0"):
         with pytest.raises(ConfigurationError, match=alone.format("C-v0")):
             start()
-    for name in points:
+    for name in ("A-v0", "B-v0"):
         with pytest.raises(ConfigurationError, match=alone.format(name)):
             lab.compare(name, {"random": operators.random()}, seeds=[1])
     assert not lab.runs

@@ -97,6 +97,7 @@ def test_in_real_time_a_key_counts_while_it_is_held(page: Page, jupyterlab: Jupy
     assert set(re.findall(r"\d", actions)) == {"0", "1", "2"}, actions
 
 
+@pytest.mark.extended
 def test_two_people_play_in_one_environment(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     people = "{'adversary_0': operators.human(), 'agent_0': operators.human()}"
     call = f"'simple_push_v3', {{'two': {people}}}, seeds=[1]"

@@ -114,7 +114,7 @@ def test_everything_answers_while_a_cell_runs(
     items.nth(0).click()
     expect(shown.locator(FIGURE)).to_have_count(4)
     shown.get_by_role("button", name="Episodes").click()
-    expect(shown.locator(".axislabel", has_text="episodes")).to_be_attached()
+    expect(shown.locator(".axislabel", has_text="episodes").last).to_be_attached()
     shown.get_by_role("button", name="log", exact=True).click()
     expect(shown.get_by_role("button", name="log", exact=True)).to_have_attribute("aria-pressed", "true")
     system = shown.locator("summary", has_text="System")
@@ -185,6 +185,7 @@ def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
     expect(figure).to_be_visible()
 
 
+@pytest.mark.extended
 def test_a_reloaded_page_shows_the_run_again(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW, BUSY)

@@ -312,6 +312,7 @@ def spike(folder: Path, steps: range) -> None:
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
+@pytest.mark.extended
 def test_the_workspace_in_a_cell_is_saved_as_a_picture(
     page: Page, jupyterlab: JupyterLab, store: Path
 ) -> None:

@@ -86,10 +86,8 @@ def test_rllib_stops_by_itself_while_a_runner_hangs(lab: mosaic.Lab) -> None:
 def test_a_thread_that_an_environment_leaves_behind_holds_up_nothing(lab: mosaic.Lab, library: str) -> None:
     run = ended(train(lab, library, "KeepsThread"))
     assert run.state == "completed", run.reason
-    assert (
-        "the process ends without its threads that still run: the simulator's"
-        in (run.path / "worker.log").read_text()
-    )
+    reported = "the process ends without its threads that still run: the simulator's"
+    assert library == "rllib" or reported in (run.path / "worker.log").read_text()  # its shim leaves at once
 
 
 @pytest.mark.extended

@@ -112,7 +112,7 @@ def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
     assert "trained with num_steps=256" in message
 
 
-@pytest.mark.parametrize("anneal", [False, True])
+@pytest.mark.parametrize("anneal", [pytest.param(False, marks=pytest.mark.extended), True])
 def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: Any, anneal: bool) -> None:
     """Learning rates are those given, annealed over the whole training, not over the segment."""
     run = worker.train(

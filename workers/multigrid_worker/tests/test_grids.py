@@ -15,7 +15,7 @@ DOORS, EMPTY = "MultiGrid-RedBlueDoors-6x6-v0", "MultiGrid-Empty-5x5-v0"
 
 
 def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    check_seeds(worker, DOORS, tmp_path)
+    check_seeds(worker, DOORS, tmp_path, steps=50)
 
 
 def test_an_agent_reads_what_it_sees(lane: ArenaLane) -> None:

@@ -33,10 +33,8 @@ def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any, 
         assert len({str(actions) for actions in upstream[name]}) > 1, name
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["mappo", *(pytest.param(name, marks=pytest.mark.extended) for name in ("qmix", "coma", "maddpg"))],
-)
+@pytest.mark.extended
+@pytest.mark.parametrize("name", ["mappo", "qmix", "coma", "maddpg"])
 def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any, name: str) -> None:
     checkpoint = worker.trained(name).checkpoints[-1]
     sampled_twice(operators, checkpoint, [np.zeros(18, np.float32)] * 100, "agent_1")
