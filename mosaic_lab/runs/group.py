@@ -12,7 +12,7 @@ from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, await_end, display_of
 from mosaic_lab.runs.run_labels import title_and_labels
-from mosaic_lab.runs.run_record import metric_points
+from mosaic_lab.runs.run_record import metric_points, wide_metrics
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -160,9 +160,10 @@ class RunGroup(Sequence[Run]):
             raise errors[0] if errors else MosaicError("there are no runs to take a snapshot of")
         return frames
 
-    def metrics(self, name: str | None = None) -> pd.DataFrame:
+    def metrics(self, name: str | None = None, *, wide: bool = False) -> pd.DataFrame:
         """Return the points that `Run.metrics` gives of all runs, with the columns run and seed in front."""
-        return self._table(metric_points([*self], name))
+        points = self._table(metric_points([*self], name))
+        return wide_metrics(points, "run", "seed") if wide else points
 
     def episodes(self) -> pd.DataFrame:
         """Return the episodes of all runs, with the columns run and seed in front."""

@@ -302,8 +302,10 @@ class RunRecord:
 
     # --------------------------------------------------------------- its data
 
-    def metrics(self, name: str | None = None) -> pd.DataFrame:
+    def metrics(self, name: str | None = None, *, wide: bool = False) -> pd.DataFrame:
         """Return all metric points (of one name): columns step, timestamp, name, value.
+
+        With ``wide`` a row for each step, with a column for each metric: the last value at that step, or NaN.
 
         First the worker's, then those of the system that the keeper measured: ``system/cpu_percent`` (of one
         core), ``system/memory_mb``, ``system/disk_mb`` (of the run folder) and, of each of the run's GPUs as
@@ -311,7 +313,8 @@ class RunRecord:
         ConfigurationError for a name that the run has not reported to its end; while it is alive that is
         empty.
         """
-        return metric_points([self], name)[0]
+        points = metric_points([self], name)[0]
+        return wide_metrics(points) if wide else points
 
     def episodes(self) -> pd.DataFrame:
         """Return all episodes: episode_index, total_reward, steps and what else the worker reports."""
@@ -370,6 +373,12 @@ class RunRecord:
 
     def _described(self) -> str:
         return f"<Run {self.id}: {self.state}, {self.reason}>"
+
+
+def wide_metrics(points: pd.DataFrame, *keys: str) -> pd.DataFrame:
+    """Return metric points with a row for each step (of each of the ``keys``), a column for each metric."""
+    groups = points.groupby([*keys, "step", "name"], observed=True, dropna=False)
+    return groups["value"].last().unstack("name").rename_axis(columns=None).reset_index()
 
 
 def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFrame]:

@@ -89,7 +89,12 @@ def test_a_metric_that_no_ended_run_has_reported_is_named_with_the_nearest(tmp_p
     for runs in (loss, RunGroup([loss, speed])):
         with pytest.raises(ConfigurationError, match=r"metric 'los' was not reported; did you mean 'loss'\?"):
             runs.metrics("los")
-    assert list(RunGroup([loss, speed]).metrics("speed")["value"]) == [3.0]
+    both = RunGroup([loss, speed])
+    assert list(both.metrics("speed")["value"]) == [3.0]
+    wide = both.metrics(wide=True)
+    assert list(wide.columns) == ["run", "seed", "step", "loss", "speed"]
+    assert wide["loss"].dropna().tolist() == [2.0] and wide["speed"].dropna().tolist() == [3.0]
+    assert speed.metrics(wide=True).to_dict("records") == [{"step": 1, "speed": 3.0}]
     assert run_in(tmp_path / "silent", []).metrics("los").empty
     with store(tmp_path / "runs") as supervisor:
         live = at_work(start_peer(supervisor, "hang", grace_seconds=0))
