@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs.group import RunGroup
-from mosaic_lab.runs.isolation import required
+from mosaic_lab.runs.isolation import isolated, required
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.stages import Segment, Stage, read_segments, stage_starts
 from mosaic_lab.runs.supervisor import Supervisor
@@ -95,9 +95,12 @@ class Curriculum(Run):
 
 
 def stage_marks(run: Run) -> list[tuple[int, str]]:
-    """Return the step at which each stage of a curriculum has begun, with its label; none of other runs."""
-    if "curriculum" not in run.config:
-        return []
+    """Return the step at which each stage of a curriculum has begun, with its label; none of other runs, and
+    of one whose files are damaged."""
+    return isolated(lambda: _stage_marks(run), lambda _: []) if "curriculum" in run.config else []
+
+
+def _stage_marks(run: Run) -> list[tuple[int, str]]:
     names = [str(stage["env"]) for stage in run.config["curriculum"]]
     starts = stage_starts(read_segments(run.path))
     return [(step, f"{place + 1} {names[place]}") for place, step in starts.items() if place < len(names)]

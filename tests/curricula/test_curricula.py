@@ -27,6 +27,7 @@ from mosaic_lab.overview.chart_export import Chart, export
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves
 from mosaic_lab.runs.code_text import training_code
+from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 HILL, PEAK = mosaic.Stage("Hill-v0", steps=100), mosaic.Stage("Peak-v0", steps=100)
@@ -232,6 +233,8 @@ def test_a_curriculum_whose_files_are_damaged_says_so(lab: mosaic.Lab) -> None:
         damaged = lab.run(curriculum.id)
         with pytest.raises(mosaic.MosaicError, match=f"run {curriculum.id}: its files cannot be read: "):
             getattr(damaged, call)()
+    write_json(curriculum.folder.config_path, config | {"curriculum": ["x"]})
+    assert stage_marks(lab.run(curriculum.id)) == [], "its panel has no marks, and all else"
 
 
 def test_charts_of_several_curricula_mark_the_stages_of_each(lab: mosaic.Lab) -> None:
