@@ -44,7 +44,7 @@ def test_it_holds_the_environments_that_it_trains_on(worker: Any, tmp_path: Path
     assert opened["renders"] is True
     refused = open_arena(worker, "LunaLander-v2", tmp_path)
     assert refused["type"] == "error"
-    assert refused["message"].startswith("environment 'LunaLander-v2' cannot be made here: NameNotFound")
+    assert "cannot be made here: Environment `LunaLander` doesn't exist" in refused["message"]
 
 
 def test_an_environment_that_cannot_be_made_to_draw_is_held_without_frames(
