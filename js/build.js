@@ -106,6 +106,7 @@ function describe() {
   const jupyterlab = { extension: true, _build: { load: `static/${entry}`, extension: './extension' } };
   const described = `${JSON.stringify({ name, version, description, license, jupyterlab }, null, 2)}\n`;
   writeFileSync(path.join(extensionFolder, 'package.json'), described);
+  cpSync(path.join(here, 'install.json'), path.join(extensionFolder, 'install.json'));
   // Where JupyterLab's server looks for the schemas of settings, and beside them for the version that they are of.
   const schemas = path.join(extensionFolder, 'schemas', name);
   rmSync(schemas, { recursive: true, force: true });

@@ -161,7 +161,7 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
         if worker.metadata and worker.name in declared
         if worker.name in trainers or _is_here(worker.metadata.upstream_library)
         # A shim of ours is called as its package.
-        if worker.name not in ours or worker.program == f"{ours[worker.name].folder.name}.worker"
+        if worker.name not in ours or worker.program == f"{ours[worker.name].folder.name}.cli"
     }
 
 

@@ -3,7 +3,7 @@
 Nothing of a shim is imported or executed here. ``workers/README.md`` describes the convention::
 
     [project.entry-points."mosaic.workers"]
-    cleanrl = "cleanrl_worker.worker:get_worker_metadata"
+    cleanrl = "cleanrl_worker.cli:get_worker_metadata"
     [tool.mosaic-lab]
     python = "3.11"                 # the Python that its environment gets
     kernel = true                   # it runs in mosaic-lab's own environment: none is built for it

@@ -86,7 +86,7 @@ class TrainingWorker:
         self.python = python
         self.small = small
         self.trained = functools.cache(lambda name: self.train(**self.configuration(name)))
-        self._module = module or f"{name}_worker.worker"
+        self._module = module or f"{name}_worker.cli"
         self._folder = folder
         self._always = {"seed": 1, **(always or {})}
 

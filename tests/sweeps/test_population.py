@@ -102,7 +102,7 @@ def test_a_population_needs_a_worker_that_changes_hyperparameters_at_a_resume(
     """By what the workers themselves say, which imports nothing of their libraries."""
     shim = bundled_shims()[worker].folder
     monkeypatch.syspath_prepend(str(shim))
-    _, capabilities = importlib.import_module(f"{shim.name}.worker").get_worker_metadata()
+    _, capabilities = importlib.import_module(f"{shim.name}.cli").get_worker_metadata()
     training = TrainRequest(worker=worker, algorithm="ppo", total_timesteps=100)
     space = Space({"lr" if worker == "rllib" else "learning_rate": search.loguniform(1e-5, 1e-2)})
     known = capabilities.to_dict()

@@ -118,7 +118,7 @@ class CleanRLWorker:
     @functools.cached_property
     def algorithms(self) -> list[str]:
         """What the worker says it can train."""
-        command = [self.python, "-m", "cleanrl_worker.worker", "--describe"]
+        command = [self.python, "-m", "cleanrl_worker.cli", "--describe"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         return list(json.loads(done.stdout)["capabilities"]["algorithms"])
 
@@ -154,7 +154,7 @@ class CleanRLWorker:
         )
 
     def command(self, config: Path) -> list[str]:
-        return [self.python, "-m", "cleanrl_worker.worker", "--config", str(config)]
+        return [self.python, "-m", "cleanrl_worker.cli", "--config", str(config)]
 
     def _write(self, config: dict[str, Any]) -> Path:
         folder = Path(tempfile.mkdtemp(dir=self.folder))

@@ -25,7 +25,7 @@ def open_arena(worker: Any, env_id: str, folder: Path, **settings: Any) -> dict[
         {"cmd": "close"},
     ]
     done = subprocess.run(
-        [worker.python, "-m", "cleanrl_worker.worker", "--arena"],
+        [worker.python, "-m", "cleanrl_worker.cli", "--arena"],
         input="".join(json.dumps(command) + "\n" for command in commands),
         capture_output=True,
         text=True,

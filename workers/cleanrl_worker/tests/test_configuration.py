@@ -26,7 +26,7 @@ def test_hyperparameters_by_upstreams_names_with_its_defaults(worker: Any) -> No
 
 
 def test_description_lists_the_hyperparameters_of_every_algorithm(worker: Any) -> None:
-    command = [worker.python, "-X", "importtime", "-m", "cleanrl_worker.worker", "--describe"]
+    command = [worker.python, "-X", "importtime", "-m", "cleanrl_worker.cli", "--describe"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     described = json.loads(done.stdout)
     assert set(described["hyperparameters"]) == set(described["capabilities"]["algorithms"])
@@ -160,5 +160,5 @@ def test_ddpg_trains_or_is_declared_unavailable_with_the_reason(worker: Any) -> 
 @pytest.mark.usefixtures("promises")
 def test_environments_are_checked_and_actions_from_one_are_played(worker: Any) -> None:
     small = {"algorithm": "ppo", "num_envs": 1, "num_steps": 64, "total_timesteps": 128}
-    with Conversation([worker.python, "-m", "cleanrl_worker.worker"]) as operators:
+    with Conversation([worker.python, "-m", "cleanrl_worker.cli"]) as operators:
         assert_environments_are_checked(worker, operators, **small)

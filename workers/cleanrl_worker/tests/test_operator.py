@@ -86,7 +86,7 @@ def processes() -> Iterator[Callable[[str], Operators]]:
 
         @functools.cache
         def process(python: str) -> Operators:
-            operators = Operators([python, "-m", "cleanrl_worker.worker"])
+            operators = Operators([python, "-m", "cleanrl_worker.cli"])
             stack.enter_context(operators)
             return operators
 

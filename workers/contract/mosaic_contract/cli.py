@@ -1,4 +1,4 @@
-"""The command line of every worker: `python -m <name>_worker.worker` with `--config FILE` (a training),
+"""The command line of every worker: `python -m <name>_worker.cli` with `--config FILE` (a training),
 `--interactive` (operators) or `--arena` (an environment).
 
 A shim calls `main` with a `Worker`; everything of the protocol happens here. Exit codes: 0 completed, 1

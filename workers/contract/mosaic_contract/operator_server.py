@@ -1,4 +1,4 @@
-"""The server behind `python -m <name>_worker.worker --interactive`: commands on stdin, answers on stdout.
+"""The server behind `python -m <name>_worker.cli --interactive`: commands on stdin, answers on stdout.
 
 A shim's `operate` makes an `Operator` for each agent; a process may serve several, identified by player_id. A
 command that fails is answered with an error and the server continues. It ends at the end of stdin, at `stop`,

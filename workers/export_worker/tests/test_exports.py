@@ -123,7 +123,7 @@ def test_nothing_is_sent(worker: WorkerEnvironment, tmp_path: Path) -> None:
     counted = []
     for script in (
         *(
-            f"{worker.python} -m export_worker.worker --export {form} --out {tmp_path} < {tmp_path}/run.jsonl"
+            f"{worker.python} -m export_worker.cli --export {form} --out {tmp_path} < {tmp_path}/run.jsonl"
             for form in ("wandb", "tensorboard")
         ),
         f"{sys.executable} -c 'import socket; socket.socket().connect_ex((\"192.0.2.1\", 443))'",

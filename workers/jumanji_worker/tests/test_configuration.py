@@ -71,7 +71,7 @@ def test_the_listing_says_what_depends_on_the_environment(worker: Any) -> None:
     """And imports nothing of upstream for it."""
     script = """
 import json, sys
-from jumanji_worker.worker import WORKER
+from jumanji_worker.cli import WORKER
 listed = {a: [p.to_dict() for p in of] for a, of in WORKER.hyperparameters().items()}
 names = WORKER.environments()
 print(json.dumps([listed, names, [m for m in ("jax", "jumanji", "sbx", "torch") if m in sys.modules]]))

@@ -71,7 +71,7 @@ def introduction() -> Introduction:
 def _entry_points() -> tuple[EntryPoint, EntryPoint]:
     """Return the adapter's entry point and the worker's."""
     found = list(entry_points(group=GROUP))
-    ours = [point for point in found if point.module == f"{__package__}.worker"]
+    ours = [point for point in found if point.module == f"{__package__}.cli"]
     others = {point.value: point for point in found if point not in ours}
     if len(ours) != 1 or len(others) != 1:
         names = ", ".join(point.name for point in others.values()) or "none"

@@ -141,9 +141,7 @@ class RayWorker(TrainingWorker):
 def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorker]:  # noqa: F811
     with interpreter_of("rllib") as python, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        worker = RayWorker(
-            "rllib", python, tmp_path_factory.mktemp("runs"), SMALL, module="ray_worker.worker"
-        )
+        worker = RayWorker("rllib", python, tmp_path_factory.mktemp("runs"), SMALL, module="ray_worker.cli")
         yield worker
         if "cluster" in vars(worker):
             worker.cluster.close()

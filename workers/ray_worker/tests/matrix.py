@@ -69,7 +69,7 @@ def acts(checkpoint: str) -> None:
 def row(name: str, folder: Path) -> list[object]:
     given = json.loads(os.environ.get("MATRIX_GIVEN", "{}"))
     config = {"algorithm": name.split()[0], "total_timesteps": STEPS, **CASES[name], **given}
-    command = [sys.executable, "-m", "ray_worker.worker"]
+    command = [sys.executable, "-m", "ray_worker.cli"]
     run = train_and_resume(partial(train, command, SECONDS), acts, folder, config, beyond_last=True)
     return [config["env_id"], f"{run.seconds:.0f}", losses(run.messages), run.outcome]
 

@@ -106,7 +106,7 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
     """Those of upstream's own configurations, although the listing only reads their text."""
     upstream = worker.output_of("-c", DEFAULTS)
-    described = worker.output_of("-m", "ray_worker.worker", "--describe")["hyperparameters"]
+    described = worker.output_of("-m", "ray_worker.cli", "--describe")["hyperparameters"]
     ours = {"policies", "address", "framework"}
     for name, defaults in upstream.items():
         listed = {p["name"]: p["default"] for p in described[name] if p["name"] not in ours}

@@ -36,7 +36,7 @@ CASES = [
 
 def main() -> int:
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)
-    command = [str(workers.ensure("sb3").python), "-m", "sb3_worker.worker"]
+    command = [str(workers.ensure("sb3").python), "-m", "sb3_worker.cli"]
     with Conversation(command) as operators:
 
         def row(name: str, folder: Path) -> list[object]:

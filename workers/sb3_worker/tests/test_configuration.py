@@ -62,7 +62,7 @@ for name, one in ALGORITHMS.items():
 print(json.dumps(numbers))
 """
     upstream = worker.output_of("-c", script)
-    listed = worker.output_of("-m", "sb3_worker.worker", "--describe")["hyperparameters"]
+    listed = worker.output_of("-m", "sb3_worker.cli", "--describe")["hyperparameters"]
     for algorithm, numbers in upstream.items():
         found = {one["name"]: one for one in listed[algorithm]}
         del numbers["verbose"]

@@ -38,7 +38,7 @@ CASES = {f"{name} {env_id}": more for name, env_id, more in _CASES}
 
 
 def main() -> int:
-    command = [str(workers.ensure("tianshou").python), "-m", "tianshou_worker.worker"]
+    command = [str(workers.ensure("tianshou").python), "-m", "tianshou_worker.cli"]
     with Conversation(command) as operators:
 
         def row(name: str, folder: Path) -> list[object]:

@@ -63,7 +63,7 @@ print(json.dumps({name: ALGORITHMS["qrdqn"].defaults.get(name, known[name]) for 
 """
     done = subprocess.run([worker.python, "-c", script], capture_output=True, text=True, check=True)
     upstream = json.loads(done.stdout)
-    described = worker.output_of("-m", "tianshou_worker.worker", "--describe")
+    described = worker.output_of("-m", "tianshou_worker.cli", "--describe")
     listed = {p["name"]: p for p in described["hyperparameters"]["qrdqn"]}
     assert upstream == {name: listed[name]["default"] for name in upstream}
     assert listed["num_quantiles"]["type"] == "int"

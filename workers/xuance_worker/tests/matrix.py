@@ -21,8 +21,8 @@ from mosaic_contract.checkpoints import read_description, spaces_of
 from shim_kit.matrix import Messages, chosen, losses, metric_names, print_table, train_and_resume
 from xuance_worker import operator, runtime  # noqa: F401  (imports upstream before anything forks)
 from xuance_worker.algorithms import ALGORITHMS
+from xuance_worker.cli import WORKER
 from xuance_worker.config import FORMAT
-from xuance_worker.worker import WORKER
 
 SPREAD, CART, PENDULUM = "simple_spread_v3", "CartPole-v1", "Pendulum-v1"
 RECURRENT = {"use_rnn": True, "buffer_size": 16, "parallels": 8}

@@ -76,7 +76,7 @@ from xuance import get_arguments
 print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
 """
     upstream = worker.output_of("-c", script)
-    described = worker.output_of("-m", "xuance_worker.worker", "--describe")
+    described = worker.output_of("-m", "xuance_worker.cli", "--describe")
     listed = {p["name"]: p for p in described["hyperparameters"]["qmix"]}
     assert {"learning_rate", "hidden_dim_mixing_net", "parallels", "double_q"} <= set(listed)
     own = {name: p["default"] for name, p in listed.items() if name not in ("backend", "device")}
@@ -86,7 +86,7 @@ print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
 
 
 def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker: Any) -> None:
-    described = worker.output_of("-m", "xuance_worker.worker", "--describe")
+    described = worker.output_of("-m", "xuance_worker.cli", "--describe")
     listed = {p["name"]: (p["default"], p["help"]) for p in described["hyperparameters"]["sac"]}
     assert listed["gamma"] == (None, "by default: discrete 0.99, continuous 0.98")
     assert listed["activation_action"] == (None, "by default: continuous tanh")

@@ -1,4 +1,4 @@
-"""The process of an environment: `python -m <name>_worker.worker --arena`.
+"""The process of an environment: `python -m <name>_worker.cli --arena`.
 
 A shim gives `EnvironmentFacts` about its environments, refuses settings that they do not have with
 `check_settings` or `check_gymnasium_settings`, and makes Gymnasium's with `make_gymnasium`; `main` calls

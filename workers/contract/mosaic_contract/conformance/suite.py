@@ -44,7 +44,7 @@ def run_conformance(
     deadline: float = 300.0,
     on_result: Callable[[CheckResult], None] = lambda result: None,
 ) -> list[CheckResult]:
-    """Run all checks against `command` (`[python, "-m", "<package>.worker"]`) and return one result for each.
+    """Run all checks against `command` (`[python, "-m", "<package>.cli"]`) and return one result for each.
 
     Which checks there are follows from the modes of its capabilities. `config` is as in `conformance.json`;
     `python` is the interpreter of the worker's environment; the worker must obey SIGTERM within `grace`

@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m mujoco_worker.worker`."""
+"""The worker: its metadata and its command line, `python -m visual_worker.cli`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from mosaic_contract.arena import EnvironmentFamilies
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Imports none of them."""
     return describe_worker(
-        "mujoco",
-        "mosaic-mujoco-worker",
-        upstream_library="mujoco",
-        env_families=["gymnasium-mujoco", "gymnasium-robotics", "dm_control"],
-        action_spaces=["Box"],
+        "visual",
+        "mosaic-visual-worker",
+        upstream_library="vizdoom",
+        env_families=["vizdoom", "crafter", "miniworld", "highway-env"],
+        action_spaces=["Discrete", "MultiBinary", "Box", "Dict"],
         observation_spaces=["Box", "Dict"],
         modes=["arena"],
     )
 
 
 FAMILIES = EnvironmentFamilies(
-    "mujoco",
+    "visual",
     {
-        "mujoco_worker.control_suite": ["dm_control/*"],
-        "mujoco_worker.robotics": [
-            *("AdroitHand*", "AntMaze_*", "Fetch*", "FrankaKitchen-*", "HandManipulate*", "HandReach*"),
-            "PointMaze_*",
-        ],
-        "mujoco_worker.gymnasium_robots": ["*-v*"],
+        "visual_worker.doom": ["Vizdoom*"],
+        "visual_worker.crafter_game": ["Crafter*"],
+        "visual_worker.mini_world": ["MiniWorld-*"],
+        "visual_worker.highway": ["*-v*"],
     },
 )
 WORKER = Worker(metadata=get_worker_metadata, **FAMILIES.callables)

@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m tianshou_worker.worker`."""
+"""The worker: its metadata and its command line, `python -m tianshou_worker.cli`."""
 
 from __future__ import annotations
 

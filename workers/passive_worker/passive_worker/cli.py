@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m vlm_worker.worker`."""
+"""The worker: its metadata and its command line, `python -m passive_worker.cli`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no SDK."""
+    """Return the worker's metadata and capabilities. Does not import NumPy."""
     return describe_worker(
-        "vlm",
-        "mosaic-vlm-worker",
-        upstream_library="openai, anthropic",
+        "passive",
+        "mosaic-passive-worker",
+        upstream_library="numpy",
         supported_paradigms=PARADIGMS,
         action_spaces=ACTION_SPACES,
         modes=["operate"],
     )
 
 
-WORKER = Worker(get_worker_metadata, operate=deferred("vlm_worker.operator:VisionOperator"), concurrent=True)
+WORKER = Worker(get_worker_metadata, operate=deferred("passive_worker.operator:PassiveOperator"))
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

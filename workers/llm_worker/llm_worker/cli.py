@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m random_worker.worker`."""
+"""The worker: its metadata and its command line, `python -m llm_worker.cli`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports nothing of Gymnasium."""
+    """Return the worker's metadata and capabilities. Imports no SDK and loads no model."""
     return describe_worker(
-        "random",
-        "mosaic-random-worker",
-        upstream_library="gymnasium",
+        "llm",
+        "mosaic-llm-worker",
+        upstream_library="openai, anthropic, xllamacpp",
         supported_paradigms=PARADIGMS,
         action_spaces=ACTION_SPACES,
         modes=["operate"],
     )
 
 
-WORKER = Worker(get_worker_metadata, operate=deferred("random_worker.operator:RandomOperator"))
+WORKER = Worker(
+    get_worker_metadata, operate=deferred("llm_worker.operator:LanguageOperator"), concurrent=True
+)
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

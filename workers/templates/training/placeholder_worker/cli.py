@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m placeholder_worker.worker`."""
+"""The worker: its metadata and its command line, `python -m placeholder_worker.cli`."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
 
+from .algorithms import ALGORITHMS, hyperparameters
+
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Every listing calls this: it imports no library."""
     return describe_worker(
         "placeholder",
         "placeholder-worker",
-        # FILL IN: the name of the library's package, the kinds of spaces.
+        # FILL IN: the name of the library's package, what its algorithms can handle.
         upstream_library="gymnasium",
         env_families=["gymnasium"],
         action_spaces=["Discrete"],
         observation_spaces=["Box"],
-        modes=["arena"],
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate"],
     )
 
 
 WORKER = Worker(
     get_worker_metadata,
-    make_environment=deferred("placeholder_worker.environments:make"),
-    environment_facts=deferred("placeholder_worker.environments:facts_of"),
-    environments=deferred("placeholder_worker.environments:known"),
+    resolve=deferred("placeholder_worker.training:resolve"),
+    train=deferred("placeholder_worker.training:train"),
+    hyperparameters=hyperparameters,
+    operate=deferred("placeholder_worker.operator:Policy"),
 )
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The worker: its metadata, and `python -m export_worker.worker --export FORMAT --out FOLDER`, which reads
+"""The worker: its metadata, and `python -m export_worker.cli --export FORMAT --out FOLDER`, which reads
 runs from stdin and writes the paths of their files to stdout.
 
 Lines of stdin are JSON. An object describes a run (see `exported_run.ExportedRun`) and is followed by its

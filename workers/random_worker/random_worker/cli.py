@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m passive_worker.worker`."""
+"""The worker: its metadata and its command line, `python -m random_worker.cli`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Does not import NumPy."""
+    """Return the worker's metadata and capabilities. Imports nothing of Gymnasium."""
     return describe_worker(
-        "passive",
-        "mosaic-passive-worker",
-        upstream_library="numpy",
+        "random",
+        "mosaic-random-worker",
+        upstream_library="gymnasium",
         supported_paradigms=PARADIGMS,
         action_spaces=ACTION_SPACES,
         modes=["operate"],
     )
 
 
-WORKER = Worker(get_worker_metadata, operate=deferred("passive_worker.operator:PassiveOperator"))
+WORKER = Worker(get_worker_metadata, operate=deferred("random_worker.operator:RandomOperator"))
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))

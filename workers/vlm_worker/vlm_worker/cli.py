@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m llm_worker.worker`."""
+"""The worker: its metadata and its command line, `python -m vlm_worker.cli`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports no SDK and loads no model."""
+    """Return the worker's metadata and capabilities. Imports no SDK."""
     return describe_worker(
-        "llm",
-        "mosaic-llm-worker",
-        upstream_library="openai, anthropic, xllamacpp",
+        "vlm",
+        "mosaic-vlm-worker",
+        upstream_library="openai, anthropic",
         supported_paradigms=PARADIGMS,
         action_spaces=ACTION_SPACES,
         modes=["operate"],
     )
 
 
-WORKER = Worker(
-    get_worker_metadata, operate=deferred("llm_worker.operator:LanguageOperator"), concurrent=True
-)
+WORKER = Worker(get_worker_metadata, operate=deferred("vlm_worker.operator:VisionOperator"), concurrent=True)
 
 if __name__ == "__main__":
     sys.exit(main(WORKER))
