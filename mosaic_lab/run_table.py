@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, number
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.annotations import read_annotations
+from mosaic_lab.runs.annotations import checked_tags, read_annotations
 from mosaic_lab.runs.exporting import export
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.kinds import as_kind
-from mosaic_lab.runs.search import search
 from mosaic_lab.text_table import text_table
 
 if TYPE_CHECKING:
@@ -71,9 +71,12 @@ class RunList(Sequence[Run]):
         """Return the runs that have all of ``tags`` and every word of ``text``, in capitals or not, in their
         id, name, label, group, state, tags or notes.
 
-        Raises ConfigurationError where ``text`` is no text or ``tags`` are not several.
+        Raises ConfigurationError where ``text`` is not a string or ``tags`` are not a list.
         """
-        return RunList(search(self._runs, text, tags), "no such runs")
+        if not isinstance(text, str):
+            raise ConfigurationError(f"search({text!r:.80}): give words to search for as one text")
+        words, wanted = text.casefold().split(), set(checked_tags(tags))
+        return RunList((run for run in self._runs if _fits(run, words, wanted)), "no such runs")
 
     def table(self) -> pd.DataFrame:
         """Return a table with a row for each run, in the order of the runs.
@@ -156,3 +159,14 @@ def _line(tag: str, cells: Iterable[str]) -> str:
     texts = [html.escape(cell) for cell in cells]
     inside = (f'<{tag}><div style="{_CLAMPED}" title="{text}">{text}</div></{tag}>' for text in texts)
     return f"<tr>{''.join(inside)}</tr>"
+
+
+def _fits(run: Run, words: list[str], wanted: set[str]) -> bool:
+    found = read_annotations(run.folder)
+    if not wanted <= set(found.tags):
+        return False
+    if not words:
+        return True
+    about = [run.id, found.name, run.label, run.group or "", run.state, *found.tags, found.notes]
+    everything = "\n".join(about).casefold()
+    return all(word in everything for word in words)

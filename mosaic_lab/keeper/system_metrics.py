@@ -10,10 +10,10 @@ import errno
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from mosaic_lab.keeper.disk_use import DiskUse
 from mosaic_lab.keeper.events import METRICS, SYSTEM_PREFIX
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.gpu_query import GpuQuery
@@ -25,6 +25,8 @@ from mosaic_lab.keeper.worker_process import Worker
 FIRST, TICK = 1.0, 5.0  # seconds between samples, at first and later
 THINNING = 2000  # an old run has a sample every so many parts of its age
 COST = 0.005  # the part of one core that measuring may take, however many processes there are
+SLICE = 0.02  # seconds that one look at the disk may take; some thousand files
+_BLOCK = 512  # bytes, whatever the file system's blocks are
 LAST_LOOK = 1.0  # seconds that measuring the disk may take when the run has ended
 
 
@@ -109,3 +111,40 @@ def _append(path: Path, line: bytes) -> None:
         if os.write(file.fileno(), line) < len(line):
             file.truncate(end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+class DiskUse:
+    """The size of a folder on its disk: `begin` starts a measurement, which every `look` continues."""
+
+    def __init__(self) -> None:
+        self._sizes: Iterator[int] | None = None
+        self._total = 0
+
+    def begin(self, folder: Path) -> None:
+        """Begin a measurement, unless one is under way."""
+        if self._sizes is None:
+            self._sizes, self._total = _sizes(folder), 0
+
+    def look(self, seconds: float = SLICE) -> dict[str, float]:
+        """Return ``disk_mb`` when the measurement is complete now; else nothing."""
+        if self._sizes is None:
+            return {}
+        deadline = time.monotonic() + seconds
+        for size in self._sizes:
+            self._total += size
+            if time.monotonic() >= deadline:
+                return {}
+        self._sizes = None
+        return {"disk_mb": self._total / (1 << 20)}
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """Yield the bytes that each file below the folder takes; links are not followed."""
+    waiting = [str(folder)]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):  # it has just been removed
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    yield entry.stat(follow_symlinks=False).st_blocks * _BLOCK
