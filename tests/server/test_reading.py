@@ -168,7 +168,7 @@ def test_nothing_outside_the_servers_folder_is_read(page: Page, store: Path, tmp
     for outside in (tmp_path / "elsewhere", store.parent / "link", f"{store}/../../..", "mosaic_runs", "\0"):
         status, message = page.refusal(outside, "changes")
         assert status == 400 and "is not below the folder that this Jupyter server serves" in message
-    for run_id in (run.name, "..", "../mosaic_runs", str(run), ".", "", "\0", "\ud800", "é" * 255):
+    for run_id in (run.name, "..", "../mosaic_runs", str(run), ".", "", "\0", "é" * 255):
         for method in ("log", "details", "films", "metrics"):
             one = {"run": run_id} if method in ("log", "films") else {"runs": [run_id]}
             status, message = page.refusal(store, method, **one)
