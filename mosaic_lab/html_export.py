@@ -110,7 +110,7 @@ def _static(output: NotebookNode) -> NotebookNode:
 
 
 class _Loads(HTMLParser):
-    """What a page would load from elsewhere."""
+    """A parser that collects the addresses from which a page would load something."""
 
     def __init__(self) -> None:
         super().__init__()

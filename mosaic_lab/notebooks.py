@@ -48,7 +48,7 @@ def execute(
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised; the text holds the cell and the error.
         nbclient.exceptions.CellTimeoutError: a cell ran past its deadline.
-        KeyboardInterrupt: the user's Ctrl-C; the kernel has ended, runs that it started go on.
+        KeyboardInterrupt: the user's Ctrl-C; the kernel has ended, runs that it started continue.
     """
     notebook = nbformat.read(source, as_version=4)
     code_cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]

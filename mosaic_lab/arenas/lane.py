@@ -70,7 +70,7 @@ class Lane:
         self.rows: list[dict[str, Any]] = []
         """Its finished episodes, as its arena reports them."""
         self.usage = ModelUsage()
-        """What its language models have used and cost, over all of its episodes."""
+        """Tokens and costs of its language models, over all of its episodes."""
         self.leaving: list[ArenaProcess] = []
         """Arenas of this lane that are ending."""
         self._setup = setup

@@ -49,7 +49,7 @@ class Liveness:
 
     @property
     def waits_for(self) -> str:
-        """What the arena waits for, in words; empty for a pause that was requested."""
+        """A description of what the arena waits for; empty for a pause that was requested."""
         if self._silence > _QUIET_SECONDS:
             return "its arena does not respond"
         return {"operators": "waiting for its operator", "pause": ""}.get(

@@ -1,4 +1,4 @@
-"""What a lane counts: where it is in its episode, its returns, what its language models have used."""
+"""Counters of a lane: its place in the episode, its returns, the use of its language models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Progress:
         self.thinking: dict[str, Any] | None = None
         """Which operator is taking its time: {"agent", "operator", "seconds"}."""
         self.partial: dict[str, str] = {}
-        """What the model of an agent has written so far in the call that is under way."""
+        """Text that an agent's model has written so far in the call under way."""
         self.since = 0.0
         """When the step or the reset that is under way began, on the monotonic clock."""
         self.series = ReturnSeries()
@@ -73,7 +73,7 @@ class ReturnSeries:
                 self._points = [point for point in self._points if point[0] % self._every == 0]
 
     def points(self) -> list[tuple[int, float]]:
-        """What is kept, oldest first; the newest point is always among them."""
+        """The points kept, oldest first; the newest point is always among them."""
         return self._points if self._points[-1] == self._last else [*self._points, self._last]
 
 

@@ -19,7 +19,7 @@ EXCHANGES = "exchanges"
 
 @dataclass(frozen=True)
 class ArenaSetup:
-    """What starts the arenas of ``plan`` in ``folder``.
+    """The commands, variables and settings that start the arenas of ``plan`` in ``folder``.
 
     ``arena`` is the command of an arena, ``commands`` those of the operators' workers. ``variables``: the
     environment variables of all of them; ``passed``: further ones, possibly secret, for single operators.

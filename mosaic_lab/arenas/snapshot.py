@@ -38,7 +38,7 @@ _THINKING_SECONDS = 1.0  # after which a step that no operator accounts for is t
 
 
 def snapshot(lockstep: Lockstep, plan: ArenaPlan) -> dict[str, Any]:
-    """Return what this module describes; it does not change when the comparison goes on."""
+    """Return what this module describes; it does not change when the comparison continues."""
     return {
         "env_id": plan.env_id,
         "environment": shown_as(plan.env_id, plan.family),

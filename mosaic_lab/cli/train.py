@@ -39,7 +39,7 @@ _FLAGS = {
 }
 """The options that take no value, with their help."""
 _RESERVED = ("self", *TrainRequest.__struct_fields__)
-"""What no hyperparameter can be called."""
+"""Names that no hyperparameter can have."""
 _FORMAT = """\
 FILE of --curriculum has a table for each stage, in TOML:
 

@@ -23,7 +23,7 @@ from mosaic_lab.telemetry.episodes import EpisodeCount
 
 
 class Passed:
-    """What was passed on into a curriculum's telemetry so far: ``lines`` by the id of their run, and the
+    """The lines passed on to a curriculum's telemetry so far: ``lines`` by the id of their run, and the
     number of ``episodes``."""
 
     def __init__(self, telemetry: Path) -> None:

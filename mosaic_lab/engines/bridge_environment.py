@@ -28,12 +28,12 @@ from mosaic_lab.workers.shims import bundled_folder
 from mosaic_lab.workers.uv import Uv
 
 RAY_VERSION = "2.60.0"
-"""What is tried first where the profile names no version."""
+"""The version tried first where the profile names none."""
 OPEN = (
     "It asks for no token: whoever reaches its ports can run programs on it. RAY_AUTH_MODE=token, set for "
     "all of its nodes, changes that."
 )
-"""What is said of a cluster that was reached without a token."""
+"""A warning about a cluster that was reached without a token."""
 _BUILD_SECONDS = 900.0
 _CHECK_SECONDS = 120.0
 _OLDEST_PYTHON = (3, 11)

@@ -56,8 +56,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class Known:
-    """What a reader has of a run: bytes of the files that only grow; bytes and time of change of each other
-    file; ``status`` is the last one that it was given."""
+    """The part of a run that a reader has: ``grown``, bytes of the files that only grow; ``others``, bytes
+    and time of change of each other file; and the last ``status`` that it was given."""
 
     grown: Mapping[str, int] = field(default_factory=dict)
     others: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Increment:
-    """What a run has written since then, in the order in which it is to be taken.
+    """The part of a run that is new to a reader, in the order in which it is to be taken.
 
     ``status`` has ``state``, ``reason`` and ``outcome``, as `RunStatus.to_dict` has them. ``complete``: the
     run has ended and nothing of it is missing.
@@ -79,8 +79,10 @@ class Increment:
 
 @dataclass(frozen=True)
 class NodeFrame:
-    """What a node has of a run's frames: the newest, with its pixels compressed by zlib, if it is a new one;
-    what the worker says of them; whether none will come any more."""
+    """The newest frame of a run on a node, with its pixels compressed by zlib; None unless it is a new one.
+
+    ``notice``: the worker's message about its frames; ``ended``: whether no more frames will come.
+    """
 
     frame: Frame | None
     notice: str = ""

@@ -38,7 +38,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What this attempt is called on the cluster."""
+        """The name of this attempt on the cluster."""
         return f"{self.run_id}.{self.attempt}"
 
     def to_json(self) -> dict[str, Any]:

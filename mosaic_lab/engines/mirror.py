@@ -59,9 +59,9 @@ class Mirror:
         self._folder = folder
         self._report = report
         self._status: dict[str, Any] | None = None
-        """What was reported last."""
+        """The status reported last."""
         self._heard: Mapping[str, Any] | None = None
-        """What the engine has answered last."""
+        """The last answer of the engine."""
         self._others: dict[str, tuple[int, int]] = {}
         self._begun_at: dict[str, int] = {}
         self._lost = ""
@@ -76,7 +76,7 @@ class Mirror:
         self._stop = stop
 
     def abandon(self) -> None:
-        """Return from `run` soon, whatever the run does: its keeper is gone. The node goes on."""
+        """Return from `run` soon, whatever the run does: its keeper is gone. The node continues."""
         self._abandoned.set()
 
     async def run(self) -> None:
@@ -261,7 +261,7 @@ class Mirror:
         return self._job.attempt <= self._job.restarts and self._stop is None and self._folder.is_dir()
 
     def _restart(self, why: str) -> str:
-        """Have the run's files end where another node is to go on, and record that; return what is done."""
+        """Cut the run's files where another node is to continue, and record that; return what is done."""
         folder = RunFolder(self._folder)
         saved = newest_checkpoint(folder)
         self._job, self._lost = next_attempt(self._job, saved), f"{why}{self._reached()}"

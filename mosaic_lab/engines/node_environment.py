@@ -38,7 +38,7 @@ Started = Callable[[int], None]
 
 
 class Prepared(NamedTuple):
-    """What starts a worker on this node, the variables that it needs of it, and what is recorded of its
+    """A worker on this node: the command that starts it, the variables that it needs, and the record of its
     environment (`WorkerEnvironment.recorded`)."""
 
     command: list[str]

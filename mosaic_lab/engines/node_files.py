@@ -37,12 +37,12 @@ class NodeFiles:
         self._watched = [folder.path / name for name in (folder.state_path.name, *GROWING)]
         self._scanned = 0.0
         self._seen: tuple[Known, object] | None = None
-        """What was known, and written, when `news` found nothing; it looks again at the time ``_due``."""
+        """The reader and the files when `news` found nothing; it looks again at the time ``_due``."""
         self._due = 0.0
 
     @property
     def status(self) -> RunStatus:
-        """How the run is, as its keeper has recorded it or, before that, as its starting process knows."""
+        """The run's status, as its keeper has recorded it or, before that, as its starting process knows."""
         status = self._starting() or self._folder.status()
         if status.state in (State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST):
             return replace(status, reason=f"{status.reason}; on {self._node}")

@@ -1,4 +1,4 @@
-"""What a node sends of a run's files: what was appended to those that only grow, and others that changed."""
+"""Parts of a run's files that a node sends: appended bytes of files that only grow, and other files whole."""
 
 from __future__ import annotations
 

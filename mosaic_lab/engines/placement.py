@@ -1,4 +1,4 @@
-"""What the keeper of a run on a cluster is started with."""
+"""The launch of a keeper whose run is on a cluster."""
 
 from __future__ import annotations
 

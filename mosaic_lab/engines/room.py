@@ -11,7 +11,7 @@ from mosaic_lab.engines.job import amounts
 
 @dataclass(frozen=True)
 class Needs:
-    """What is reserved for a run, on one node with all ``labels``."""
+    """Resources reserved for a run, on one node with all ``labels``."""
 
     cpus: float
     gpus: int

@@ -1,4 +1,4 @@
-"""What is said of a cluster that does not answer, and of the run there."""
+"""Reasons of runs on a cluster that does not answer."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.validation import Problems
 
 Budget = dict[str, float]
-"""What may be spent: "usd" (US dollars), "tokens" (of prompts and answers), or both."""
+"""Limits of a budget: "usd" (US dollars), "tokens" (of prompts and answers), or both."""
 
 BUDGET_SPENT = "budget_spent"
 """Among the partial results of a run that ended for it."""

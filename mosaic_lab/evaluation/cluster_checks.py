@@ -1,4 +1,4 @@
-"""What cannot be evaluated on a cluster: it is refused before anything starts."""
+"""Checks of an evaluation on a cluster, before anything starts."""
 
 from __future__ import annotations
 

@@ -76,8 +76,8 @@ class FanOut:
         self._wait(_END_SECONDS)
 
     def close(self) -> None:
-        """End the parts that go on, and take what they have played; where the keeper of this process is gone
-        they go on, for another process to adopt."""
+        """End the live parts and take what they have played. Where the keeper of this process is gone they
+        continue, for another process to adopt."""
         if os.getppid() != self._keeper:
             return
         for part in self._parts:

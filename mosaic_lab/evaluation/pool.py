@@ -88,7 +88,7 @@ class Pool:
     def run(self) -> None:
         """Play the remaining episodes. Raises `GaveUp` and `Spent`.
 
-        When the budget is spent no episode begins any more; those that are being played go on to their end or
+        When the budget is spent no episode begins any more; those under way continue to their end or
         to a call that it does not cover.
         """
         self._staff()

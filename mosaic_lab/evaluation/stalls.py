@@ -66,7 +66,7 @@ class Stalls:
 
 
 def read_stalls(folder: RunFolder) -> list[Stall]:
-    """What was written last; empty where nothing was, or it cannot be read."""
+    """Return the stalls written last; none where the file is missing or damaged."""
     try:
         return [Stall(**one) for one in folder.document(folder.path / _FILE).get("stalls", [])]
     except TypeError:

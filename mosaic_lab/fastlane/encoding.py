@@ -34,7 +34,7 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class Content:
-    """What a run's frames are like: judged on one of them, true for those of the same size for a while."""
+    """The character of a run's frames: judged on one of them, true for those of the same size for a while."""
 
     def __init__(self, frame: Frame) -> None:
         self.shape = frame.shape

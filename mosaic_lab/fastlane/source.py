@@ -52,7 +52,7 @@ class FrameSource:
 
     def __init__(self, folder: Path) -> None:
         self.said = ""
-        """What the writer said last of its frames, as far as it was read; stays when the run has ended."""
+        """The writer's last notice about its frames, as far as it was read; kept when the run has ended."""
         self._folder = RunFolder(folder)
         self._last: Frame | None = None
         self._publisher = publisher_of(self._folder)
@@ -170,7 +170,7 @@ class FrameSource:
         return self._status.state in (State.QUEUED, State.STARTING)
 
     def _why(self) -> tuple[str, float]:
-        """Why a run that goes on shows no new frame ("": all is well), and the `patience` for it."""
+        """Why a live run shows no new frame ("": all is well), and the `patience` for it."""
         if self._ring == "absent":
             if self._status.place not in ("", place()):
                 return "the run is on another machine, or in another container: its frames stay there", 0.0

@@ -1,4 +1,4 @@
-"""The films of one training, made one after the other while it goes on and after it."""
+"""The films of one training, made one after the other while it trains and after it."""
 
 from __future__ import annotations
 

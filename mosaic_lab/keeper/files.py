@@ -77,7 +77,7 @@ def open_for_appending(path: Path) -> BinaryIO:
 
 
 def kind_of(path: Path) -> str | None:
-    """What is in a file's place, such as "a folder"; None for a regular file and for nothing at all."""
+    """Return the kind of thing in a file's place, such as "a folder"; None for a regular or no file."""
     try:
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):

@@ -23,7 +23,7 @@ _SENTENCES = (
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about how a run's worker ended.
+    """The end of a run's worker.
 
     ``final`` is the terminal message of the worker's telemetry, None without one. ``stop`` is the
     reason of a stop request (None without one), ``problem`` what prevented starting or watching the worker,

@@ -22,7 +22,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")  # of processor time, a second
 
 
 class Usage(NamedTuple):
-    """What processes use together: processor time so far and resident memory now.
+    """Resources that processes use together: processor time so far and resident memory now.
 
     Shared pages count once per process.
     """

@@ -1,4 +1,4 @@
-"""What a run costs its machine, as metrics in its ``system.jsonl``: processor, memory, GPUs, disk.
+"""The resources that a run uses, as metrics in its ``system.jsonl``: processor, memory, GPUs, disk.
 
 Samples are 1 to 5 s apart at first, and a 2000th of the run's age from about three hours on: a run of a year
 has 20,000. A measurement that cannot be taken or written is counted; the count is in every later line.

@@ -1,4 +1,4 @@
-"""What an operator needs of this machine, checked before anything starts."""
+"""Checks that an operator can act on this machine, before anything starts."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from mosaic_lab.telemetry.columns import RunColumns
 MOST_OPEN = 256
 """Runs whose columns stay open: each takes one or two file descriptors, a live one a few megabytes."""
 READ_SECONDS = 0.5
-"""What one request may spend on parsing."""
+"""Time that one request may spend on parsing."""
 FIRST_BYTES = 64 << 10
 """Read of each run, however much there is to read of all."""
 

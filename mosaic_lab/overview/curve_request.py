@@ -1,4 +1,4 @@
-"""What a chart of curves shows."""
+"""The request of a chart of curves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ MOST_POINTS = 10_000
 
 @dataclass(frozen=True)
 class CurveRequest:
-    """What a chart shows. Raises ConfigurationError for values that cannot be drawn.
+    """A chart's metric, axes, range, smoothing and grouping.
+
+    Raises ConfigurationError for values that cannot be drawn.
 
     ``x``: the steps, the episodes ended so far, Unix seconds ("time"), or seconds since the run's first line
     ("relative"). ``start`` and ``end``: the part of the x axis in view, None as far as there is data; the

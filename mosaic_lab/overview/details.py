@@ -1,4 +1,4 @@
-"""What a page shows of single runs besides their rows: last values of metrics, the code to run them again."""
+"""Details of single runs beside their rows: last values of metrics, the code to run them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What distinguishes two runs: configuration, packages, code, machine and results, side by side."""
+"""The differences of two runs: configuration, packages, code, machine and results, side by side."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.sanitize import sanitize
 
 READ_SECONDS = 0.1
-"""What one look may spend on telemetry."""
+"""Time that one look may spend on telemetry."""
 LEAST_CHECKED = 50
 """Ended runs whose files are looked at again at each look; a twentieth of them where that is more."""
 MOST_REMOVED = 10_000

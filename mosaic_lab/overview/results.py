@@ -14,7 +14,7 @@ from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.metric_names import ordered
 
 READ_SECONDS = 10.0
-"""What the telemetry of one run may take to be parsed; afterwards it is in the cache."""
+"""Time limit for parsing the telemetry of one run, which is cached afterwards."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ SPARKS = 40
 
 @dataclass(frozen=True)
 class Returns:
-    """What a row of runs shows of a run's telemetry; see `RunRow`. ``first`` is the first step reported,
-    ``speed`` that of the last seconds."""
+    """The step, speed and returns of a run, from its telemetry; see `RunRow`. ``first`` is the first step
+    reported, ``speed`` that of the last seconds."""
 
     step: int | None = None
     first: int | None = None

@@ -27,7 +27,7 @@ class RunRow:
     ``label`` is what the run was called when it was started, ``name`` the same until the user gives another.
     ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
     run that it belongs below: of a trial its sweep, of a stage its curriculum; ``continues`` the id of the
-    run from whose checkpoint it goes on. ``total_steps`` are trained, in whole updates, of the
+    run from whose checkpoint it continues. ``total_steps`` are trained, in whole updates, of the
     ``requested_steps``. ``trials`` are a sweep's that have ended, of a population, which is ``segmented``,
     the segments. ``duration`` is in seconds, ``speed`` in steps a second: of a live run over the last 12
     seconds, afterwards over all of ``duration``.

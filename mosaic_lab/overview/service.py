@@ -35,7 +35,7 @@ from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.sanitize import sanitize
 
 Answer = tuple[dict[str, Any], list[bytes]]
-"""What can be written as JSON, and the binary parts that it describes."""
+"""An answer as JSON, and the binary parts that it describes."""
 
 MOST_RUNS = 10_000
 """Named in one request."""
@@ -55,7 +55,7 @@ Name = Annotated[str, Meta(max_length=300)]
 
 
 class Params(Struct, forbid_unknown_fields=True):
-    """What a method takes."""
+    """The parameters of a method."""
 
 
 class ChangesParams(Params):
@@ -233,7 +233,7 @@ class Service:
     def runs(self, ids: list[str]) -> list[Run]:
         """Return those of the runs that are there. Raises UnknownRun where none is.
 
-        A chart of many goes on when one of them has been removed.
+        A chart of many still draws the others when one of them has been removed.
         """
         found, missing = [], None
         for run_id in dict.fromkeys(ids):
@@ -263,7 +263,7 @@ class Service:
 
 
 class Method(NamedTuple):
-    """What a method takes, and what answers it."""
+    """A method: its parameters and the function that answers it."""
 
     params: type[Params]
     answer: Callable[[Service, Any], Answer]
@@ -283,7 +283,7 @@ METHODS = {
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),
     "code": Method(CodeParams, lambda service, params: (_code(params), [])),
 }
-"""What a page can read, by the names that `js/src/shared/run-api.ts` has for it."""
+"""The methods that a page can call, by the names that `js/src/shared/run-api.ts` has for it."""
 
 
 def converted(method: str, params: object, into: type[P]) -> P:

@@ -41,7 +41,7 @@ class ChangeWatcher:
     ) -> Callable[[], None]:
         """Have ``send`` called with what has changed since ``version``, then with each change.
 
-        It goes on while ``wanted``, which is called at every look, and ends with an exception of ``send``.
+        It continues while ``wanted``, which is called at every look, and ends with an exception of ``send``.
         Both are called on the watcher's thread. Returns the function that ends it.
         """
         return self._add(_Waiting(version, send, None, wanted))

@@ -1,4 +1,4 @@
-"""What users write about a run: its name, tags and notes, in ``annotations.json`` of the run's folder.
+"""Users' annotations of a run: its name, tags and notes, in ``annotations.json`` of the run's folder.
 
 A notebook, the page and the command line may change them at the same time: a change reads, replaces and
 writes under a lock on the folder, so that changes of different fields do not lose each other.

@@ -1,4 +1,4 @@
-"""What a curriculum is to do, checked before anything starts, and as its ``config.json`` has it."""
+"""The checked plan of a curriculum, and its form in ``config.json``."""
 
 from __future__ import annotations
 

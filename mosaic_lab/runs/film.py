@@ -47,7 +47,7 @@ class Film:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a page shows beside it: step, return, length, seconds, complete."""
+        """Facts shown beside it: step, return, length, seconds, complete."""
         about = {name: getattr(self, name) for name in ("step", "length", "seconds", "complete")}
         return {**about, "return": self.episode_return}
 

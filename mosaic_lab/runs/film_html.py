@@ -1,4 +1,4 @@
-"""Films as a strip in HTML that needs nothing else: each with its first frame, playing where it stands."""
+"""Films as a strip in HTML that needs nothing else: each with its first frame, playing where it is."""
 
 from __future__ import annotations
 

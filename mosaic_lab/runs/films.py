@@ -77,7 +77,7 @@ class Films(Sequence[Film]):
 
     @property
     def status(self) -> str:
-        """What is being done about them, or why that ended without success the last time; empty where all is
+        """The work under way on them, or why that ended without success the last time; empty where all is
         well."""
         folders = makers(self._folder)
         return _status(_working(folders) or folders[-1]) if folders else ""

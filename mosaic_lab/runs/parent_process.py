@@ -24,7 +24,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder
 
 GRACE_SECONDS = 10.0
-"""What such a process has, besides the time that its runs have to stop, to record their ends."""
+"""Seconds for such a process to record the ends of its runs, beside their own time to stop."""
 
 
 class Runner(Protocol):

@@ -99,7 +99,7 @@ class Run(RunRecord):
 
     @property
     def name(self) -> str:
-        """What you call the run, one line of at most 200 characters; by default, and with ``""``, its label.
+        """Your name for the run, one line of at most 200 characters; by default, and with ``""``, its label.
 
         It is kept in the run's folder, as ``tags`` and ``notes`` are. Setting one of these raises
         ConfigurationError for what is not valid and MosaicError where the folder cannot be written.
@@ -121,7 +121,7 @@ class Run(RunRecord):
 
     @property
     def notes(self) -> str:
-        """What you have to say about the run, in Markdown; at most 100,000 characters."""
+        """Your notes about the run, in Markdown; at most 100,000 characters."""
         return super().notes
 
     @notes.setter

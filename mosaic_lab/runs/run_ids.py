@@ -1,4 +1,4 @@
-"""What runs are called: their ids and their labels."""
+"""Names of runs: their ids and their labels."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class RunRecord:
     def __init__(self, folder: RunFolder | Path | str) -> None:
         self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).resolve())
         self._started: Mapping[str, Any] | None = None
-        """What its worker has resolved, once it has reported that it starts."""
+        """The configuration that its worker has resolved, once it has reported its start."""
 
     # ------------------------------------------------------------ what it is
 
@@ -70,7 +70,7 @@ class RunRecord:
 
     @property
     def name(self) -> str:
-        """What the user calls the run; by default its label."""
+        """The user's name for the run; by default its label."""
         return read_annotations(self.folder).name or self.label
 
     @property
@@ -80,7 +80,7 @@ class RunRecord:
 
     @property
     def notes(self) -> str:
-        """What the user has written about the run, Markdown; empty by default."""
+        """The user's notes about the run, in Markdown; empty by default."""
         return read_annotations(self.folder).notes
 
     @property

@@ -16,7 +16,7 @@ SPACES = ("agents", "observation_space", "action_space")
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What the runs of one training, or of one sweep, have in common; see `Supervisor.start`.
+    """The common part of the runs of one training, or of one sweep; see `Supervisor.start`.
 
     ``config`` is that of the run with the first seed, ``hyperparameters`` are all values that it trains with,
     defaults included, ``pass_env`` the names of environment variables; values of variables are not in it.

@@ -1,4 +1,4 @@
-"""What pages request of Jupyter's server: reading run stores below its root, nothing else."""
+"""The routes of Jupyter's server that read run stores below its root, and nothing else."""
 
 from __future__ import annotations
 

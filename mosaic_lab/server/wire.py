@@ -20,14 +20,14 @@ _LENGTH = struct.Struct("<I")
 
 
 class Kind(IntEnum):
-    """What a payload is."""
+    """The kind of a payload."""
 
     JSON = 0
     BINARY = 1
     REFUSED = 2
     """A sentence that says why there is no answer, for the user."""
     FAILED = 3
-    """What went wrong in the reader."""
+    """The type and message of an error in the reader."""
 
 
 def payload(result: dict[str, Any], buffers: Sequence[bytes]) -> tuple[Kind, list[bytes]]:

@@ -31,7 +31,7 @@ REPORTS = 27
 ASHA and Hyperband are among them."""
 FACTOR = 3
 """Of the trials that reach a rung of ASHA or Hyperband (a ninth and a third of the steps) about one in so
-many goes on."""
+many continues."""
 _STARTUP = 5
 """Trials that the median rule waits for."""
 

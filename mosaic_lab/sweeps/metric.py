@@ -1,4 +1,4 @@
-"""The metric of a sweep, read of the telemetry of a trial's runs while they go on."""
+"""The metric of a sweep, read from the telemetry of a trial's runs while they train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep is to do, checked before anything starts, and as its ``config.json`` has it."""
+"""The checked plan of a sweep, and its form in ``config.json``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OWN = (
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """``training`` is what all trials have in common, ``parallel`` how many runs go on at once, ``rounds``
+    """``training`` is what all trials have in common, ``parallel`` how many runs train at once, ``rounds``
     whether trials are proposed ``parallel`` at a time, when all before have ended. ``interval``: steps of a
     segment of a population, None for other sweeps; ``resumable``: whether its algorithm says that trainings
     resume from checkpoints."""
@@ -96,7 +96,7 @@ class SweepPlan:
         )
 
     def done(self, trials: Iterable[Trial]) -> int:
-        """Return how many of the `parts` are done: trials that a stop has cancelled go on, and are not."""
+        """Return how many of the `parts` are done; cancelled trials, which may continue, are not."""
         if self.interval is None:
             running = TrialState.RUNNING
             return sum(trial.state is not running and not trial.stopped for trial in trials)

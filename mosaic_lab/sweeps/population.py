@@ -26,7 +26,7 @@ PART = 0.1
 
 
 class Population:
-    """Decides how a population of ``size`` goes on, through ``rounds`` segments each."""
+    """Decides how a population of ``size`` continues, through ``rounds`` segments each."""
 
     def __init__(self, space: Space, size: int, rounds: int, seed: int, maximize: bool) -> None:
         self._space = space

@@ -1,4 +1,4 @@
-"""ASHA (Li et al. 2020) as it was published: trials end at a rung, and the best go on from their checkpoints.
+"""ASHA (Li et al. 2020) as published: trials end at a rung, and the best continue from their checkpoints.
 
 Nothing that runs is stopped. A trial is promoted when it is among the best third of those that have ended its
 rung so far; one that is not may be later, when more have ended there.
@@ -14,7 +14,7 @@ from mosaic_lab.sweeps.trials import Source, Trial, TrialState
 
 
 class Promotion:
-    """Decides which trial of a sweep goes on to the next rung, and when a new one begins."""
+    """Decides which trial of a sweep continues to the next rung, and when a new one begins."""
 
     def __init__(self, plan: SweepPlan) -> None:
         self._plan = plan
@@ -59,7 +59,7 @@ class Promotion:
 
 
 def _waits_at(trial: Trial, rung: int) -> bool:
-    """Whether a trial has ended a rung, and may go on, at the end of a sweep too: it may get more trials."""
+    """Whether a trial has ended a rung and may continue, even when the sweep has ended: it may get more."""
     waits = trial.state in (TrialState.WAITING, TrialState.PRUNED)
     return waits and trial.schedule[-1].place == rung
 

@@ -79,7 +79,7 @@ class Runner(ABC):
 
     def _follow(self) -> None:
         while True:
-            with signals_held():  # a start that is interrupted would stop its run, which is to go on
+            with signals_held():  # a start that is interrupted would stop its run, which is to continue
                 self._look()
             if not self._live:
                 break
@@ -103,7 +103,7 @@ class Runner(ABC):
         """Take in what trials have reported on the way."""
 
     def stop(self, deadline: float) -> None:
-        """Stop all trials that go on, and record their ends, by the monotonic time ``deadline``."""
+        """Stop all trials that are alive, and record their ends, by the monotonic time ``deadline``."""
         for runs in self._live:
             runs.stop()
         while any(runs.alive for runs in self._live) and time.monotonic() < deadline:

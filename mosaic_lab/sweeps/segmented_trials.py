@@ -27,7 +27,7 @@ class SegmentedTrials(Runner):
 
     def _look(self) -> None:
         super()._look()
-        if not self._live:  # nothing was left to start: those that wait are not to go on
+        if not self._live:  # nothing was left to start: those that wait are not to continue
             for trial in self._log.trials:
                 if trial.state is TrialState.WAITING:
                     reason = f"not promoted at step {trial.schedule[-1].stop:,}"

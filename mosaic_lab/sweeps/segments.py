@@ -1,4 +1,4 @@
-"""Trials in segments: each is trained to a step and ends with a checkpoint, from which another goes on.
+"""Trials in segments: each is trained to a step and ends with a checkpoint, from which another continues.
 
 Two kinds of sweeps do so, and decide at the ends of segments only: population-based training (`population`),
 and ASHA that promotes trials instead of stopping them (`promotion`). Both are functions of the sweep's log.
@@ -19,13 +19,13 @@ from mosaic_lab.validation import Problems
 PROMOTION = "asha-promotion"
 """The pruner of sweeps whose trials are in segments; `POPULATION` is the sampler."""
 FACTOR = 3
-"""Of the trials that have ended a rung of ASHA one in so many goes on to the next."""
+"""Of the trials that have ended a rung of ASHA one in so many continues to the next."""
 MOST_RUNS = 10_000
 """Of all trials: each segment has one of each seed."""
 
 
 class Step(NamedTuple):
-    """What a sweep does next: a new trial (``trial`` None) or a further segment of one, at its ``place``."""
+    """The next step of a sweep: a new trial (``trial`` None) or the next segment of one, at its ``place``."""
 
     proposal: Proposal
     trial: int | None = None
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 class Course(Protocol):
-    """Decides how a sweep in segments goes on."""
+    """Decides the next step of a sweep in segments."""
 
     def next(self, trials: Sequence[Trial]) -> Step | None:
         """Return what to do next after what is in the log; None for now, and at the end."""

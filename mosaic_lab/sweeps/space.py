@@ -86,7 +86,7 @@ class Suggest(Protocol):
 
 
 class TrialSearch:
-    """What a search function is called with: each method chooses the value of one hyperparameter.
+    """The argument of a search function: each method chooses the value of one hyperparameter.
 
     Arguments are those of the functions of the same names in `mosaic_lab.search`, after the parameter's name.
     """

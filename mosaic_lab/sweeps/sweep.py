@@ -44,7 +44,7 @@ class Sweep(Run):
 
     @cached_property
     def plan(self) -> SweepPlan:
-        """What it searches, and how. Raises MosaicError for a folder that is not a sweep's."""
+        """The plan of the search. Raises MosaicError for a folder that is not a sweep's."""
         try:
             return SweepPlan.from_config(self.config)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -132,12 +132,12 @@ class Sweep(Run):
 
     @property
     def progress(self) -> float | None:
-        """What is done of all, 0 to 1."""
+        """The part that is done, 0 to 1."""
         return min(1.0, self.done / self.plan.parts[0])
 
     @property
     def progress_text(self) -> str:
-        """What is done of all: "4 of 20 trials"."""
+        """The number done of all: "4 of 20 trials"."""
         total, what = self.plan.parts
         return f"{self.done:,} of {total:,} {what}"
 

@@ -1,7 +1,7 @@
 """The log of a sweep's trials: ``trials.jsonl`` in the sweep's folder.
 
 Each line is sealed by a checksum and flushed to the disk before what it announces is done: a trial is
-recorded before its runs are started, and so are its segments and the runs that it goes on with after a stop,
+recorded before its runs are started, as are its segments and the runs that continue it after a stop,
 so a sweep that was killed finds each of them by its id.
 """
 
@@ -141,7 +141,7 @@ class TrialWriter(TrialLog):
     def resume(
         self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, Saved], reason: str
     ) -> None:
-        """Record that a trial that was stopped goes on, before its further runs are started. A run without a
+        """Record that a stopped trial continues, before its further runs are started. A run without a
         checkpoint begins again; ``reason`` says what they do."""
         about = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
         self._write(RESUMED, {**about, "reason": reason})
@@ -169,7 +169,7 @@ class TrialWriter(TrialLog):
     def pause(
         self, trial: Trial, value: float, values: Mapping[int, float], checkpoints: Mapping[int, str]
     ) -> None:
-        """Record the end of a segment, and the checkpoints that others go on from."""
+        """Record the end of a segment, and the checkpoints that others continue from."""
         about = {"trial": trial.number, "value": value, "values": _texts(values)}
         self._write(PAUSED, {**about, "checkpoints": _texts(checkpoints)})
 

@@ -1,4 +1,4 @@
-"""The runs of a trial that goes on, one of each seed: started once, whatever happens, and followed."""
+"""The runs of a trial under way, one of each seed: started once, whatever happens, and followed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TrialRuns:
     ) -> None:
         self.trial = trial
         self.runs: dict[int, Run] = {}
-        """Those that were started, by seed."""
+        """The runs that were started, by seed."""
         self._plan = plan
         self._sweep_id = sweep_id
         self._supervisor = supervisor
@@ -61,12 +61,12 @@ class TrialRuns:
 
     @property
     def alive(self) -> int:
-        """How many runs go on."""
+        """How many runs are alive."""
         return sum(not run.finished for run in self.runs.values())
 
     @property
     def cancelled(self) -> bool:
-        """Whether a run was stopped, other than by a pruner, and none goes on."""
+        """Whether a run was stopped, other than by a pruner, and none is alive."""
         stopped = any(run.state is State.CANCELLED for run in self.runs.values())
         return stopped and not self.alive and not self.trial.pruned
 
@@ -109,7 +109,7 @@ class TrialRuns:
         self._follow(seed, run)
 
     def stop(self) -> None:
-        """Stop all runs that go on, and return at once."""
+        """Stop all runs that are alive, and return at once."""
         for run in self.runs.values():
             try:
                 run.stop(wait=False, reason=self._pruned if self.trial.pruned else "")
@@ -166,7 +166,7 @@ class TrialRuns:
         return ""
 
     def further(self) -> tuple[dict[int, str], dict[int, Saved]]:
-        """Return how a trial that was stopped goes on: an id for the next run of each seed that has not been
+        """Return how a stopped trial continues: an id for the next run of each seed that has not been
         `trained`, and the checkpoints that these resume from, where there are some and it can."""
         stopped = [seed for seed, run in self.runs.items() if not trained(run)]
         ids = new_run_ids(self._plan)

@@ -1,4 +1,4 @@
-"""What the trials of a sweep are; `trial_log` records them."""
+"""The trials of a sweep, which `trial_log` records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STOPPED = "the sweep was stopped"
 
 
 class Proposal(NamedTuple):
-    """What a trial tries: the values that were chosen, the hyperparameters that these make (the same, unless
+    """The values of a trial: those that were chosen, the hyperparameters that these make (the same, unless
     the search is a function), and the distributions that the values come from, as `space.to_json` has them.
     """
 
@@ -21,7 +21,7 @@ class Proposal(NamedTuple):
 
 
 class TrialState(StrEnum):
-    """How a trial is: each of the last four is an end. One that waits has ended a segment, and may go on."""
+    """The state of a trial: the last four are ends. One that waits has ended a segment and may continue."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -32,7 +32,7 @@ class TrialState(StrEnum):
 
 
 class Source(NamedTuple):
-    """Where a segment goes on from: the end of the segment at a place of a trial."""
+    """Where a segment continues from: the end of the segment at a place of a trial."""
 
     trial: int
     place: int
@@ -57,7 +57,7 @@ class Former(NamedTuple):
 class Segment:
     """A part of a trial that was trained by runs of its own, to the step ``stop``.
 
-    ``place`` is 0 for the first; each of the others goes on from the checkpoints at the end of its
+    ``place`` is 0 for the first; each of the others continues from the checkpoints at the end of its
     ``source``, by seed ``resumed``; ``saved`` are those at its own end, relative to the run store.
     """
 
@@ -83,7 +83,7 @@ class Trial:
     ``rungs`` is what the pruner keeps of them.
 
     ``runs`` has the id of the newest run of each seed, ``former`` those that stops of the sweep have ended
-    before it, ``resumed`` the checkpoints, relative to the run store, that the newest go on from.
+    before it, ``resumed`` the checkpoints, relative to the run store, that the newest continue from.
 
     ``segments`` are its parts, where it is trained in several; all of the above is then of the last.
     """
@@ -132,7 +132,7 @@ class Trial:
 
     @property
     def proposal(self) -> Proposal:
-        """What it tries now."""
+        """Its current proposal."""
         return Proposal(self.parameters, self.hyperparameters, self.distributions)
 
     @property

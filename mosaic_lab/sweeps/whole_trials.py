@@ -1,6 +1,6 @@
 """Sweeps whose trials are each trained by one run of each seed; a pruner stops those that fall behind.
 
-A trial that was stopped with its sweep goes on by further runs.
+A trial that was stopped with its sweep continues by further runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WholeTrials(Runner):
                 runs.stop()  # it was decided, and perhaps not done
 
     def _resumed(self, trial: Trial) -> TrialRuns:
-        """Record that a trial which a stop had cancelled goes on, and return its runs."""
+        """Record that a trial which a stop had cancelled continues, and return its runs."""
         runs, saved = self._runs_of(trial).further()
         reason = ", ".join(self._how(seed, saved.get(seed)) for seed in runs)
         if len(saved) < len(runs):

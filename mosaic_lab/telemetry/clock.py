@@ -22,7 +22,7 @@ LEAST_SECONDS = 2.0
 class RunClock:
     """Turns timestamps into seconds since the run's start.
 
-    After a clock was set back, time goes on from where it stood. A missing timestamp repeats the last moment.
+    After a clock was set back, time continues from the last moment, which a missing timestamp repeats.
     """
 
     def __init__(self) -> None:

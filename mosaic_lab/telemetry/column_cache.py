@@ -30,7 +30,7 @@ VERSION = 1
 MOST_BYTES = 4 << 30
 """Size of all cache files together at most; one may have half of it."""
 SPARE_BYTES = 1 << 30
-"""What stays free on the disk; the cache is no reason that a training cannot write."""
+"""Bytes left free on the disk, so that the cache never keeps a training from writing."""
 ABANDONED_SECONDS = 3600.0
 """Age at which a file that was not renamed belongs to a process that was killed."""
 USED_SECONDS = 600.0
@@ -53,7 +53,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True):
-    """What a cache file says of itself. ``start``: the Unix time of the stream's first line."""
+    """The index of a cache file. ``start``: the Unix time of the stream's first line."""
 
     version: int
     source: Source

@@ -1,4 +1,4 @@
-"""All metric points of a run in columns, for charts: parsed once, appended while the run goes on."""
+"""All metric points of a run in columns, for charts: parsed once, appended while the run is alive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mosaic_lab.telemetry.episodes import EpisodeCount
 from mosaic_lab.telemetry.follower import JsonlFollower
 
 BYTES_PER_READ = 1 << 20
-"""What one slice reads at most: some ten milliseconds of work."""
+"""Bytes that one slice reads at most: some ten milliseconds of work."""
 STREAMS = ("telemetry.jsonl", "system.jsonl")
 """Files of a run folder with metrics: the worker's, and the load of the machine."""
 

@@ -21,8 +21,7 @@ from mosaic_lab.telemetry.returns import ReturnMeans, episodes_return
 from mosaic_lab.telemetry.series import Series
 
 BYTES_PER_POLL = 1 << 20
-"""What one poll reads at most: a few milliseconds of work, so that no run starves another or the main thread.
-"""
+"""Bytes that one poll reads at most: a few milliseconds, so that no run starves another or the page."""
 
 
 class RunFeed:

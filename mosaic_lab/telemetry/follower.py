@@ -17,7 +17,7 @@ from mosaic_lab.telemetry.decoding import Health
 class JsonlFollower:
     """Reads a growing file of lines from a byte offset, a bounded number of bytes at a time.
 
-    The file may not be there yet, may be deleted, cut short or replaced: reading goes on, and ``health`` and
+    The file may be missing still, be deleted, cut short or replaced: reading continues, and ``health`` and
     ``missing`` report it.
     ``line_limit`` (bytes) is the longest line delivered; longer ones are counted in ``health.oversize`` and
     never held in memory. A last line without its newline waits for it.

@@ -15,7 +15,7 @@ WINDOW = 20
 """Episodes over which the last and the best return are means."""
 LARGEST = 1e300
 LAST, BEST = f"return, last {WINDOW}", f"best mean of {WINDOW}"
-"""What tables call the two."""
+"""Titles of the two in tables."""
 
 
 class ReturnMeans:

@@ -1,4 +1,4 @@
-"""What workers there are, and which environment a worker would be started from."""
+"""The catalog of workers, and the environment that each would be started from."""
 
 from __future__ import annotations
 

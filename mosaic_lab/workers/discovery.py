@@ -64,7 +64,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What an interpreter says about itself and the workers in its environment."""
+    """An interpreter's description of itself and of the workers in its environment."""
 
     python: Path
     prefix: Path

@@ -31,7 +31,7 @@ FREEZE = "freeze.txt"
 
 @dataclass(frozen=True)
 class Request:
-    """What the user requested: the source, the torch build and the Python (None: the shim's own choice),
+    """The user's request: the source, the torch build and the Python (None: the shim's own choice),
     requirements beside the shim's own, and whether the worker is one of the MOSAIC platform."""
 
     source: str | None = None
@@ -107,7 +107,7 @@ class WorkerEnvironment:
 
     @property
     def staleness(self) -> str | None:
-        """What changed since it was built: "code" (quickly refreshed), "pins" (to be rebuilt), or None."""
+        """The kind of change since its build: "code" (quickly refreshed), "pins" (to be rebuilt), or None."""
         shim = self.shim()
         if shim is None:
             return None

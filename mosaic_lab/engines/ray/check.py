@@ -1,4 +1,4 @@
-"""What a cluster says of itself, for `clusters check`."""
+"""A description of a cluster, for `clusters check`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Estimates(pd.DataFrame):
     """A DataFrame in which ``x``, ``x_low`` and ``x_high`` are an estimate and its interval.
 
     It is shown with these three as one column, ``21.3 [19.8, 23]``; all numbers are there in full, as columns
-    of their own. ``attrs["note"]``, if any, stands below them. A part of the table is an ordinary DataFrame.
+    of their own. ``attrs["note"]``, if any, is below them. A part of the table is an ordinary DataFrame.
     """
 
     def compact(self) -> pd.DataFrame:

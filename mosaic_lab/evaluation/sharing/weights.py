@@ -31,7 +31,7 @@ _MEMBERS = 100_000
 _NAME = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 _ZIP = b"PK\x03\x04"
 
-# The end of a zip file, and what stands in front of it in one for large files (as all of PyTorch's are).
+# The end of a zip file, and what precedes it in one for large files (as all of PyTorch's are).
 _END = struct.Struct("<4s4H2LH")
 _END64 = struct.Struct("<4sQ2H2L4Q4sLQL")
 _LOCATOR64 = b"PK\x06\x07"
@@ -44,7 +44,7 @@ def danger_in(path: Path) -> str:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             file.seek(0)
             if file.read(len(_ZIP)) != _ZIP:
-                raise zipfile.BadZipFile  # a loader would read what stands in front of what is looked at here
+                raise zipfile.BadZipFile  # a loader would read what precedes what is looked at here
             if not _is_read_alike(file, archive):
                 return "is a zip file that PyTorch may read differently than others do"
             members = archive.infolist()

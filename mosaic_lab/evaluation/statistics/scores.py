@@ -1,6 +1,6 @@
 """Scores of one operator as the statistics take them: checked, sorted and weighed.
 
-No number is ever left out on the way: one that cannot be used is an error that says where it stands.
+No number is ever left out on the way: one that cannot be used is an error that says where it is.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Chart:
 
     @property
     def parts(self) -> list[Widget]:
-        """What stands in a box to show the chart."""
+        """The widgets that show the chart, for a box."""
         return [self.figure, self._pointer]
 
     @property
@@ -148,7 +148,7 @@ class Chart:
 
     @property
     def window(self) -> Window:
-        """What the user has zoomed to."""
+        """The range that the user has zoomed to."""
         y = self._log if self._is_log else self._linear
         return Window((self._x.min, self._x.max), (y.min, y.max))
 

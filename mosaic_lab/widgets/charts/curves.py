@@ -1,4 +1,4 @@
-"""What a chart's marks are made of, on numpy arrays of points.
+"""The points of a chart's marks, as NumPy arrays.
 
 A *curve* is ``(x: float64[n], y: float64[n])`` with x never falling and NaN in y as a gap.
 """

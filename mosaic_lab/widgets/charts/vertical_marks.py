@@ -29,7 +29,7 @@ class VerticalMarks:
 
     @property
     def figure_marks(self) -> list[bqplot.Mark]:
-        """What the figure draws."""
+        """The marks that the figure draws."""
         return [self._lines, self._labels]
 
     @property

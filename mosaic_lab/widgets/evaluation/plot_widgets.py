@@ -128,7 +128,7 @@ class FacetFigure:
 
 
 class PlotNote(anywidget.AnyWidget):
-    """What the colours mean, and how to read the figures."""
+    """A legend of the colours, with a note on how to read the figures."""
 
     _esm = page_code("plot_note.js")
     _css = page_code("plot_note.css")

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EvaluationSnapshot:
-    """What a panel shows: ``done`` and ``left`` of this moment, the rest of the last resampling.
+    """The content of a panel: ``done`` and ``left`` of this moment, the rest of the last resampling.
 
     ``plots``: the intervals, and returns against costs where language models play. ``spent``: what is spent
     of the budget, if there is one. ``failures``: the errors of failed episodes, and how often each occurred.

@@ -54,7 +54,7 @@ class _Flight(NamedTuple):
 
 
 class Ticket(NamedTuple):
-    """What a message is sent with: its number, and whether it requests an acknowledgement."""
+    """The header of a message: its number, and whether it requests an acknowledgement."""
 
     number: int
     requests_ack: bool

@@ -48,7 +48,7 @@ class FrameFeed:
 
     @property
     def said(self) -> str:
-        """What the run's writer reported about its frames; may be read from any thread."""
+        """The notice of the run's writer about its frames; may be read from any thread."""
         source: FrameSource | None = vars(self).get("source")
         return source.said if source else ""
 

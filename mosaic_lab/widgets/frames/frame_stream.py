@@ -211,7 +211,7 @@ class FrameStream:
         return min(news, viewer.ping_at(now))
 
     def _guard(self, viewer: Viewer, action: Callable[[], None]) -> None:
-        """Call ``action``; send what goes wrong to its view, once while it lasts. The stream goes on."""
+        """Call ``action``; send what goes wrong to its view, once while it lasts. The stream continues."""
         try:
             action()
         except Exception as error:

@@ -20,7 +20,7 @@ class LastFrame:
         self.folder = folder
         self.frame: Frame | None = None
         self.reported = ""
-        """What the writer reported about its frames."""
+        """The writer's notice about its frames."""
         self.shown = False
         """A page has shown the run."""
         self._source: FrameSource | None = None

@@ -143,7 +143,7 @@ class SavedFrames:
     # ------------------------------------------------------------------ under the lock
 
     def _ended(self) -> bool:
-        return not any(run.alive for run in self.runs)  # the worker of a lost run may go on
+        return not any(run.alive for run in self.runs)  # the worker of a lost run may continue
 
     def _look(self) -> None:
         for last in self._last:
@@ -194,7 +194,7 @@ class SavedFrames:
 
 
 _following: OrderedDict[SavedFrames, None] = OrderedDict()
-"""Pictures whose runs go on, those shown last at the end."""
+"""Pictures of live runs, the last shown at the end."""
 
 
 def settle_frames(run: Run) -> None:

@@ -130,7 +130,7 @@ class FrameWall:
         return file
 
     def close(self) -> None:
-        """Take the wall out of the page; the last frames stay there as a picture. The runs go on."""
+        """Take the wall out of the page; the last frames stay there as a picture. The runs continue."""
         self._saved.close()
         close_widgets([self.widget])
 

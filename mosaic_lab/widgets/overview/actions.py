@@ -1,4 +1,4 @@
-"""What a page has a kernel do with the runs of a store."""
+"""Actions of a page on the runs of a store, done by a kernel."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Actions:
 
 
 class Action(NamedTuple):
-    """What an action takes, and what does it."""
+    """An action: its parameters and the method that does it."""
 
     params: type[Params]
     act: Callable[[Actions, Any, Report], dict[str, Any] | None]
@@ -180,7 +180,7 @@ ACTIONS = {
     "install": Action(WorkerParams, Actions.install),
     "check": Action(WorkerParams, Actions.check),
 }
-"""What only a kernel does, by the names that `js/src/shared/run-api.ts` has for it."""
+"""The actions that only a kernel does, by the names that `js/src/shared/run-api.ts` has for it."""
 
 
 def _labels(runs: list[Run]) -> dict[str, Run]:

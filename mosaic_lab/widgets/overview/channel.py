@@ -41,7 +41,7 @@ THREADS = 3
 
 
 class StoreAnswers:
-    """What all channels to one store share."""
+    """The part that all channels to one store share."""
 
     def __init__(self, root: Path) -> None:
         self.service = Service(root)

@@ -46,7 +46,7 @@ class WorkspaceView(anywidget.AnyWidget):
 
 
 class RunWorkspace:
-    """What `workspace` returns: shown in each cell that it is the value of."""
+    """The value of `workspace`: shown in each cell that it is the value of."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = list(runs)
@@ -122,7 +122,7 @@ class RunWorkspace:
         return html_table(["", *titles], rows)
 
     def _charts(self, state: Mapping[str, Any]) -> list[Chart]:
-        """Return the charts as they stand on the page, the first of those that are many."""
+        """Return the charts as they are on the page, the first of those that are many."""
         if not (runs := self._visible()):
             return []
         if state.get("charts") is None:
@@ -161,7 +161,7 @@ def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:
     """Return the charts of ``runs`` as they are in the workspace tab, to be shown in a cell.
 
     ``runs``: a run, a group, or any of one run store; of a sweep its trials are shown. The notebook keeps a
-    picture of the charts as they stand. Raises ConfigurationError for no runs, and for runs of several run
+    picture of the charts as they are. Raises ConfigurationError for no runs, and for runs of several run
     stores.
     """
     chosen = [runs] if isinstance(runs, Run) else list(runs)

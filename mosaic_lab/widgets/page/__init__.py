@@ -1,1 +1,1 @@
-"""What all panels share: life cycle, refresh, visibility, comms, and the outputs that stay when saved."""
+"""Parts of all panels: life cycle, refresh, visibility, comms, and the outputs that stay when saved."""

@@ -36,7 +36,7 @@ class Header(anywidget.AnyWidget):
 
 
 class Controls(anywidget.AnyWidget):
-    """What the chart shows and how, and its legend."""
+    """The controls of a chart, and its legend."""
 
     _esm = page_code("controls.js")
 

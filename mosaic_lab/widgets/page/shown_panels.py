@@ -68,7 +68,7 @@ class ShownPanel:
     def show(self, output: PanelOutput, *, update: bool) -> None:
         """Show the panel in an output that was added; ``update``: it is on the page already.
 
-        What takes long to read and to draw is filled in later: this cell goes on.
+        What takes long to read and to draw is filled in later: this cell continues.
         """
         self.panel.start()
         self.cell = self.cell if update else cell_number()
@@ -114,7 +114,7 @@ class ShownPanel:
             self.panel.close()
 
     def _on_removed(self) -> None:
-        """Close the widgets: no output shows them any more. The runs go on."""
+        """Close the widgets: no output shows them any more. The runs continue."""
         with _shown_lock:
             if self.form.outputs or _shown.get(self._key) is not self:
                 return

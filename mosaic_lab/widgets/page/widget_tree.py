@@ -1,4 +1,4 @@
-"""What is done with widgets and with every widget that they contain.
+"""Operations on widgets and on every widget that they contain.
 
 ipywidgets keeps every widget until it is closed, with its comm and its state, and closing one closes no
 other: not its children, its layout, or a chart's marks.

@@ -1,4 +1,4 @@
-"""The progress of an installation: live while it goes on, collapsed to one line when it is done."""
+"""The progress of an installation: live while it runs, collapsed to one line when it is done."""
 
 from __future__ import annotations
 

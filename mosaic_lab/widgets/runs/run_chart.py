@@ -60,7 +60,7 @@ class ChartSettings:
 
     @property
     def kind(self) -> str:
-        """What the values of the lines are: "smoothed", or empty for those of the data."""
+        """The kind of the values: "smoothed" with the weight, or empty for the data's own."""
         return f"smoothed {self.smoothing:.2f}" if self.smoothing else ""
 
 
@@ -85,7 +85,7 @@ class ChartContent:
 
 
 class _Entry(NamedTuple):
-    """What one line of the chart is made of."""
+    """The parts of one line of the chart."""
 
     key: str
     label: str

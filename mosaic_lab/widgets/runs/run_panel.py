@@ -44,7 +44,7 @@ from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
 MOST_NOTICES = 8
 CATCH_UP_SECONDS = 20.0
-"""What reading the rest of all runs of a panel may take in the end."""
+"""Time limit for reading the rest of all runs of a panel at its end."""
 _CUT_SHORT = (
     f"not read to the end in {CATCH_UP_SECONDS:.0f} s: the chart stops early, run.metrics() has it all"
 )
@@ -236,7 +236,7 @@ class RunPanel(FollowingPanel):
             self.draw()
 
     def _in_thread(self, action: Callable[[ChartSettings], None]) -> None:
-        """Do what takes a while in a thread of its own: the panel and the other panels go on."""
+        """Do what takes a while in a thread of its own: the panel and the other panels continue."""
         threading.Thread(target=self.attempt, args=(action, self._settings()), daemon=True).start()
 
     def _resume(self, settings: ChartSettings) -> None:

@@ -1,4 +1,4 @@
-"""What the runs of a panel cost their machine: small charts, collapsed at first to a line."""
+"""The resources that the runs of a panel use: small charts, collapsed at first to a line."""
 
 from __future__ import annotations
 

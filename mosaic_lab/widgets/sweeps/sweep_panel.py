@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SweepSnapshot:
-    """What a panel shows: the trials as they were read, their table and plots."""
+    """The content of a panel: the trials as they were read, their table and plots."""
 
     trials: tuple[Trial, ...]
     done: int
@@ -200,5 +200,5 @@ class SweepPanel(FollowingPanel):
 
 
 def _shape(plot: Plot) -> object:
-    """What figures are made for: the facets of a plot, and the rows of these."""
+    """Return the facets of a plot and their rows, which decide whether its figures can be reused."""
     return [(facet.title, facet.x_label, facet.rows) for facet in plot.facets]
