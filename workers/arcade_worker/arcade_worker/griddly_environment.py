@@ -23,7 +23,7 @@ _VECTOR = gd.ObserverType.VECTOR
 
 
 def _settings(level: int = 0, max_steps: int | None = None) -> None:
-    """What a game can be given: the number of its level, and how many steps an episode has."""
+    """Settings of a game: the number of its level (from 0) and the maximum number of steps of an episode."""
 
 
 class GriddlyEnvironment(gymnasium.Env[Any, Any]):

@@ -16,7 +16,7 @@ from mosaic_contract.noop import noop_indices
 HISTORY_FOLLOWS = "What you have seen and done so far follows."
 BEGIN = "Play!"
 LEARN = "Look at the demonstrations first, and learn from them."
-"""What takes the place of `BEGIN` before demonstrations."""
+"""The replacement for `BEGIN` before demonstrations."""
 
 GRID_ACTIONS = {
     "turn left": "turn to the left",

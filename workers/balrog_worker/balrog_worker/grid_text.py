@@ -9,7 +9,7 @@ from mosaic_contract.language.describers.minigrid import Cell, view_of
 
 def grid_lines(image: Any) -> str:
     """Return the lines of an encoded image (7, 7, 3): what is carried, the nearest walls ahead, left and
-    right where nothing stands before them, then everything else in view, column by column from the left.
+    right unless something is in front of them, then everything else in view, column by column from the left.
     """
     view = view_of({"image": image})
     rays = {

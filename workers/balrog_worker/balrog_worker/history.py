@@ -1,7 +1,7 @@
 """The dialog of an episode: what was observed, answered and thought, and the turns that are sent.
 
-As in BALROG, observations are user turns, actions assistant turns; of the
-latest actions the reasoning stands in place of the action.
+As in BALROG, observations are user turns, actions assistant turns; for the latest actions the reasoning
+replaces the action.
 """
 
 from __future__ import annotations

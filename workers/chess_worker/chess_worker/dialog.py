@@ -35,9 +35,9 @@ class Limits:
 
 
 class Dialog:
-    """One move's dialog. `turns` is the prompt of the next request, `read` parses its answer, `take` goes on.
+    """One move's dialog. `turns` is the next request's prompt; `read` parses its answer, `take` applies it.
 
-    After `take`: `move` is the move once the model has made one, `failure` says why the dialog has failed.
+    After `take`: `move` is the model's move once it has made one, `failure` the reason if the dialog failed.
     """
 
     def __init__(self, position: Position, limits: Limits) -> None:

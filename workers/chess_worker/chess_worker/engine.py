@@ -24,8 +24,8 @@ _PACKAGES = {"stockfish": "stockfish"}
 
 
 class EnginePlayer:
-    """Plays an engine's moves. They are recorded and replayed as a model's answers are, because those of a
-    weakened engine come from no seed. Settings as for `Engine`."""
+    """Plays an engine's moves. They are recorded and replayed like a model's answers, because a weakened
+    engine's moves cannot be seeded. Settings as for `Engine`."""
 
     def __init__(self, setup: AgentSetup) -> None:
         self._engine: Engine | None = None

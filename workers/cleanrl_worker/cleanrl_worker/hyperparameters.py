@@ -13,12 +13,12 @@ from mosaic_contract import Parameter, with_limits
 from mosaic_contract.source_text import fields_of, parsed
 
 SET_BY_THE_RUN = {"env_id", "gym_id", "seed", "total_timesteps"}
-"""What a configuration says outside its hyperparameters."""
+"""Script arguments that a configuration sets outside its hyperparameters."""
 
 SWITCHED_OFF = {
     "track", "prod_mode", "wandb_project_name", "wandb_entity", "upload_model", "hf_entity",
 }  # fmt: skip
-"""What would send a run to a service on the network."""
+"""Script arguments that would upload a run to a service on the network."""
 
 # The least value, where that is not 1 of an integer and 0 of a number.
 _FROM = {"learning_starts": 0, "episode_length": 0, "n_atoms": 2, "v_min": None, "v_max": None}

@@ -113,8 +113,8 @@ def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
 
 
 def exploration(description: Mapping[str, Any]) -> float | None:
-    """Return the probability of a random action where actions are drawn otherwise than by their odds, which
-    are those of PPO and SAC. Rainbow explores by noise in its weights, which is not drawn.
+    """Return the probability of a random action; None for algorithms without `end_e`, such as PPO and SAC,
+    which sample from their policy. Rainbow explores by noise in its weights, which is not drawn here: 0.
     """
     if description["algorithm"] == "rainbow_atari":
         return 0.0

@@ -1,7 +1,7 @@
 """Operators that act by trained policies.
 
 Without `deterministic` actions are drawn as the training drew them: PPO's and SAC's from their distributions,
-those of `dqn` and `c51` at random with the probability `end_e`, those of `td3` and `ddpg` with
+`dqn`'s and `c51`'s at random with the probability `end_e`, `td3`'s and `ddpg`'s with
 `exploration_noise`. The draws of an agent depend on its seed alone.
 """
 
@@ -59,7 +59,7 @@ class ScriptOperator:
         self.episode_begin(seed, 0)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Draw what this seed gives from here on. Without one: go on."""
+        """Seed the generator of exploration; without a seed its stream continues."""
         if self._generator is not None and seed is not None:
             self._generator.manual_seed(seed)
 

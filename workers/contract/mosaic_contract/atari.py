@@ -29,7 +29,7 @@ largest number of no-ops that an episode begins with (Mnih et al., 2015, doi:10.
 """
 
 SPACE = {"type": "Box", "shape": [STACKED, SIZE, SIZE], "dtype": "uint8", "low": 0, "high": 255}
-"""What a policy sees, as `describe_space` describes it."""
+"""The observation space of a policy, (frames, height, width), in the form of `describe_space`."""
 
 _NOOP, _FIRE, _AFTER_FIRE = 0, 1, 2
 _NUMBER = "episode_frame_number"  # in the info of the Arcade Learning Environment

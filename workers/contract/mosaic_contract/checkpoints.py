@@ -228,8 +228,9 @@ def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def space_misfit(trained: Mapping[str, Any], found: Mapping[str, Any], wrappers: Sequence[str] = ()) -> str:
-    """Return why a training on one environment cannot go on in another, "" where it can. Both are described:
-    their spaces as `spaces_of` reads them, and "env_id". `wrappers` are those of the observations of both.
+    """Return why a training on one environment cannot continue in another, "" if it can. `trained` and
+    `found` describe them: "env_id", and spaces in the form read by `spaces_of`. `wrappers` names the
+    observation wrappers of both.
     """
     before, after = spaces_of(trained), spaces_of(found)
     if set(before) != set(after):
@@ -256,7 +257,7 @@ def resume_misfits(
 ) -> Iterator[str]:
     """Yield the reasons why a training cannot resume from a checkpoint, a sentence each. `bound_to` names the
     hyperparameters that cannot change. `environment` has the spaces of the run's environment, as `spaces_of`
-    reads them, where a training can go on in another one of the same spaces.
+    reads them, where a training can continue in another one of the same spaces.
     """
     field = f"checkpoint.resume_from: {path.name}"
     of = f"{described['algorithm']} on {described['env_id']}"

@@ -58,7 +58,7 @@ log = logging.getLogger("mosaic_contract")
 
 @dataclass(frozen=True)
 class Worker:
-    """What a shim provides to `main`. No callable may import upstream before it is called.
+    """A shim's metadata and callables for `main`. No callable may import upstream before it is called.
 
     A worker that trains has `resolve` and `train`, one that acts has `operate`, one that provides
     environments has `make_environment`; the modes of its capabilities say the same.

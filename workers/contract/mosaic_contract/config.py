@@ -34,8 +34,8 @@ _CHECKPOINTS_PER_RUN = 10
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """Steps from one checkpoint to the next (None: a tenth of the training), the path of the checkpoint to go
-    on from, and the step at which the training saves and ends, for another to go on (None: the last one).
+    """Steps from one checkpoint to the next (None: a tenth of the training), the path of the checkpoint to
+    resume from, and the step at which the training saves and ends, to be resumed later (None: the last one).
     """
 
     every_timesteps: int | None = None
@@ -56,9 +56,9 @@ class FastlaneConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """A training to run. `raw` is the file as it stands; `run_dir` is where everything of the run goes, and
-    `launch_dir` what paths that people type are relative to: the folder that the run was started from.
-    `wrappers` are those of the environment's observations, by name (see `wrappers.observation_transform`).
+    """A training to run. `raw` is the unmodified file; `run_dir` is the folder for all files of the run, and
+    `launch_dir` the folder that the run was started from, to which paths typed by users are relative.
+    `wrappers` names the observation wrappers of the environment (see `wrappers.observation_transform`).
 
     Where a worker leaves them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
     """

@@ -50,8 +50,8 @@ class EpisodeLogger:
         environment: int,
         seed: int | None = None,
     ) -> None:
-        """Log an episode of the environment with this index. `returns` are those of the agents, or of the
-        only one; the metric `episode_return` is their mean. `seconds` is its duration, `seed` what the
+        """Log an episode of the environment with this index. `returns` are the agents' returns, or the only
+        agent's; the metric `episode_return` is their mean. `seconds` is its duration, `seed` what the
         environment was reset with, if anything.
         """
         several = returns if isinstance(returns, Mapping) else {ALONE: returns}

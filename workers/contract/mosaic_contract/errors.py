@@ -50,7 +50,7 @@ class EnvironmentFault(Exception):
 class UpstreamFailed(Exception):
     """A library that runs as a program of its own has failed.
 
-    For a shim's `train` to raise. `.error_type` and `.traceback` are the library's, and become those of
+    For a shim's `train` to raise. `.error_type` and `.traceback` are the library's, and are copied to
     run_failed. What it printed is in the log already, so the log gets one line more and no traceback of the
     shim.
     """

@@ -88,8 +88,8 @@ def check_hyperparameters(
 
 
 def merged(kinds: Mapping[str, Mapping[str, Parameter]]) -> Iterator[Parameter]:
-    """Yield the parameters of several kinds of environments, each once: without a default, and with those of
-    all kinds in its help, where they differ.
+    """Yield the parameters of several kinds of environments, each once. If the defaults differ, or a kind
+    lacks the parameter, it has no default and its help lists the default of each kind.
     """
     for name in dict.fromkeys(name for parameters in kinds.values() for name in parameters):
         found = {kind: parameters[name] for kind, parameters in kinds.items() if name in parameters}
@@ -111,8 +111,8 @@ def with_limits(
 ) -> dict[str, Parameter]:
     """Return the parameters, by their names, with limits on those that are numbers.
 
-    Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (None: any); those of
-    `above_zero` are more than 0, those of `to_one` at most 1.
+    Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (None: any); the ones
+    in `above_zero` are more than 0, the ones in `to_one` at most 1.
     """
 
     def limited(one: Parameter) -> Parameter:

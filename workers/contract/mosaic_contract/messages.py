@@ -38,7 +38,7 @@ class Message:
     run_id: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that goes on the wire."""
+        """Return the object to encode as a line of JSON."""
         raise NotImplementedError
 
     @classmethod
@@ -111,7 +111,7 @@ class CheckpointSaved(Event):
 
 @dataclass(frozen=True)
 class CheckpointLoaded(CheckpointSaved):
-    """The run goes on from a checkpoint."""
+    """The run resumes from a checkpoint."""
 
     KIND = "checkpoint_loaded"
 

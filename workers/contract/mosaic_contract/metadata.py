@@ -52,17 +52,17 @@ class WorkerMetadata(_Document):
 
 @dataclass(frozen=True)
 class WorkerCapabilities(_Document):
-    """What a worker can do. `algorithms` are the names that a configuration may give.
+    """A worker's capabilities. `algorithms` are the names that a configuration may give.
 
     `algorithm_facts` describes each algorithm, by the columns of a listing:
     `{"ppo": {"actions": "discrete or continuous", "agents": "one", "learning": "on-policy"}}`.
 
     `resume_bound` has the algorithms whose trainings end at `checkpoint.stop_at` and resume from there:
     `{"ppo": {"num_envs": "it says what a step is"}}`, with the reason for each hyperparameter that a resumed
-    training cannot change, or for all of them under the name "*". All others it trains on with.
+    training cannot change, or for all of them under the name "*". All others may change.
 
-    `resume_elsewhere` has those of them whose trainings resume in another environment of the same spaces,
-    too. A dry run of theirs describes the spaces (`EnvironmentSpec.describe_spaces`).
+    `resume_elsewhere` has the resumable algorithms whose trainings can also resume in another environment
+    with the same spaces. Their dry runs describe the spaces (`EnvironmentSpec.describe_spaces`).
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])

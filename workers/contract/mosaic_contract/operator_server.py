@@ -5,7 +5,7 @@ command that fails is answered with an error and the server continues. It ends a
 when the reader of the answers has gone, and by the signals that `main` turns into `Cancelled`. Before its
 answer to `select_action` an operator may send "partial" lines.
 
-Commands are executed in order; where the worker is `concurrent`, those of each agent in a thread of its own.
+Commands are executed in order; where the worker is `concurrent`, each agent's in a thread of its own.
 `ping` is answered after all commands before it, `stop` and `abandon` at once. `abandon` gives up the calls in
 progress: each of these agents gets a new operator for its next commands. Without threads it does nothing.
 """
@@ -92,7 +92,7 @@ class OperatorServer:
         return self._send(answer) and answer["type"] != "stopped"
 
     def agent(self, player_id: Any) -> ServedAgent:
-        """Return an agent made by `init_agent`; None stands for the only one. Raises `BadMessage`."""
+        """Return an agent made by `init_agent`; None selects the only one. Raises `BadMessage`."""
         if player_id is None and len(self._agents) == 1:
             return next(iter(self._agents.values()))
         agent = self._agents.get(player_id) if isinstance(player_id, str) else None

@@ -65,7 +65,7 @@ class Decision:
 class Operator(Protocol):
     """Anything that answers an observation with an action, or a `Decision`.
 
-    `select_action` is given those of these keywords that its signature has:
+    `select_action` is given the keywords below that its signature has:
 
     - action_mask: as Gymnasium's `sample(mask=…)`, or None
     - info: a dict, or None

@@ -1,4 +1,4 @@
-"""The priority of a process among those of other sessions."""
+"""The scheduling priority of a process relative to processes of other sessions."""
 
 from __future__ import annotations
 

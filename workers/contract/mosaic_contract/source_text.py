@@ -50,7 +50,7 @@ def meanings_of(docstring: str | None) -> dict[str, str]:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence or paragraph of a text in one line, without its full stop."""
+    """Return the first sentence or paragraph of `text` as one line, without its full stop."""
     paragraph = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0]
     ends = r"(?<=[^.]\.)(?<!i\.e\.)(?<!e\.g\.)\s"
     return re.split(ends, " ".join(paragraph.split()), maxsplit=1)[0].rstrip(".")

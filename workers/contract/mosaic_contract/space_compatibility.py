@@ -74,7 +74,7 @@ def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Return whether two bounds are the same; one number stands for a bound of every element."""
+    """Return whether two bounds are equal; a single number is the bound of every element."""
     numbers, others = sorted((list(flat_numbers(one)), list(flat_numbers(other))), key=len)
     if len(numbers) == 1:
         numbers = numbers * len(others)

@@ -16,7 +16,7 @@ from mosaic_contract.arrays import ARRAY_LIMIT
 from mosaic_contract.codec import as_number, finite
 from mosaic_contract.errors import BadMessage
 
-_MOST_TEXT = 4096  # characters of a text whose description has no bound
+_MOST_TEXT = 4096  # characters of a Text space without a given bound
 
 
 def describe_space(space: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class _Forgiving(io.FileIO):
 
 
 def reserve_standard_streams() -> None:
-    """Point those of the descriptors 0 to 2 that are closed at the null device.
+    """Open the null device on each closed descriptor from 0 to 2.
 
     To be called before anything is opened: else a lock, a pipe or a log could get one of these numbers, and
     the next child process would replace it by a stream.

@@ -38,7 +38,7 @@ def trained_policy(
 
     `setup.settings` are {"checkpoint": path, "deterministic": bool, true by default}. `make` makes the policy
     from the checkpoint's path and description; the policies of the last eight checkpoints are cached and
-    shared by agents. `format` and `algorithms` are those of `read_description`. Raises `ConfigError` for
+    shared by agents. `format` and `algorithms` are as for `read_description`. Raises `ConfigError` for
     invalid settings, checkpoints and spaces, and for whatever `make` raises.
     """
     deterministic = setup.settings.get("deterministic", True)
@@ -106,7 +106,7 @@ class AgentGenerators:
         self.begin(0 if seed is None else seed)
 
     def begin(self, seed: int | None) -> None:
-        """Seed the generators again; None: go on."""
+        """Seed the generators again; None: their streams continue."""
         if seed is not None:
             self._state = self._torch.Generator().manual_seed(seed).get_state()
             self.numpy = import_module("numpy").random.default_rng(seed)

@@ -125,9 +125,9 @@ class PlannedTraining:
 
     @classmethod
     def _resumed(cls, config: TrainingConfig) -> Tuple[Optional[DescribedCheckpoint], "dict[str, Any]"]:
-        """Return the checkpoint that a training resumes from, None where it does not, and its hyperparameters
-        with those of the configuration over them: of a checkpoint of another algorithm, which is reported
-        later, none.
+        """Return the checkpoint that a training resumes from (None if it does not) and its hyperparameters,
+        overridden by the configuration's. A checkpoint of another algorithm, which is reported later,
+        contributes none.
         """
         path = config.checkpoint.resume_from
         if path is None:

@@ -1,4 +1,4 @@
-"""Where the library that a shim wraps is installed, for shims that read its source text."""
+"""The installation folder of the library that a shim wraps, for shims that read its source text."""
 
 from __future__ import annotations
 

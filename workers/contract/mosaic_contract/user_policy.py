@@ -24,10 +24,10 @@ class UserPolicy:
     """A function of an observation, or an object with ``select_action`` or ``predict``.
 
     A function and ``select_action`` get the observation, the action mask where they have a second required
-    parameter, and those of `CONTEXT` that they have parameters for (all of them where they take any keyword).
-    ``predict`` is called as Stable-Baselines3's models are: with ``deterministic=True``, and with ``state``
-    and ``episode_start`` for recurrent ones; its answer is an action or (action, state). An object may have
-    ``episode_begin(seed, episode_index)``, else ``reset()`` with or without ``seed``, and
+    parameter, and the values of `CONTEXT` that they have parameters for (all of them where they take any
+    keyword). ``predict`` is called as in Stable-Baselines3: with ``deterministic=True``, and with
+    ``state`` and ``episode_start`` for recurrent ones; it returns an action or (action, state). An object may
+    have ``episode_begin(seed, episode_index)``, else ``reset()`` with or without ``seed``, and
     ``episode_end(total_reward, steps)``. Raises `ConfigError` for what cannot be called so.
     """
 

@@ -6,7 +6,7 @@ imported when a transform is made.
 "flat" makes a vector of any observation: arrays are flattened, a choice among n becomes one-hot, a mission of
 MiniGrid becomes word counts (the order of the words is lost), the parts of a dict are joined in the order of
 their names. "one_hot", before it, encodes each cell of MiniGrid's image as one-hot object, colour and state.
-"atari", the first, is what Atari games are trained with; its actions and frames are those of `atari`.
+"atari", the first, is what Atari games are trained with; its actions and frames are defined in `atari`.
 "channels_last", after it, is for libraries whose convolutions want (height, width, channels), "scaled" for
 those that want numbers from -1 to 1.
 """

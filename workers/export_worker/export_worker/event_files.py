@@ -66,12 +66,12 @@ def _session_end(status: int, ended: float) -> Summary:
 
 
 def _plain(value: Any) -> bool | float | str:
-    """The value as HPARAMS knows it: a truth value, a number or a text."""
+    """Return the value as HPARAMS takes it: a bool, a number or a string; anything else as JSON."""
     return value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
 
 
 def _about(run: ExportedRun) -> str:
-    """What is known of the run, in Markdown."""
+    """Return the run's facts and configuration, as an indented block of Markdown."""
     facts = {
         "name": run.name,
         "group": run.group,

@@ -9,7 +9,7 @@ from typing import Any, Mapping, Protocol
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """What is known of a run. Times are Unix seconds, None while unknown.
+    """A run's facts, for exporters. Times are Unix seconds, None while unknown.
 
     `hyperparameters` holds worker, algorithm, environment and seed too; `config` is the whole configuration,
     `succeeded` None while the run is alive.

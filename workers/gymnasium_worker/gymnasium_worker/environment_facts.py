@@ -130,7 +130,7 @@ def _name(env: Any) -> str:
 
 
 def frozen_lake_map(env: Any) -> Describe | None:
-    """Return a function that describes a lake: {"map": a text for each row, with S for the start, F for ice,
+    """Return a function that describes a lake: {"map": a string per row, with S for the start, F for ice,
     H for a hole and G for the goal}; None for an environment without such a map.
     """
     inner = env.unwrapped

@@ -89,7 +89,10 @@ def known() -> list[str]:
 
 
 def _is_here(entry_point: Any) -> bool:
-    """Those of old MuJoCo versions have no module, only a function that says so."""
+    """Return whether this worker can make an environment with this entry point.
+
+    Old MuJoCo versions have no module: their entry point is a function that only raises an error.
+    """
     return isinstance(entry_point, str) and not entry_point.startswith(_NOT_HERE)
 
 

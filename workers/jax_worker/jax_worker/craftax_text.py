@@ -1,4 +1,4 @@
-"""What the player of Craftax-Classic sees and has, in words. (Craftax itself has a text of its own.)"""
+"""The player's view and inventory in Craftax-Classic, in words. (Craftax itself has its own description.)"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BODY = ("health", "food", "drink", "energy")
 
 
 def described_classic(state: Any, constants: Any) -> str:
-    """Return a text of a state of Craftax-Classic."""
+    """Return a state of Craftax-Classic as text; `constants` is its module of constants."""
     row, column = (int(place) for place in state.player_position)
     high, wide = constants.OBS_DIM
     blocks = numpy.asarray(state.map)

@@ -1,4 +1,4 @@
-"""What gymnax's environments are about, for operators that read: it has no such texts itself."""
+"""Task descriptions of gymnax's environments for language operators: gymnax has none itself."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
 
 
 class Learner:
-    """One training. `tree` is all that it goes on from, the environments' states too."""
+    """One training. `tree` is the state to resume from, including the environments' states."""
 
     def __init__(self, plan: JumanjiPlan) -> None:
         if (devices := jax.local_device_count()) > 1:

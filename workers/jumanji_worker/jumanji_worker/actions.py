@@ -15,7 +15,7 @@ import numpy as np
 from jumanji.specs import MultiDiscreteArray, jumanji_specs_to_gym_spaces
 
 Choose = Callable[[Any, Any], Any]
-"""What a policy does: from Jumanji's observation, and a key to draw with, to the arena's action."""
+"""A policy: Jumanji's observation and a PRNG key → the arena's action."""
 
 
 class Actions:

@@ -1,7 +1,7 @@
 """Episode returns and lengths of a batch of environments, in the extras of each step.
 
-The wrapper stands between the batch and the learner and draws no random numbers: training is the same with
-it.
+The wrapper sits between the batch and the learner and draws no random numbers, so it does not change
+training.
 """
 
 from __future__ import annotations

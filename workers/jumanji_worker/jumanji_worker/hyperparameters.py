@@ -20,7 +20,7 @@ from mosaic_contract.source_text import arguments_of, class_in, meanings_of
 
 from .environments import TRAINED, bare
 
-_NOT_BUILT_BY = {  # a checkpoint goes on with others of these
+_NOT_BUILT_BY = {  # may change when resuming from a checkpoint
     "n_steps", "normalize_advantage", "discount_factor", "bootstrapping_factor", "l_pg", "l_td", "l_en",
     "learning_rate", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range", "ent_coef", "vf_coef",
     "max_grad_norm", "target_kl", "n_envs",

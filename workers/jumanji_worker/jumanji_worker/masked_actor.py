@@ -1,4 +1,4 @@
-"""SBX's actor restricted to legal actions: the mask stands at the end of its observation."""
+"""SBX's actor restricted to legal actions: the mask is at the end of its observation."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def like(template: Any, given: Any) -> Any:
 
 
 class Vector:
-    """Turns one observation into one vector: numbers within bounds are scaled to 0 to 1, the mask of the
-    actions stands at the end.
+    """Flatten an observation to a vector (size,) of float32. Bounded numbers are scaled to [0, 1]; the action
+    mask comes last.
     """
 
     def __init__(self, spec: Any) -> None:

@@ -54,7 +54,7 @@ class JumanjiOperator:
         self.episode_begin(0 if seed is None else seed, 0)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Draw what this seed gives from here on. Without one: go on."""
+        """Set the PRNG key from the seed; without a seed its stream continues."""
         if seed is not None:
             self._key = jax.random.PRNGKey(seed)
 

@@ -172,7 +172,7 @@ class Watch(BaseCallback):
 
 
 class Learner:
-    """One training. `tree` is all that it goes on from, but for the environments, which begin with new
+    """One training. `tree` is the state to resume from, without the environments, which begin new
     episodes.
     """
 

@@ -1,7 +1,7 @@
 """Environment variables that JAX reads when it is imported: threads, and a cache of compiled programs.
 
-The cache lies in the worker's own environment: every run shares it, it goes when the environment is removed,
-and the least used of it goes where it grows too large.
+The cache is in the worker's own environment: every run shares it, it is removed with the environment, and
+its least recently used entries are deleted when it grows too large.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class PromptSettings:
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> PromptSettings:
-        """Return those of an agent's settings. Raises `ConfigError` with all that is wrong."""
+        """Read the prompt settings from an agent's settings. Raises `ConfigError` with every problem."""
         given = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
         problems = []
         if given.get("coordination", "rules") not in COORDINATION:

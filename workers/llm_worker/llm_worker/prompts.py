@@ -21,9 +21,9 @@ def system_text(
     mates: Sequence[str],
     chooser: ActionChooser,
 ) -> str:
-    """Return what a model is sent once: who it is, the rules, and how to answer.
+    """Return the instructions sent to a model once: its role, the rules and the form of its answers.
 
-    `others` are the ids of all other agents, `mates` those of its teammates.
+    `others` are the ids of all other agents, `mates` the ids of its teammates.
     """
     parts = [f"You are the agent {agent} in the environment {game}.", describer.rules]
     if mates:

@@ -1,4 +1,4 @@
-"""What workers of the MOSAIC platform import of the platform's own package, as far as MOSAIC Lab has it.
+"""The subset of the MOSAIC platform's own package that its workers import and MOSAIC Lab provides.
 
 Names and fields are the platform's, the code is MOSAIC Lab's. Importing a module that is not here is an error
 with its name.

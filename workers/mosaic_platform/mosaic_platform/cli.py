@@ -1,4 +1,4 @@
-"""The adapter: its metadata, which are those of the platform's worker, and its command line, `python -m
+"""The adapter: its metadata, taken from the platform's worker, and its command line, `python -m
 mosaic_platform.cli`.
 
 An operator is the platform's process itself, in the place of this one: it speaks the plain protocol.

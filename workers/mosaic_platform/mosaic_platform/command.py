@@ -14,7 +14,7 @@ from .introduction import Introduction
 
 
 def command(worker: Introduction, options: Mapping[str, object], *flags: str) -> list[str]:
-    """Return the worker's command with `flags` and those of the `options` (without "--") that it has."""
+    """Return the worker's command with `flags` and the `options` (names without "--") that it supports."""
     words = [sys.executable, "-m", worker.module, *flags]
     for name, value in options.items():
         if f"--{name}" in worker.options:

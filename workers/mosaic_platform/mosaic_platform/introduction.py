@@ -1,4 +1,4 @@
-"""What there is to know about the platform's worker in this environment: its metadata, options and modes.
+"""Metadata, command-line options and modes of the platform's worker installed in this environment.
 
 Its metadata is that of its own package, whose import may be slow: it is kept in a file until the package
 changes. Its options and modes, which it declares nowhere, are read from its source text.

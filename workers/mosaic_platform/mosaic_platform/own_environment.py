@@ -1,4 +1,4 @@
-"""An environment that the platform's worker owns and acts in itself: its only action here is to go on."""
+"""An environment that the platform's worker owns and acts in itself: its only action, 0, is to continue."""
 
 from __future__ import annotations
 

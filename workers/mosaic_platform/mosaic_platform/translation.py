@@ -11,7 +11,7 @@ from typing import Any, Mapping
 from mosaic_contract import BadLine, Telemetry, UpstreamFailed, decode_line
 
 _SAVED = re.compile(rb"\[CHECKPOINT\] path=(.+?)(?: final=\w+)?\s*")
-"""What several of the platform's workers print in the place of a message."""
+"""The line that several of the platform's workers print to stdout instead of a checkpoint message."""
 _NOT_METRICS = {"episode", "step", "global_step", "memory_mb", "cpu_percent", "timestamp"}
 
 

@@ -1,4 +1,4 @@
-"""What an agent sees of a grid of the package multigrid, in words."""
+"""An agent's view of a grid of the package multigrid, in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def view_of(inner: Any, number: int) -> str:
 
 
 def _seen(image: Any) -> list[str]:
-    """Return a line for each thing in a view, whose agent stands in the middle of the last row."""
+    """Return a line for each thing in a view; the agent is in the middle of its last row."""
     from multigrid.core.constants import Color, State, Type
 
     size = len(image)

@@ -1,11 +1,11 @@
-"""Where an agent's teammates are, and the score: what it may know of a game beside its view."""
+"""Positions of an agent's teammates, and the scores: what an agent may know of a game beside its view."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Mapping
 
 _STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # on the grid, by direction: right, down, left, up
-_FACING = ("ahead", "right", "back", "left")  # by quarter turns to the right, from how the agent stands
+_FACING = ("ahead", "right", "back", "left")  # by quarter turns to the right, from the agent's direction
 
 Describe = Callable[[], Mapping[str, Any]]
 
@@ -13,7 +13,7 @@ Describe = Callable[[], Mapping[str, Any]]
 def description_for(game: Any, agent: str) -> Describe:
     """Return a function that describes a game (`AgentsAtOnce`) to an agent.
 
-    {"teammates": {agent: {"ahead", "right": steps from the agent as it stands, negative the other way,
+    {"teammates": {agent: {"ahead", "right": steps relative to the agent's direction, or negative,
     "facing": "ahead" | "right" | "back" | "left", where "ahead" is the agent's own direction, "carries":
     {"kind", "colour"} or None}}, "scores": {team: goals or balls}}; without "scores" where none are kept.
     """

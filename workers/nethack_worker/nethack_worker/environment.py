@@ -49,7 +49,7 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
             NLE.seed(self.game, seed % _MOST_SEED, seed % _MOST_SEED, False)  # subclasses refuse, or fail
             rooms = getattr(self.game, "minigrid_env", None)
             if rooms is not None:
-                rooms.reset(seed=seed)  # the game's reset goes on with its generator
+                rooms.reset(seed=seed)  # the game's reset continues its random stream
         observation, info = self.game.reset()
         return observation, self._named(info)
 

@@ -19,7 +19,7 @@ class GameEnvironment:
 
     Where players move at once, they do so one after another, and none sees what the others have chosen in the
     same move. An observation is the tensor of the player's information state, in games without one that of
-    its observation, else a text. A reward is the change of the player's return.
+    its observation, else a string. A reward is the change of the player's return.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "openspiel", "render_modes": ["rgb_array"]}
@@ -106,8 +106,8 @@ class GameEnvironment:
         return f"Your moves so far: {', '.join(self._own_moves(player)) or 'none'}"
 
     def legal_moves(self) -> dict[str, int]:
-        """Return the legal actions of the player on turn by their names, those of the same name with their
-        numbers."""
+        """Return the numbers of the current player's legal actions by name. A repeated name has the number
+        appended, as does an empty one."""
         player, moves = self._numbers[self.agent_selection], {}
         for action in self.state.legal_actions(player):
             name = self.state.action_to_string(player, action).strip()
@@ -132,7 +132,7 @@ class GameEnvironment:
         return pyspiel.load_game(self.kind.short_name, parameters)
 
     def _observed(self) -> tuple[str | None, list[int]]:
-        """Return the name of the tensor that is observed, None for a text, and its shape."""
+        """Return the name and the shape of the observed tensor; None and [] for text observations."""
         provides = self.game.get_type()
         if provides.provides_information_state_tensor:
             return "information_state_tensor", list(self.game.information_state_tensor_shape())

@@ -1,4 +1,4 @@
-"""PyBullet's robots: those of its environments that can be made here, by id."""
+"""PyBullet's robot environments that this worker can make, by id."""
 
 from __future__ import annotations
 

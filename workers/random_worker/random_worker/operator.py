@@ -12,7 +12,7 @@ from mosaic_contract import AgentSetup, BadMessage, ConfigError, make_space
 class RandomOperator:
     """Uniform over the action space, over the legal actions where a mask or a list of them comes along.
 
-    Every episode begins with the seed that it is given; without one the stream of numbers goes on.
+    Every episode is seeded with the seed it is given; without one the random stream continues.
     """
 
     def __init__(self, setup: AgentSetup) -> None:

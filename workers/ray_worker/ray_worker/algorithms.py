@@ -26,15 +26,15 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
         "delay_between_env_runner_restarts_s", "env_runner_health_probe_timeout_s",
     ),
 }  # fmt: skip
-"""What is chosen for every algorithm, by the method of upstream's `AlgorithmConfig` that sets it. `training`
-has more, of each algorithm's own.
+"""Hyperparameters of every algorithm, by the method of upstream's `AlgorithmConfig` that sets them.
+`training` also has each algorithm's own.
 """
 
 MODEL = (
     "fcnet_hiddens", "fcnet_activation", "head_fcnet_hiddens", "head_fcnet_activation", "vf_share_layers",
     "free_log_std", "log_std_clip_param", "use_lstm", "max_seq_len", "lstm_cell_size",
 )  # fmt: skip
-"""What is chosen of upstream's `DefaultModelConfig`."""
+"""Hyperparameters taken from upstream's `DefaultModelConfig`."""
 
 _OFF_POLICY = (
     "tau", "target_network_update_freq", "num_steps_sampled_before_learning_starts", "n_step",

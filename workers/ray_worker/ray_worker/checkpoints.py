@@ -1,8 +1,8 @@
 """Checkpoints: `step-N.pt` with the weights of all policies, `step-N.json`, which describes it, and the
 folder `step-N.rllib`, which is upstream's own.
 
-The file is what acts, and loads with `weights_only=True`. The folder is what training goes on from, with
-upstream's optimisers, counters and pickles: whoever resumes from one trusts it.
+Operators load the file, with `weights_only=True`. Training resumes from the folder, which has upstream's
+optimisers, counters and pickles: resume only from a folder you trust.
 """
 
 from __future__ import annotations

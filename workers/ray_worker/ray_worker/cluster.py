@@ -2,7 +2,7 @@
 
 A local Ray has its own folder for sockets, logs and results, its own token, and process groups of its own: a
 signal to the run's group is for the run alone, which then ends Ray. Nothing of it is left. A cluster is
-joined and left, and goes on.
+joined and left, and keeps running.
 """
 
 from __future__ import annotations

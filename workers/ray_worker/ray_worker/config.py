@@ -140,8 +140,8 @@ class RllibPlan(PlannedTraining):
 
     @property
     def first_update(self) -> int:
-        """The step at which something is learned for the first time. Off-policy algorithms count the steps of
-        the trainings that this one goes on from.
+        """The environment step of the first update. Off-policy algorithms also count the steps of the
+        trainings that this one resumes from.
         """
         values = self.hyperparameters
         if self.algorithm.on_policy:
@@ -156,7 +156,7 @@ def rllib_folder(checkpoint: Path) -> Path:
 
 
 def _upstreams_names(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return hyperparameters with older names replaced by those of today, except where both disagree."""
+    """Return hyperparameters with older names replaced by current ones, unless both are given and differ."""
     found = dict(given)
     for old, name in ALIASES.items():
         if old in found and found.setdefault(name, found[old]) == found[old]:

@@ -19,7 +19,7 @@ from .turns import TurnGame
 
 @dataclass(frozen=True)
 class RllibEnvironmentSpec(EnvironmentSpec):
-    """The spaces that are trained on. `games`: those of the observations of a game in turns, by agent."""
+    """The spaces of a training. `games`: the observation spaces of a turn-based game, by agent."""
 
     games: Mapping[str, Any] = field(default_factory=dict)
 

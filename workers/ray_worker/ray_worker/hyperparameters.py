@@ -125,7 +125,7 @@ def numbers_as_words(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def number_of(word: str) -> Any:
-    """The number that a text is, else the text."""
+    """Return the number that a word spells, an int if it is whole; else the word."""
     value = float(word) if re.fullmatch(r"-?\d+(\.\d+)?", word) else word
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -11,7 +11,7 @@ from mosaic_contract.environment_spec import EnvironmentSpec
 from .hyperparameters import EACH, POLICIES, SHARED
 
 ALONE_POLICY = "default_policy"
-"""What upstream calls the policy of the only agent."""
+"""Upstream's name for the policy of the only agent."""
 
 _REST = "*"
 

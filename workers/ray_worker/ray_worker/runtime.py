@@ -72,8 +72,10 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
 
 
 def _came_of_a_signal(error: BaseException | None) -> bool:
-    """Where a signal comes while Ray waits, `Cancelled` becomes the cause of Ray's own errors, or is lost for
-    a KeyboardInterrupt.
+    """Return whether a signal caused the error.
+
+    If a signal arrives while Ray waits, `Cancelled` becomes the cause of Ray's own error, or is replaced by a
+    KeyboardInterrupt.
     """
     while error is not None and not isinstance(error, (Cancelled, KeyboardInterrupt)):
         error = error.__cause__ or error.__context__

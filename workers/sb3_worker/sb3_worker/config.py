@@ -62,8 +62,8 @@ class Sb3Plan(PlannedTraining):
 
     @property
     def steps(self) -> int | None:
-        """Where the training ends: upstream collects whole updates, so the last may go beyond the end. Of
-        whole episodes it is not known.
+        """The environment step at which the training ends. Upstream collects whole updates, so the last may
+        exceed the configured end. None for algorithms that collect whole episodes.
         """
         if self.algorithm.family == EVOLUTION:
             return None

@@ -1,7 +1,7 @@
 """The hyperparameters of each algorithm, out of upstream's source text: names, types, defaults, meanings.
 
 Upstream takes seconds to import, and a listing of workers should not: its files are parsed, nothing of them
-runs. What a signature takes as an object (policies, noise, schedules) stands in `algorithms.own_parameters`.
+runs. Arguments that are objects (policies, noise, schedules) are defined in `algorithms.own_parameters`.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def parameters_of(name: str) -> dict[str, Parameter]:
 
 @functools.cache
 def constructor_parameters(name: str) -> dict[str, Parameter]:
-    """Return those of upstream's algorithm itself."""
+    """Return the hyperparameters of the constructor of upstream's algorithm, by name."""
     algorithm = ALGORITHMS[name]
     return _limited(dict(_of_class(algorithm.file, algorithm.upstream)))
 
 
 @functools.cache
 def policy_parameters(name: str) -> dict[str, Parameter]:
-    """Return those of upstream's policy."""
+    """Return the hyperparameters of upstream's policy class, by name."""
     algorithm = ALGORITHMS[name]
     if not algorithm.policy_parameters:
         return {}
@@ -99,8 +99,8 @@ def _of_class(file: str, name: str) -> Iterator[tuple[str, Parameter]]:
 
 
 def _parameter(name: str, annotation: ast.expr | None, default: ast.expr) -> Parameter | None:
-    """Return the parameter, None for a value that is not a number or a switch. A word that stands for a
-    number ("auto") is None.
+    """Return the parameter; None for a value that is neither a number nor a bool. A word in place of a
+    number ("auto") becomes None.
     """
     if annotation is None:
         return None

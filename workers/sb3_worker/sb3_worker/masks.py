@@ -20,7 +20,7 @@ def mask_of(env: Any, info: Mapping[str, Any]) -> Any:
 
 
 def flat_mask(mask: Any) -> Any:
-    """Return a mask as an array (n,) of booleans; those of a MultiDiscrete's numbers are joined."""
+    """Return a mask as an array (n,) of bool; the masks of a MultiDiscrete's dimensions are concatenated."""
     import numpy as np
 
     parts = mask if isinstance(mask, (tuple, list)) else [mask]

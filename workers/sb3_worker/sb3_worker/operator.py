@@ -1,4 +1,4 @@
-"""Operators that act by trained policies: those of this worker's checkpoints, and of zips from elsewhere.
+"""Operators that act by trained policies, from this worker's checkpoints or from zips made elsewhere.
 
 Without `deterministic` actions are drawn as upstream's `predict` draws them: from the policy's distribution,
 or at random with the exploration rate of the end of the training.

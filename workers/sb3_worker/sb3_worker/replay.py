@@ -76,7 +76,7 @@ def _oldest_first(buffer: ReplayBuffer) -> Any:
 
 
 def _arrays_of(buffer: ReplayBuffer) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays of a buffer by name, those of each part of a Dict by "observations/part"."""
+    """Yield (name, array) of a buffer; the parts of a Dict are named "observations/part"."""
     for name in _ARRAYS:
         value: Any = getattr(buffer, name)
         if isinstance(value, dict):

@@ -40,7 +40,7 @@ def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def _learn(plan: Sb3Plan, model: BaseAlgorithm, watch: Watch) -> None:
-    """Train to `end_step`; schedules go on to `total_timesteps`."""
+    """Train to `end_step`; schedules extend to `total_timesteps`."""
     # Upstream logs at the end of every fourth episode: minutes, where these are long.
     often = {"log_interval": 1} if plan.algorithm.family == OFF_POLICY else {}
     with suppress(Ended):

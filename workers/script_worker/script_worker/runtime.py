@@ -107,7 +107,8 @@ def _follow(
 
 
 def _wait(script: subprocess.Popen[bytes], until: float | None) -> None:
-    """Wait for a script that has closed its stdout and may go on for as long as it likes."""
+    """Wait for a script that has closed its stdout to exit: until `until` (seconds of `time.monotonic`), or
+    without a limit (None)."""
     with suppress(subprocess.TimeoutExpired):
         script.wait(None if until is None else max(0.0, until - time.monotonic()))
 

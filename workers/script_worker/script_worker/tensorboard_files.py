@@ -1,8 +1,8 @@
 """TensorBoard files that a script writes, followed while they grow.
 
-Tags stay as they are; those of files in other
-folders than that of the first file have their folder in front. A tag that libraries use for what has a common
-name here is sent under that name too, so that one chart can lay runs of different libraries over each other.
+Tags are kept; tags of files outside the first file's folder are prefixed with their own folder. A library's
+tag for a metric that has a common name here is also sent under that name, so that one chart can overlay runs
+of different libraries.
 """
 
 from __future__ import annotations

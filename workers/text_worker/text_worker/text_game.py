@@ -114,7 +114,7 @@ class TextGame:
         return int(count)
 
     def _fewest(self) -> int:
-        """Return the smallest number of players of the game. Many begin with one player and cannot go on."""
+        """Return the smallest number of players of the game. Many start with one player and then fail."""
         for count in range(1, _MOST_PLAYERS + 1):
             with contextlib.suppress(Exception):  # what a game raises for a number that it does not have
                 self._env.reset(num_players=count, seed=0)
@@ -124,6 +124,6 @@ class TextGame:
 
 
 def moves_in(text: str) -> list[str]:
-    """Return the moves that a text names, in square brackets, in their order."""
+    """Return the distinct moves in square brackets in `text`, in their order."""
     found = _IN_BRACKETS.findall(_SPEAKERS.sub("", text))
     return list(dict.fromkeys(found))

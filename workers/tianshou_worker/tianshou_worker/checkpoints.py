@@ -19,7 +19,7 @@ from .config import FORMAT, TianshouPlan
 
 _OPTIMIZERS = Algorithm._STATE_DICT_KEY_OPTIMIZERS
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
-"""What upstream's algorithms count gradient steps by, outside of their state."""
+"""Counters of gradient steps that upstream's algorithms keep outside of their state."""
 _RETURNS = ("mean", "var", "count")
 _MULTIPLIERS = ("cql_log_alpha",)
 """Tensors of one number that upstream's algorithms learn outside of their state."""

@@ -77,7 +77,7 @@ class TianshouPlan(PlannedTraining):
 
     @cached_property
     def dataset(self) -> Dataset | None:
-        """What an offline algorithm learns from. Raises `ConfigError` for a file that is not a dataset."""
+        """The dataset of an offline algorithm; None for others. Raises `ConfigError` for an invalid file."""
         path = self.hyperparameters.get("dataset")
         return read_dataset(Path(path), self.spec, self.config.wrappers) if path else None
 
@@ -96,8 +96,8 @@ class TianshouPlan(PlannedTraining):
 
     @property
     def updates(self) -> int:
-        """Collections, each with its update, that fit into what is left of the training; at least one where
-        it goes on from a checkpoint."""
+        """The number of collections, each with its update, in the remaining steps; at least one when resuming
+        from a checkpoint."""
         fit = (self.config.end_step - self.start_step - self.warm_up) // self.collection
         return max(fit, 1) if self.resume_from else fit
 

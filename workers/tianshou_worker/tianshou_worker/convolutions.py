@@ -1,4 +1,4 @@
-"""Upstream's networks for pictures, those of its examples of Atari games, on bytes from 0 to 255."""
+"""Upstream's networks for images, from its Atari examples. Inputs are bytes from 0 to 255."""
 
 from __future__ import annotations
 

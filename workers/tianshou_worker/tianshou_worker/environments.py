@@ -18,7 +18,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
 def spec_of(env_id: str) -> EnvironmentSpec:
-    """Check an environment and return its spaces, of a game in turns those of both players. Raises
+    """Check an environment and return its spaces; for a turn-based game the spaces of both players. Raises
     `ConfigError`."""
     if is_game(env_id):
         return spec_of_game(env_id)

@@ -1,7 +1,7 @@
 """The hyperparameters of each algorithm, out of upstream's source text: names, types, defaults, meanings.
 
 Upstream takes seconds to import, and a listing of workers should not: its files are parsed, nothing of them
-runs. What a signature takes as an object (networks, optimisers) stands in `algorithms.OWN`.
+runs. Arguments that are objects (networks, optimisers) are defined in `algorithms.OWN`.
 """
 
 from __future__ import annotations

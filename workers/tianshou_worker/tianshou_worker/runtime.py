@@ -29,7 +29,7 @@ from .training_environments import environments
 
 log = logging.getLogger(__name__)
 
-_PRIORITIES = {"alpha": 0.6, "beta": 0.4}  # those of upstream's examples
+_PRIORITIES = {"alpha": 0.6, "beta": 0.4}  # as in upstream's examples
 
 
 def train(plan: TianshouPlan, telemetry: Telemetry) -> Mapping[str, Any]:
@@ -117,8 +117,8 @@ def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
 
 
 def _warm_up(plan: TianshouPlan, algorithm: Algorithm, collector: Collector[Any]) -> None:
-    """Fill the buffer before the first update: at random, or with the policy where a training goes on, and in
-    a game, of whose moves not all are legal."""
+    """Fill the buffer before the first update: with random actions, or with the policy's when resuming and in
+    games, whose moves are not all legal."""
     if plan.warm_up:
         at_random = plan.resume_from is None and not plan.own_spec.several
         with policy_within_training_step(algorithm.policy):

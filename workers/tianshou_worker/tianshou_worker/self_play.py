@@ -101,7 +101,7 @@ class SelfPlay(gymnasium.Env[Any, Any]):
         self.action_space = game.action_space(self.agents[0])
         self.metadata = game.metadata
         self.rewards: dict[str, float] = {}
-        """Those of the latest step, by agent."""
+        """Rewards of the latest step, by agent."""
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)

@@ -7,7 +7,7 @@ from typing import Any, Mapping
 from mosaic_contract.arena import EnvironmentFacts
 
 _REWARDED = {"CrafterReward-v1": True, "CrafterNoReward-v1": False}
-_KEYS = {  # those of upstream's own program, with the arrows; its Tab leaves the picture on a page
+_KEYS = {  # as in upstream's own program, plus the arrows; its Tab would leave the picture on a page
     "noop": ("n",),
     "move_left": ("ArrowLeft", "a"),
     "move_right": ("ArrowRight", "d"),

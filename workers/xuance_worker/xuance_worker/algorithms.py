@@ -12,7 +12,7 @@ from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.metadata import Algorithm
 
 GAMES = "games"
-"""What upstream's configurations for Atari games are called beside those for kinds of actions."""
+"""The key of upstream's configurations for Atari games, beside the keys for kinds of actions."""
 
 _TEAM = "mpe/simple_spread_v3.yaml"
 _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum-v1.yaml"
@@ -45,7 +45,7 @@ class XuanceAlgorithm(Algorithm):
 
     @property
     def configured(self) -> list[str]:
-        """What upstream has configurations of it for: kinds of actions, and games."""
+        """The keys of upstream's configurations of this algorithm: kinds of actions, and `GAMES`."""
         return [*self.policies, *([GAMES] if self.games else [])]
 
     @property

@@ -38,7 +38,7 @@ def checkpoints_of(plan: XuancePlan, agent: Any, logger: EpisodeLogger) -> Check
 
 
 def restore(agent: Any, path: Path, step: int) -> None:
-    """Put a checkpoint into an agent that was built alike, to go on training. Raises `ConfigError`.
+    """Load a checkpoint into an agent of the same configuration, to resume training. Raises `ConfigError`.
 
     The replay buffer is empty: learning waits for as many new steps as at first.
     """

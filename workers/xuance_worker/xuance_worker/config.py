@@ -87,9 +87,9 @@ class XuancePlan(PlannedTraining):
 
     @property
     def steps(self) -> int:
-        """The step at which the training ends: all environments step together, so whole steps of all, and at
-        least one where it goes on from a checkpoint. Where upstream plays whole episodes (`use_rnn`) it goes
-        on to the end of the last ones.
+        """The step at which the training ends. All environments step together, so it is a whole number of
+        their joint steps, at least one when resuming from a checkpoint. Where upstream plays whole episodes
+        (`use_rnn`), training continues to the end of the last ones.
         """
         fit = (self.config.end_step - self.start_step) // self.parallels
         return self.start_step + (max(fit, 1) if self.resume_from else fit) * self.parallels

@@ -23,7 +23,7 @@ _DECIDED_HERE = {  # by the run's configuration and the environment's spaces
     "obs_type", "img_size", "num_stack", "frame_skip", "noop_max",  # by the wrapper "atari"
 }  # fmt: skip
 _UNUSED = {"clip_type", "initialize", "gain", "target_kl", "kl_coef", "sigma"}
-"""What the files hold and nothing of these algorithms reads."""
+"""Keys in upstream's configuration files that none of these algorithms reads."""
 
 _NUMBERS = {"weight_decay", "dropout", "obsnorm_range", "rewnorm_range"}  # whole only in upstream's files
 _ACTIVATIONS = ("relu", "leaky_relu", "tanh", "sigmoid", "elu")

@@ -1,6 +1,6 @@
 """BALROG's five tasks of BabyAI: one room (two for "open"), the objects that the mission names and no others.
 
-The missions are those of its level "MixedTrainLocal": what it keeps for testing (yellow boxes, red doors and
+The missions come from its level "MixedTrainLocal": what it keeps for testing (yellow boxes, red doors and
 keys, green balls, grey doors) does not occur in them.
 """
 

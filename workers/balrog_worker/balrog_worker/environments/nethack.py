@@ -213,7 +213,7 @@ def _word(key: Any) -> str:
 
 
 def _message(observation: Any) -> str:
-    """The rows of the screen that the message fills: the first, or all above the sign that it goes on."""
+    """Return the message: the screen's first row, or all rows through the first one with "--More--"."""
     rows: Sequence[str] = [bytes(row).decode("latin-1").rstrip() for row in observation["tty_chars"]]
     last = next((number for number, row in enumerate(rows) if _MORE in row), 0)
     return "\n".join(row.strip() for row in rows[: last + 1])

@@ -8,11 +8,11 @@ import gymnasium
 
 
 class TextEnvironment(gymnasium.Env[Any, Any]):
-    """An environment with a text of its state.
+    """An environment that describes its state as text.
 
-    ``action_names`` are those of a space of choices, by number; None where any text is an action. ``aliases``
-    are further names of some of them. ``progression`` is how much of the task is done, 0 to 1: it is in the
-    info of every step, beside "success".
+    ``action_names`` are the names of discrete actions, by number; None where any text is an action.
+    ``aliases`` are further names of some of them. ``progression`` is the completed fraction of the task, 0 to
+    1: it is in the info of every step, beside "success".
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}

@@ -38,7 +38,7 @@ def observed(env: Any, training: Training) -> Any:
 
 def count(env: Any, training: Training) -> Any:
     """Check and count on `env`, which has Gymnasium's API; the first environment also drives the training's
-    clock, except where its steps are not those of the training (`games`).
+    clock, except where its steps differ from the training's (`games`).
 
     Environments made after training began (upstream's evaluation of a saved model) are not counted.
     """

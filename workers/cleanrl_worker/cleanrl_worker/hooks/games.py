@@ -1,5 +1,5 @@
 """Trainings on Atari games, whose scripts step an environment frame by frame: four times for an action, and
-more often where an episode begins. The training's steps are those of the script's vector of environments.
+more often where an episode begins. The training's steps are the steps of the script's vector environment.
 """
 
 from __future__ import annotations

@@ -33,7 +33,10 @@ def write_statistics(environments: Sequence[Any], statistics: Sequence[dict[str,
 
 
 def pooled(statistics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """One mean and variance from those of several environments, as lists; None from none."""
+    """Pool the statistics of several environments, weighted by their counts.
+
+    Returns {"mean": list, "var": list, "count": float}; None without statistics.
+    """
     if not statistics:
         return None
     counts = np.array([s["count"] for s in statistics])

@@ -2,8 +2,8 @@
 in.
 
 The script's main loop is the one `for` over the steps, or over the updates of an on-policy script. Until it
-is reached the name `range` in the script stands for a function of ours; there it restores the checkpoint
-and leaves out the iterations that were done, so that step counts, schedules and the x axis go on.
+is reached the name `range` in the script refers to a function of ours; there it restores the checkpoint
+and skips the iterations that were done, so that step counts, schedules and the x axis continue.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is_main_loop(candidate: range, settings: dict[str, Any]) -> bool:
 
 
 def restore(training: Training, settings: dict[str, Any]) -> int:
-    """Put the checkpoint into the script's variables. Returns the step from which the training goes on."""
+    """Load the checkpoint into the script's variables. Returns the step that the training resumes from."""
     import torch
     from mosaic_contract.torch_files import load_optimizer, load_torch
 

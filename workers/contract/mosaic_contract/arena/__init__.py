@@ -31,7 +31,7 @@ close                                                  closed, then exit 0
 An operator that is `inside` lives in the arena's process, where the worker that makes the environment allows
 that for its own operators; else its command is used. One whose command is null lives in the kernel and gets
 the request "ask" {id, agent, operator, observation, action_mask, info, step_index}, open until the answer, or
-"withdrawn" {id}. `descriptions` are the states as described to those of them who act next and need that,
+"withdrawn" {id}. `descriptions` are the described states for the agents who act next and need one,
 each with the "mission" of its observation where it has one.
 While an operator takes its time there is "thinking" {agent, operator, seconds}, and in a "step" "partial"
 {agent, operator, text} with what its model has written so far. A command that fails is answered by "error"
@@ -51,7 +51,7 @@ where there are any: messages that were delivered (8 with an action, of 500 char
 that is said in `fault_text`), and exchanges with their texts shortened to 256 KiB in total.
 
 What happens at an operator's `deadline` (seconds, null: none), and to an answer that cannot be played, is its
-`fallback`: "wait" goes on waiting, and fails for an unusable answer; "default" plays the most passive action;
+`fallback`: "wait" keeps waiting, and fails for an unusable answer; "default" plays the most passive action;
 "forfeit" ends the episode for all. Operators that die fail the step, whatever the fallback, and so do answers
 with an error of the type "BudgetSpent", "RecordingMismatch" or "EndpointRefused" (sent as a "ConfigError").
 """

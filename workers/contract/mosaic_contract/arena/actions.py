@@ -39,7 +39,7 @@ class ActionRules:
         return action
 
     def named(self, action: Any) -> str:
-        """Return the action as a text: with its meaning where that is known."""
+        """Return the action as a string, with its meaning if known."""
         index = action - self._start if type(action) is int else -1
         return f"{action} ({self._meanings[index]})" if 0 <= index < len(self._meanings) else str(action)
 

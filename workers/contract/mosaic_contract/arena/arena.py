@@ -144,7 +144,7 @@ class Arena:
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env, why_not = make_with_frames(self._make, env_id, settings)
         try:
-            if ":" in env_id:  # of a module of the user's; those of workers are known to keep their promises
+            if ":" in env_id:  # of a user's module; workers' environments are known to keep their promises
                 probe(env_id, functools.partial(self._make, env_id, settings, None))
             environment = adapt(env, env_id)
             description = EnvironmentDescription(env_id, environment, self._facts_of)

@@ -82,8 +82,8 @@ class ArenaTelemetry:
                 )
 
     def _plain(self, episode: Episode, environment: EnvironmentAdapter, call: Call) -> bool:
-        """Take the usual step, of one agent that goes on, with a whole number for an action; false for any
-        other. The line is that of `Telemetry.step`, which takes several times as long to make it."""
+        """Log the usual step, of one agent whose episode continues and whose action is an integer; return
+        False for any other. The line equals that of `Telemetry.step`, which takes several times as long."""
         action, reward = call.action, environment.rewards[call.agent]
         if episode.done or type(action) is not int or not isfinite(reward) or call.messages:
             return False

@@ -25,14 +25,14 @@ FALLBACKS = (WAIT, DEFAULT, FORFEIT)
 class Call:
     """A call in flight; `done` once there is an action to play, or the agent has forfeited.
 
-    `deadline` in seconds, None: no limit. Times are those of `time.perf_counter`.
+    `deadline` in seconds, None: no limit. Times are in seconds of `time.perf_counter`.
     """
 
     deadline_at: float | None = None
     action: Any = None
     answer: Mapping[str, Any] = MappingProxyType({})
     extras: Mapping[str, Any] = MappingProxyType({})
-    """What is sent beside the observation: frame, teammates, description, messages; packed."""
+    """Inputs sent beside the observation: frame, teammates, description, messages; packed."""
     done = forfeited = repeated = False
     fault: str | None = None
     fault_text = said = ""
@@ -40,7 +40,7 @@ class Call:
     identity = 0
     message = b""
     messages: Sequence[Mapping[str, str]] = ()
-    """What it sends to other agents, as far as that can be delivered."""
+    """The agent's messages to other agents, without any that cannot be delivered."""
     shown_at = 0.0
     """When viewers were last sent what its model has written so far."""
 

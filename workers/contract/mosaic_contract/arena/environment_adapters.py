@@ -18,7 +18,7 @@ from mosaic_contract.seeds import derive_seed
 
 
 class Observed(NamedTuple):
-    """What one agent sees: the observation, the mask of its actions (None: all) and the info."""
+    """One agent's observation, the mask of its actions (None: all are legal) and the info."""
 
     observation: Any
     mask: Any
@@ -145,7 +145,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
 
 
 class PettingZooAdapter(EnvironmentAdapter):
-    """What PettingZoo's two kinds of environments have in common."""
+    """Base class of the adapters for PettingZoo's AEC and parallel environments."""
 
     def spaces(self, agent: str) -> tuple[Any, Any]:
         name = self.ids[agent]

@@ -63,7 +63,7 @@ class EnvironmentDescription:
         self._teams = _teams_of(environment.agents, self.facts) if len(environment.agents) > 1 else {}
 
     def opened(self, why_no_frames: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
-        """Return the answer to "open"; `versions` are added to those of the environment's packages."""
+        """Return the answer to "open"; `versions` are added to the versions of the environment's packages."""
         agents = self._environment.agents
         return {
             "type": "opened",

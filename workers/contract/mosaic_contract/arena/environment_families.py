@@ -26,7 +26,7 @@ class EnvironmentFamilies:
         The worker's name, for messages.
     patterns : mapping of str to sequence of str
         For each family's module the ids of its environments, as globs: ``{"visual_worker.vizdoom":
-        ["Vizdoom*"]}``. They stand in the worker's ``pyproject.toml`` too.
+        ["Vizdoom*"]}``. The worker's ``pyproject.toml`` lists them too.
     """
 
     def __init__(self, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
@@ -37,7 +37,7 @@ class EnvironmentFamilies:
 
     @property
     def callables(self) -> dict[str, Any]:
-        """What `Worker` takes of them, by keyword."""
+        """The callables that `Worker` takes for these environments, by keyword."""
         return {"make_environment": self.make, "environment_facts": self.facts_of, "environments": self.known}
 
     def known(self) -> list[str]:

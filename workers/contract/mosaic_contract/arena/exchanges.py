@@ -13,7 +13,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 
 MOVE_BYTES = 256 << 10
-"""What the exchanges of one move may take as JSON."""
+"""Maximum size in bytes of the exchanges of one move, as JSON."""
 _MOST = 200  # of one action; the newest
 _TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # kept of each text, until all of them fit
 _NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")

@@ -1,7 +1,7 @@
 """Frames of an arena: drawn only when there is a viewer and one is due, also while nothing moves.
 
 Drawing changes nothing that an episode depends on: every random generator is put back as it was. Whatever
-goes wrong with a frame ends the frames and is reported to viewers; the arena goes on.
+goes wrong with a frame ends the frames and is reported to viewers; the arena continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What operators are sent beside an observation, as far as they need it: see `mosaic_contract.Operator`."""
+"""Inputs beside an observation, for the operators that need them: see `mosaic_contract.Operator`."""
 
 from __future__ import annotations
 

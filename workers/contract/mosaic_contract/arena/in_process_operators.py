@@ -1,4 +1,4 @@
-"""Operators that live in the arena's own process: those of the worker that makes the environment.
+"""Operators that run in the arena's own process, from the worker that makes the environment.
 
 They get the same input as an operator process and give the same answers. A deadline cannot interrupt them:
 one that takes longer is late, and is awaited.

@@ -1,7 +1,7 @@
 """Actions that are a number for each joint: names, and keys for a person.
 
-Two keys for each of the first ten: those of a column on the keyboard, the upper one for its highest value and
-the lower one for its lowest; the others are at rest meanwhile. One or two numbers have the arrows.
+Two keys for each of the first ten, from one column of the keyboard: the upper one for its highest value, the
+lower one for its lowest; the others are at rest meanwhile. One or two numbers have the arrows.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import Any, Iterable
 
 
 class NumberedAgents:
-    """What a PettingZoo parallel environment has beside `reset` and `step`, around an environment of
-    Gymnasium with a space for each of its agents, whose ``numbers`` are given.
+    """The members of a PettingZoo parallel environment other than `reset` and `step`, around a Gymnasium
+    environment with one space per agent. Agent ``agent_<n>`` has the spaces at index ``n`` of ``numbers``.
     """
 
     def __init__(self, env: Any, numbers: Iterable[int]) -> None:

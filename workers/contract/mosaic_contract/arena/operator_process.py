@@ -19,8 +19,8 @@ _LOG_BYTES = 4_000
 
 
 class OperatorProcess:
-    """A worker's `--interactive` process in a session of its own, with the variables of `environment` beside
-    those of this one; its stderr goes to `<folder>/operator-<key>.log`. `seed` is given to it as `--seed`.
+    """A worker's `--interactive` process in a session of its own, with the variables of `environment` added
+    to this process's; its stderr goes to `<folder>/operator-<key>.log`. `seed` is given to it as `--seed`.
     Raises `OSError`, `ValueError` or `TypeError` where it cannot be started."""
 
     def __init__(self, key: str, spec: Mapping[str, Any], folder: Path, seed: int | None) -> None:

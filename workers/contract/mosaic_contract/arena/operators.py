@@ -1,4 +1,4 @@
-"""What all operators of an arena have in common, and those that live in the kernel.
+"""The base class of an arena's operators, and operators that run in the kernel.
 
 `Operator.request` sends a `Call`; the answer settles it.
 """

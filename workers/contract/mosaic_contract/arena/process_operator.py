@@ -170,7 +170,7 @@ class ProcessOperator(Operator):
     # ------------------------------------------------------------------ answers
 
     def pump(self) -> None:
-        """Take the output that is there. Raises `ArenaError` where the episode cannot go on with this
+        """Process the output received so far. Raises `ArenaError` if the episode cannot continue with this
         operator."""
         for line in self.incoming.lines():
             self._take(line)

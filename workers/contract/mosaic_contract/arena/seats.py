@@ -200,7 +200,7 @@ class Seats:
             self._kernel.send({"type": "partial", **who, "text": text[-_SHOWN_CHARACTERS:]})
 
     def descriptions(self, agents: Sequence[str]) -> dict[str, Any]:
-        """Return the described state for those of these agents whose operators are in the kernel and need it:
+        """Return the described state for each of `agents` whose operator is in the kernel and needs it:
         people look at it before they act. Raises `ArenaError`."""
         found = {}
         for agent in agents:

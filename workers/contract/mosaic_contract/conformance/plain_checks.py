@@ -13,7 +13,7 @@ from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
 from mosaic_contract.messages import PROTOCOL
 
 PLAIN = "plain "
-"""What the names of these checks begin with."""
+"""The prefix of these checks' names."""
 
 _STEPS = 5
 _MODE = ("--interactive", "--run-id", "conformance")

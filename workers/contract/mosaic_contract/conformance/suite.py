@@ -76,7 +76,7 @@ def check_worker(
 ) -> list[CheckResult]:
     """`run_conformance` for an installed worker, by its entry point's name (None: the only one there is).
 
-    `python` is the interpreter of its environment, `options` are those of `run_conformance`. Raises
+    `python` is the interpreter of its environment, `options` the other arguments of `run_conformance`. Raises
     `LookupError` where the worker is not found, or trains and its package holds no `conformance.json`.
     """
     workers = _discovered(python)

@@ -61,7 +61,7 @@ def clipped(text: str, limit: int) -> bytes:
 
 
 class Ring:
-    """A mapped ring file: ``memory`` as bytes, ``words`` as 8-byte words, and where each slot lies."""
+    """A mapped ring file: ``memory`` as bytes, ``words`` as 8-byte words, and the offset of each slot."""
 
     def __init__(self, path: Path, descriptor: int, size: int) -> None:
         self.path = path

@@ -25,7 +25,7 @@ class FrameReader:
     """Reads the frames of the run in ``run_dir``, for one thread.
 
     There need be no ring yet: it is found when there is one, and again after the writer has moved to a larger
-    one or started again. Nothing here raises because of what lies in the run folder. `close` when the run has
+    one or started again. Nothing here raises because of the run folder's contents. `close` when the run has
     ended: until then the last ring keeps its memory.
     """
 

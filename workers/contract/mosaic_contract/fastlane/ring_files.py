@@ -1,7 +1,7 @@
-"""Where rings lie, who may remove them, and how a run folder points at its own.
+"""Location, ownership and removal of ring files, and a run folder's link to its own.
 
-A ring lies in ``/dev/shm/mosaic-lab-<uid>/``, or in ``mosaic-lab-<uid>/`` below the temporary folder where
-there is no room or no such place. Its writer holds an exclusive flock on it for life, so a ring whose lock
+A ring is in ``/dev/shm/mosaic-lab-<uid>/``, or in ``mosaic-lab-<uid>/`` below the temporary folder if
+``/dev/shm`` is full or missing. Its writer holds an exclusive flock on it for life, so a ring whose lock
 can be had is a dead writer's. A new ring is not locked for a moment: who makes one holds a shared lock on the
 folder meanwhile, who sweeps an exclusive one. Neither age nor clock decides, and a run folder's link only
 helps readers to find the ring.

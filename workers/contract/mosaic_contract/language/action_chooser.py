@@ -33,8 +33,8 @@ _WRONG = {
 
 @dataclass(frozen=True)
 class Options:
-    """What an agent may choose from now: its actions by the names that they have now, the legal ones of a
-    Discrete space, the action that is played without a choice, and all of it in words."""
+    """An agent's choices at one step: its actions with their current names, the legal ones of a Discrete
+    space, the default action played without a valid answer, and the prompt's text about them."""
 
     actions: Actions
     legal: Sequence[int]
@@ -58,16 +58,16 @@ class Choice:
 
     @property
     def note(self) -> str:
-        """What the next prompt says of this choice; empty where there is nothing to say."""
+        """The next prompt's remark on this choice; empty unless the default action was played."""
         return f"Your last answer had no legal action, and {self.name} was played." if self.is_default else ""
 
     @property
     def remembered(self) -> str:
-        """The answer as it stands in later prompts."""
+        """The answer as later prompts repeat it."""
         return f"ACTION: {self.name}" if self.is_default else shortened(self.exchanges[-1].answer)
 
     def decision(self, messages: Sequence[Mapping[str, str]] = ()) -> Decision:
-        """Return what an operator answers; `messages` are those to other agents."""
+        """Return the operator's decision; `messages` are addressed to other agents."""
         exchanges = self.exchanges
         return Decision(
             self.action,
@@ -150,7 +150,7 @@ class ActionChooser:
         return Choice(action, options.actions.name(action), is_default, [first, second])
 
     def _repair_text(self, exchange: Exchange, choices: str) -> str:
-        """What a model is sent after an answer without a legal action."""
+        """Return the request to answer again, after an answer without a legal action."""
         wrong = next((text for fault, text in _WRONG.items() if fault in exchange.faults), _WRONG["unparsed"])
         wrong = wrong.format(action=action_text(exchange.answer) or "The action in it")
         if self.structured:
@@ -197,7 +197,7 @@ def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
 
 
 def _form(space: Mapping[str, Any]) -> str:
-    """What an action of a described space looks like."""
+    """Describe the form of an action of a described space, for a prompt."""
     kind = space.get("type")
     if kind == "Box":
         shape = space.get("shape") or []
@@ -231,8 +231,8 @@ def _form(space: Mapping[str, Any]) -> str:
 
 
 def _text_form(space: Mapping[str, Any]) -> str:
-    """What a text of a described space looks like; characters are named where some that one types are not
-    among them."""
+    """Describe the form of an action of a described Text space, for a prompt; list its characters unless they
+    include every character that can be typed."""
     least, most = space.get("min_length", 0), space.get("max_length", "a few")
     length = f"at most {most}" if not least else f"exactly {most}" if least == most else f"{least} to {most}"
     known = sorted(set(space.get("characters") or _TYPED))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
 CURRENT, EARLIER = "Current observation:", "Observation:"
-"""How the turn of the latest observation begins, and those of the others."""
+"""The first lines of the turns with the latest observation and with earlier observations."""
 DIVIDER = "\n\n---\n\n"
 """Between the latest observation and the agent's instructions."""
 DEFAULT_ACTIONS = {
@@ -25,7 +25,7 @@ DEFAULT_ACTIONS = {
 """The action played after an answer without a valid one, by BALROG's name of the environment."""
 NO_CHANGE = "No changes to the plan."
 NOT_MARKED = "The reasoning holds no marked action."
-"""What robust_cot takes as the action of an answer without one."""
+"""The action that robust_cot reads from an answer without one."""
 
 _MARKED = re.compile(r"<\|ACTION\|>(.*?)<\|END\|>", re.DOTALL)
 _OTHERS = re.compile(r"[^a-zA-Z\s:]")

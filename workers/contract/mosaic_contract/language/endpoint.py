@@ -51,7 +51,7 @@ class Endpoint:
     whole_class = "", ""
     """The module and the name of the SDK's type of an answer that is not streamed."""
     address_hint = ""
-    """What to look at where the path is not found, rather than the model."""
+    """The hint in an error whose cause is the address, not the model."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
@@ -198,8 +198,11 @@ class Endpoint:
             raise EndpointRefused(self._shown(f"no client for {self.settings.where}: {error}")) from None
 
     def _judge(self, error: Exception, writing: Writing, request: dict[str, Any]) -> bool:
-        """Raise what an SDK's error means. Returns, where the call can go on: True for a request that a
-        content filter has refused, False for one that is to be made again in other words."""
+        """Translate an SDK's error: raise the matching exception, unless the call can continue.
+
+        Returns True for a request refused by a content filter, False for one to send again after a parameter
+        that the model rejects was removed from `request`.
+        """
         if isinstance(error.__cause__, EndpointRefused):  # of the HTTP client; Anthropic's SDK wraps it
             raise error.__cause__
         status = getattr(error, "status_code", None)

@@ -51,8 +51,8 @@ class Reply:
 class Exchange:
     """A request with its answer and the action in it.
 
-    `prompt` is a list of {"role", "text", "images": [SHA-256]}. `faults` are those of the answer and those of
-    its parsing. Unknown numbers are None, never 0. `recorded`: it was played from a recording, and nothing
+    `prompt` is a list of {"role", "text", "images": [SHA-256]}. `faults` are the faults of the answer and
+    of its parsing. Unknown numbers are None, never 0. `recorded`: it was played from a recording, and nothing
     was paid for it now. `retries`: attempts that failed before this answer.
     """
 
@@ -73,7 +73,7 @@ class Exchange:
     """Unix seconds."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the exchange as it stands in messages and recordings."""
+        """Return the exchange in the form of messages and recordings."""
         return {
             "prompt": [dict(turn) for turn in self.prompt],
             "answer": self.answer,

@@ -33,9 +33,9 @@ class Backend(Protocol):
 class LanguageModel:
     """The language model of one agent.
 
-    Reads `setup.settings`: those of `ModelSettings`, and "recording", where exchanges are written to, reused
-    and replayed from (without it, nothing is recorded). Raises `ConfigError` for settings that cannot be
-    right, a missing key included. In a replay, nothing is called and no key is needed.
+    Reads `setup.settings`: the fields of `ModelSettings`, and "recording", the recording that exchanges are
+    written to, reused and replayed from (without it, nothing is recorded). Raises `ConfigError` for
+    invalid settings, including a missing key. In a replay, nothing is called and no key is needed.
 
     `backend` makes the backend in place of the one that the settings name; it is not called in a replay.
     """
@@ -157,7 +157,7 @@ class LanguageModel:
         return exchange
 
     def _cost(self, reply: Reply) -> float | None:
-        """What a reply has cost in USD: what the endpoint says, else by its price, None if unknown."""
+        """Return a reply's cost in USD: as reported by the endpoint, else from the price; None if unknown."""
         if reply.cost_usd is not None:
             return reply.cost_usd
         if self._price is None or reply.input_tokens is None or reply.output_tokens is None:

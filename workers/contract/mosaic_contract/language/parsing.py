@@ -1,8 +1,8 @@
 """An answer in text → an action of the space, and the messages in it. Strict: only a legal action results.
 
-An action stands in the answer's one line `ACTION: go forward`, or is all of the answer. Nothing is guessed
-from a sentence, so that a model that repeats its prompt, or text of the environment, chooses nothing by
-accident.
+The action is in the answer's only line of the form `ACTION: go forward`, or is the whole answer. Nothing is
+guessed from a sentence, so that a model that repeats its prompt, or text of the environment, chooses nothing
+by accident.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tokens cost: a small table, and the user's own prices over it."""
+"""Prices of tokens: a small table, overridden by the user's own prices."""
 
 from __future__ import annotations
 

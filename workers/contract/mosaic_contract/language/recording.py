@@ -108,8 +108,8 @@ class RecordedExchanges:
             yield entry
 
     def located(self, begins: bytes = b"") -> Iterator[tuple[Path, int, dict[str, Any]]]:
-        """Yield (file, offset of the line, exchange) of the lines that begin so; the others are not looked at
-        (every operator of an evaluation looks for its own among those of all)."""
+        """Yield (file, byte offset of the line, exchange) for the lines that start with `begins`. Other lines
+        are not parsed: every operator of an evaluation searches the exchanges of all operators."""
         for path in sorted(self._folder.glob("*.jsonl")):
             with path.open("rb") as file:
                 for offset, line in _lines(file):
@@ -129,7 +129,7 @@ def read(folder: Path) -> RecordedExchanges:
 
 
 class RecordingIndex:
-    """Where the exchanges of one lane's agent stand in a recording; they are read when they are looked up."""
+    """File offsets of the exchanges of one lane's agent in a recording; exchanges are read on lookup."""
 
     def __init__(self, folder: Path, lane: str, agent: str) -> None:
         self._places: dict[Episode, dict[Moment, list[tuple[Path, int, str]]]] = {}
@@ -140,7 +140,7 @@ class RecordingIndex:
                 self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
 
     def add(self, moment: Moment, path: Path, offset: int, prompt_sha256: str) -> None:
-        """Take up an exchange that stands there."""
+        """Index the exchange at `offset` (bytes) of the file `path`."""
         places = self._places.setdefault((moment.seed, moment.episode_index), {})
         places.setdefault(moment, []).append((path, offset, prompt_sha256))
 

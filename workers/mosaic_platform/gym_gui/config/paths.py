@@ -1,5 +1,5 @@
-"""Where workers write: below the folder in the variable MOSAIC_PLATFORM_VAR, which the adapter sets to one in
-the run's folder; else below `var` in the working folder.
+"""Folders that workers write to: below the folder in the variable MOSAIC_PLATFORM_VAR, which the adapter sets
+to one in the run's folder; else below `var` in the working folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the pieces of a game's board are, read from OpenSpiel's text of the state."""
+"""Positions of the pieces on a game's board, read from OpenSpiel's text of the state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Board:
 
 
 class Place(NamedTuple):
-    """A place on a board in units of one place, from the upper left, and the sign that stands there."""
+    """A place on a board, in units of one place from the upper left, and the sign of its piece."""
 
     x: float
     y: float
@@ -89,7 +89,7 @@ BOARDS: Mapping[str, Board] = {
 
 
 def board_of(game: str, text: str) -> tuple[Board, list[Place]] | None:
-    """Return a game's board and its places; None for a game without a board, or a text without one."""
+    """Return a game's board and its places; None if the game or its text has no board."""
     board = BOARDS.get(game)
     if board is None:
         return None

@@ -15,7 +15,7 @@ _LARGEST_CELL = 80
 _SCALE = 2
 _INK, _PAPER, _LINE = "#22222a", "#f7f6f1", "#5b5347"
 _FONT = 15  # pixels
-_COLUMNS, _ROWS = 110, 60  # characters of a text that are drawn
+_COLUMNS, _ROWS = 110, 60  # maximum number of characters drawn
 _HEX_HEIGHT = 0.866  # of a row of hexagons whose width is 1
 
 
@@ -37,7 +37,7 @@ def draw_board(board: Board, places: Sequence[Place]) -> Any:
 
 
 def draw_text(text: str) -> Any:
-    """Return the picture of a text in letters of one width, an array (height, width, 3) of uint8."""
+    """Draw text in a monospaced font; return an array (height, width, 3) of uint8."""
     lines = [line[:_COLUMNS] for line in text.expandtabs(4).splitlines()[:_ROWS]]
     size = _SCALE * _FONT
     wide, high = round(0.64 * size), round(1.35 * size)

@@ -68,7 +68,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
         **spec_of(config.env_id).describe_spaces(),
     }
     checkpoints = Checkpoints(config, logger, description, search.weights, suffix=".npy", format="npy")
-    env.reset(seed=config.seed)  # the episodes that follow go on from this seed
+    env.reset(seed=config.seed)  # later episodes continue this seed's random stream
     try:
         while logger.steps < config.end_step:
             search.improve(lambda weights: play(env, weights, episode))

@@ -30,7 +30,7 @@ _MOST_TEXT = 100_000  # characters of what an environment says
 class Describer:
     """Turns one agent's observations into text, and describes its environment.
 
-    `rules`, `advice`, `role` and `names` are those of `EnvironmentDescriber`; `names` fall back to the names
+    `rules`, `advice`, `role` and `names` are as in `EnvironmentDescriber`; `names` fall back to the names
     that the environment gives. Text comes from the user's describer (`settings["describe"]`) if there is one,
     else from the environment (a text observation, or its `description`), else from ours.
     """

@@ -1,6 +1,6 @@
 """PettingZoo's classic games: boards and cards as text.
 
-Where an observation has two planes of pieces, the first has those of the agent who looks.
+Where an observation has two planes of pieces, the first has the observing agent's pieces.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ _GAMES: Mapping[str, tuple[str, str, Any, Callable[[Any], str]]] = {
 def describer(
     env_id: str, space: Mapping[str, Any] | None, action_space: Mapping[str, Any] | None
 ) -> EnvironmentDescriber | None:
-    """Return how a game of the classic family reads; None for any other environment, and for one whose
-    observations are not those of the game."""
+    """Return the describer of a game of the classic family; None for any other environment, and for one whose
+    observations differ from the game's."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
     if name not in _GAMES:
         return None

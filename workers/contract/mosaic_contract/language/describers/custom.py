@@ -10,7 +10,7 @@ from mosaic_contract.errors import ConfigError
 from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
 
 CONTEXT = ("agent", "info", "step_index", "legal_actions", "teammates", "description")
-"""What a describer may take beside the observation, by these names, as keywords."""
+"""Keyword arguments that a describer may take beside the observation."""
 
 _MOST_TEXT = 100_000  # characters
 
@@ -20,7 +20,7 @@ def describer(settings: Mapping[str, Any]) -> Callable[..., str]:
     `CONTEXT` that it takes.
 
     Raises `ConfigError`, now for what cannot be imported or called, later for what the user's code raises and
-    for what is not a text; with the line in the user's file.
+    for a result that is not a string; with the line in the user's file.
     """
     function, file = attribute_of(settings)
     taken = _taken(function, file)

@@ -1,7 +1,7 @@
 """MiniGrid and BabyAI: the agent's view as cells, and as text. `mosaic-multigrid` encodes its views alike.
 
 `view_of` reads an observation {"image": (width, height, 3), "direction", "mission"}; the image's first axis
-goes from left to right, its second towards the agent, who stands in the middle of the last row and looks away
+goes from left to right, its second towards the agent, who is in the middle of the last row and faces away
 from it.
 """
 
@@ -36,9 +36,9 @@ _HAS_BALL = 100  # what mosaic-multigrid adds to the state of an agent who carri
 
 @dataclass(frozen=True)
 class Cell:
-    """What is in one cell: `right` and `forward` are steps from the agent (negative right: to the left).
+    """The contents of one cell. `right` and `forward` are steps from the agent (negative right: to the left).
 
-    `state` is that of a door, and the direction that another agent faces; `carries` says that another agent
+    `state` is a door's state or the direction that another agent faces; `carries` says that another agent
     has a ball.
     """
 
@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What it is, with its colour and, of a door, its state."""
+        """The kind of thing, with its colour and, for a door, its state."""
         if self.kind == "door":
             return f"{self.state} {self.colour} {self.kind}"
         if self.kind == "agent":
@@ -61,9 +61,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class View:
-    """What an agent sees: `cells` in the image's order (from left to right, within that from far to near)
-    without those that are unseen or empty; `carried` is what it holds; `direction` one of `DIRECTIONS`, or
-    empty."""
+    """An agent's view: visible, non-empty `cells` in the image's order (from left to right, within that from
+    far to near); `carried` is the object it holds; `direction` is one of `DIRECTIONS`, or empty. `width` and
+    `depth` are the view's size in cells."""
 
     cells: Sequence[Cell]
     carried: Cell | None
@@ -209,7 +209,7 @@ def _cell(code: Sequence[int], right: int, forward: int) -> Cell:
 
 
 def _ahead(view: View) -> str:
-    """What is straight ahead, after how many free cells."""
+    """Describe the first thing straight ahead, and the number of free cells before it."""
     for forward in range(1, view.depth):
         name = view.at(0, forward)
         if name not in _FREE:

@@ -117,7 +117,7 @@ def _observed(observation: Any, description: Mapping[str, Any]) -> str:
 
 
 def _of_other(observation: Any, known: Mapping[str, Any]) -> str:
-    """A teammate's view, after where it stands and looks from the reader's place."""
+    """Describe a teammate's view, after its position and direction relative to the reader."""
     lines = [text_of_other(view_of(observation))]
     if "ahead" in known and "right" in known:
         place = place_of(int(known["right"]), int(known["ahead"]))

@@ -11,9 +11,9 @@ from mosaic_contract.language.describers.environment_describer import Environmen
 MOST_NUMBERS = 200
 """So many numbers of an array are written out."""
 
-_MOST_TEXT = 20_000  # characters of an observation that is a text
+_MOST_TEXT = 20_000  # characters of a text observation
 _MOST_DEPTH = 8
-_MASK = "action_mask"  # stands in the list of legal actions
+_MASK = "action_mask"  # shown as the list of legal actions instead
 
 
 def describer(space: Mapping[str, Any] | None) -> EnvironmentDescriber:

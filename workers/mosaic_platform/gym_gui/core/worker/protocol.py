@@ -22,7 +22,7 @@ class WorkerMetadata:
 
 @dataclass(frozen=True)
 class WorkerCapabilities:
-    """What a worker can do and needs, in the platform's own terms."""
+    """A worker's capabilities and requirements, in the platform's own terms."""
 
     worker_type: str
     supported_paradigms: tuple[str, ...] = ()
