@@ -91,7 +91,7 @@ def test_places_to_fill_in_are_marked_and_nothing_else_is_of_the_template(kind: 
     files = [path for path in worker.rglob("*") if path.is_file()]
     texts = "".join(f"{path}\n{path.read_text()}" for path in files)
     assert "placeholder" not in texts.lower()
-    assert 'my_lib = "my_lib_worker.worker:get_worker_metadata"' in texts
+    assert 'my_lib = "my_lib_worker.cli:get_worker_metadata"' in texts
     marked = templates.places(worker)
     assert {"pyproject.toml", "README.md", "__init__.py"} < {place.file.name for place in marked}
     for place in marked:
