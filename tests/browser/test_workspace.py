@@ -63,6 +63,12 @@ def hover(page: Page, over: Locator, part: float) -> None:
     page.mouse.move(box["x"] + part * box["width"], box["y"] + box["height"] / 2)
 
 
+def hovered(page: Page, workspace: Locator, over: Locator, part: float = 0.3) -> list[str]:
+    """Move the pointer onto a chart; return the names of the lines whose values appear."""
+    hover(page, over, part)
+    return list(values(workspace))
+
+
 def brush(page: Page, over: Locator, start: float, end: float) -> None:
     box = over.bounding_box()
     assert box is not None
@@ -96,8 +102,7 @@ def test_values_at_the_cursor_are_those_of_the_runs(page: Page, jupyterlab: Jupy
     workspace = opened(page, jupyterlab, store)
     over = plot(workspace, "episode_return")
     expect(over).to_be_visible(timeout=SOON_MS)
-    page.wait_for_timeout(500)
-    hover(page, over, 0.35)
+    wait_until(lambda: len(hovered(page, workspace, over, 0.35)) == 5)
     shown = values(workspace)
     at = place(workspace)
     known = {run.label: returns(run.path) for run in Supervisor(store).runs()}
@@ -127,9 +132,8 @@ def test_zoom_is_linked_and_the_state_survives_a_reload(
     hover(page, plot(workspace, "losses/value_loss"), 0.99)
     assert place(workspace) > 19_000
     brush(page, plot(workspace, "episode_return"), 0.2, 0.5)
-    hover(page, plot(workspace, "losses/value_loss"), 0.99)
-    page.wait_for_timeout(300)
-    assert place(workspace) == pytest.approx(10_000, abs=500), "the other chart shows the same part"
+    other = plot(workspace, "losses/value_loss")
+    wait_until(lambda: hovered(page, workspace, other, 0.99) and abs(place(workspace) - 10_000) < 500)
     workspace.get_by_role("button", name="log", exact=True).first.click()
     workspace.locator(".mosaic-charted tbody button").first.click()
     move = workspace.get_by_role("button", name=re.compile("Move the chart losses"))
@@ -175,19 +179,13 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     workspace.get_by_role("button", name="Group by …").click()
     workspace.get_by_role("checkbox", name="of all runs").check()
     expect(workspace.get_by_role("button", name="Mean of all runs")).to_be_visible()
-    page.wait_for_timeout(500)
-    hover(page, over, 0.3)
-    assert list(values(workspace)) == ["mean of 10"]
+    wait_until(lambda: hovered(page, workspace, over) == ["mean of 10"])
     expect(workspace.locator(".mosaic-values small")).to_have_text(re.compile(r"\d – .*\d"))
     workspace.get_by_role("checkbox", name="learning_rate").check()
     page.keyboard.press("Escape")
     expect(workspace.get_by_role("button", name="Mean by learning_rate")).to_be_visible()
-    page.wait_for_timeout(500)
-    hover(page, over, 0.3)
-    assert sorted(values(workspace)) == [
-        "learning_rate=0.0001 · mean of 5",
-        "learning_rate=0.0003 · mean of 5",
-    ]
+    means = [f"learning_rate={rate} · mean of 5" for rate in (0.0001, 0.0003)]
+    wait_until(lambda: sorted(hovered(page, workspace, over)) == means)
 
     workspace.get_by_role("button", name="Parallel coordinates").click()
     parallel = workspace.get_by_role("application", name="Parallel coordinates of 10 runs")
@@ -324,9 +322,7 @@ def test_the_workspace_in_a_cell_is_saved_as_a_picture(
     notebook.run(0)
     workspace = notebook.cell(0).locator(".mosaic-workspace")
     expect(plot(workspace, "episode_return")).to_be_visible(timeout=SOON_MS)
-    page.wait_for_timeout(500)
-    hover(page, plot(workspace, "episode_return"), 0.3)
-    assert len(values(workspace)) == 5
+    wait_until(lambda: len(hovered(page, workspace, plot(workspace, "episode_return"))) == 5)
     expect(notebook.cell(0).locator("img[src^='data:image/png']")).to_be_attached(timeout=SOON_MS)
     saved = notebook.cell(0).locator(".mosaic-saved")
     expect(saved).to_be_hidden()  # it gives way to the live view
