@@ -14,6 +14,7 @@ from mosaic_lab.workers import WorkerEnvironment
 DOORS, EMPTY = "MultiGrid-RedBlueDoors-6x6-v0", "MultiGrid-Empty-5x5-v0"
 
 
+@pytest.mark.extended
 def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, tmp_path: Path) -> None:
     check_seeds(worker, DOORS, tmp_path, steps=50)
 

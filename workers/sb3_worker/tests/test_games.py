@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from shim_kit.policies import begin
 
 GAME = "ALE/Pong-v5"
@@ -15,6 +16,7 @@ FRAMES = np.random.default_rng(1).integers(256, size=(40, 210, 160, 3), dtype=np
 SMALL = {"num_envs": 2, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "total_timesteps": 64}
 
 
+@pytest.mark.extended
 def test_a_policy_holds_its_action_for_four_frames(worker: Any, operators: Any) -> None:
     """Whether the environment shows each frame or skips some; and it plays by numbered frames only."""
     run = worker.train(algorithm="ppo", env_id=GAME, wrappers=["atari"], **SMALL)

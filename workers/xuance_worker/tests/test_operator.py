@@ -40,6 +40,7 @@ def test_what_an_agent_draws_follows_from_its_seed(worker: Any, operators: Any, 
     sampled_twice(operators, checkpoint, [np.zeros(18, np.float32)] * 100, "agent_1")
 
 
+@pytest.mark.extended
 def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_path: Path) -> None:
     refused = Refusals(operators, worker.trained("mappo").checkpoints[-1], tmp_path)
     refused.check_all("Discrete(5)")
