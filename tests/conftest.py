@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from arenas.comparison_fixtures import odd_home, start_comparison  # noqa: F401
-from browser.chromium import browser, context, page, playwright, profile  # noqa: F401
+from browser.chromium import browser, chromium_cache, context, page, playwright  # noqa: F401
 from evaluation.evaluation_fixtures import start_evaluation  # noqa: F401
 from example_fixtures import demo, executed  # noqa: F401
 from language.language_fixtures import language_server  # noqa: F401

@@ -51,18 +51,19 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chromium_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of Chromium's cache."""
     return tmp_path_factory.mktemp("chromium")
 
 
 @pytest.fixture(scope="module")
-def context(playwright: Playwright, profile: Path) -> Iterator[BrowserContext]:
-    """A Chromium whose pages share a cache."""
+def context(playwright: Playwright, chromium_cache: Path) -> Iterator[BrowserContext]:
+    """A Chromium with a new profile, and the cache of the session."""
+    # With one profile for the session, downloads of a late launch at times never began.
     context = playwright.chromium.launch_persistent_context(
-        profile,
+        "",
         executable_path=chromium_executable(),
-        args=CHROMIUM_ARGUMENTS,
+        args=[*CHROMIUM_ARGUMENTS, f"--disk-cache-dir={chromium_cache}"],
         viewport={"width": 1400, "height": 900},
     )
     context.set_default_timeout(ACTION_MS)
