@@ -1,4 +1,4 @@
-"""The facade that users type: ``mosaic_lab.Lab``."""
+"""The public facade, ``mosaic_lab.Lab``."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _NAMED = 5  # groups in an error
 
 @checked_methods("lab")
 class Lab(Trainer):
-    """The runs in one folder, and the way to start more.
+    """A run store, and the methods that start runs in it.
 
-    ``root`` is the run store. ``max_running``: how many of its runs may run at once before a new one queues
-    (default: the number of CPU cores). A new Lab prints which runs of this notebook are still alive, the
-    memory that they use, how to see and stop them, and how many others are alive; of a store that does not
-    exist yet, its folder. All of its state is in the store, which any number of Labs, in any number of
-    kernels, may share.
+    ``root`` is the store's folder. ``max_running`` is the number of its runs that may run at once; further
+    runs are queued (default: the number of CPU cores). A new Lab prints which runs of this notebook are still
+    alive, how much memory they use, how to show and stop them, and how many others are alive; if the store
+    does not exist yet, it prints the folder. All state is in the store, which any number of Labs and kernels
+    may share.
     """
 
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
@@ -77,14 +77,15 @@ class Lab(Trainer):
         return LiveRunList(self.root, self.supervisor.runs(), self.supervisor.incomplete())
 
     def run(self, run_id: str) -> Any:
-        """Return one run by its id, an unambiguous beginning or end of it, or the name that it is shown by.
+        """Return a run by its id, an unambiguous beginning or end of the id, or its name.
 
-        It is an `Evaluation`, a `Sweep`, a `Curriculum` or, for all others, a `Run`. Raises UnknownRun.
+        The result is an `Evaluation`, a `Sweep`, a `Curriculum` or, for all others, a `Run`. Raises
+        UnknownRun.
         """
         return as_kind(self.supervisor.run(run_id))
 
     def group(self, name: str) -> RunGroup:
-        """The runs that were started together over several seeds (`RunGroup.name`). Raises UnknownRun."""
+        """Return the runs that one call started over several seeds (`RunGroup.name`). Raises UnknownRun."""
         groups = self.supervisor.groups()
         if name not in groups:
             names = sorted(groups, key=lambda one: SequenceMatcher(None, one, name).ratio(), reverse=True)
@@ -98,7 +99,7 @@ class Lab(Trainer):
         return tuple(self.supervisor.groups().values())
 
     def stop_all(self, grace: float | None = None) -> RunList:
-        """Stop every run of the store that is alive, and return these; see `Run.stop`."""
+        """Stop every alive run of the store and return these runs; see `Run.stop`."""
         alive = RunList((run for run in self.supervisor.runs() if run.alive), empty=NOTHING_TO_STOP)
         RunGroup(alive).stop(grace)
         return alive
@@ -118,45 +119,42 @@ class Lab(Trainer):
         family: str | None = None,
         pass_env: Iterable[str] = (),
     ) -> Comparison:
-        """Put operators side by side, each in an environment of its own, on the same seeds; see `Comparison`.
+        """Run operators side by side, each in its own environment, on the same seeds; see `Comparison`.
 
-        What is not installed is installed first, with progress. Returns when every lane is at the first
-        step on the first seed, or has failed; everything ends with this kernel. Folders of comparisons that
-        have ended stay in the store, below ``comparisons``: the newest 20 of them.
+        Missing worker environments are installed first, with progress. Returns once every lane has been reset
+        with the first seed, or has failed. The comparison ends with this kernel; the folders of the newest 20
+        ended comparisons are kept in the store, below ``comparisons``.
 
         Args:
             env: an environment id, such as ``"CartPole-v1"`` or ``"simple_spread_v3"``.
-            operators: a lane's name with its operator (`mosaic_lab.operators`), for each lane. A function of
-                the observation, or an object with ``select_action`` or (as Stable-Baselines3's models)
-                ``predict``, plays in this kernel; ``mosaic.operators.python("policy.py:act")`` plays one of a
-                file in a process of its own. Where there
-                are several agents an operator acts for all of them, or a lane has a policy mapping as below
-                in place of an operator.
-            seeds: whole numbers, at least one; an episode each.
-            policies: who acts for whom where there are several agents, as one lane more, which is called
-                "policies": ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``. An
-                agent's id counts before a team's name, and that before a pattern; one agent with two
-                operators, or none, is an error with a table. The same object under several keys is one
-                operator, in one process, that distinguishes its agents by their ids; two calls of a maker are
-                two operators.
+            operators: an operator (`mosaic_lab.operators`) for each lane's name. A function of the
+                observation, or an object with ``select_action`` or ``predict`` (such as Stable-Baselines3's
+                models), runs in this kernel; ``mosaic.operators.python("policy.py:act")`` runs a function of
+                a file in its own process. In an environment with several agents, an operator acts for all of
+                them; give a policy mapping, as below, in place of the operator for a lane that divides them.
+            seeds: integers, at least one; one episode each.
+            policies: a policy mapping for environments with several agents, added as a lane named "policies":
+                ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``. Agent ids take
+                precedence over team names, and these over patterns; an agent with two operators or none is an
+                error with a table. One object under several keys is a single operator process that tells its
+                agents apart by their ids; two calls of a factory are two operators.
             env_kwargs: keyword arguments of the environment.
-            max_steps: where an episode is cut off; default: where the environment does it.
-            step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
-                longer, or whose process is suspended, is ended, and its lane has failed; the time in which
-                operators think does not count.
-            deadline: seconds that every operator has for an action, in place of its own.
-            fallback: what is done at the deadline, in place of the operators' own: ``"wait"``, ``"default"``
+            max_steps: the episode's step limit; default: the environment's own.
+            step_timeout: seconds that the environment may take for a reset, a step or a frame. If it takes
+                longer, or its process is suspended, it is terminated and its lane fails. The operators' own
+                time does not count.
+            deadline: seconds that each operator has for an action, overriding its own.
+            fallback: what happens at the deadline, overriding the operators' own: ``"wait"``, ``"default"``
                 (a default action) or ``"forfeit"`` (the episode ends).
-            family: the worker that makes the environment. Default: known from the id, or where that worker
-                cannot make it, one that a policy here was trained by on this environment.
-            pass_env: names of this process's environment variables to pass on to the environments and the
-                operators, as in `train`.
+            family: the worker that provides the environment. Default: derived from the id, or if that worker
+                cannot make it, a worker that trained one of the policies in this environment.
+            pass_env: names of environment variables to pass on to environments and operators, as in `train`.
 
         Raises:
-            ConfigurationError: what is requested cannot be: an unknown environment or worker, operators
-                that do not fit its agents (with a table), seeds that are not numbers.
+            ConfigurationError: unknown environment or worker, operators that do not fit its agents (with a
+                table), seeds that are not integers.
             WorkerEnvironmentError: a worker's environment could not be built.
-            RunFailed: every lane has failed; one that fails alone is shown as failed.
+            RunFailed: every lane failed. A lane that fails alone is shown as failed.
         """
         from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
 
@@ -201,59 +199,59 @@ class Lab(Trainer):
         on: str | None = None,
         run_code: bool = False,
     ) -> Evaluation:
-        """Have every operator play every seed, unattended, and return at once: a run like any other.
+        """Play every seed with every operator in the background, as a run, and return at once.
 
-        What is not installed is installed first, with progress. It survives this kernel; `run` finds it
-        again, and `Evaluation.resume` continues where a stop or a crash ended it.
+        Missing worker environments are installed first, with progress. The evaluation survives this kernel:
+        `run` finds it again, and `Evaluation.resume` continues it after a stop or a crash.
 
         Args:
-            script: a TOML or JSON file that says all of this (`mosaic-lab evaluate --help` shows one); then
-                nothing else is given here.
+            script: a TOML or JSON file with these arguments (`mosaic-lab evaluate --help` shows one), in
+                place of all others.
             env: an environment id.
-            operators: names with their operators, or with policy mappings, as in `compare`. Your own policies
-                come from a file, ``mosaic.operators.python("policy.py:act")``, or are functions that a module
-                defines; what only this kernel has cannot outlive it.
-            policies: a policy mapping, as one operator more that is called "policies"; see `compare`.
-            seeds: whole numbers. ``[7] * 10`` is 10 episodes on the environment of seed 7, as with
+            operators: operators or policy mappings by name, as in `compare`. Your own policies come from a
+                file, ``mosaic.operators.python("policy.py:act")``, or are functions defined in a module;
+                objects that exist only in this kernel cannot outlive it.
+            policies: a policy mapping, added as an operator named "policies"; see `compare`.
+            seeds: integers. ``[7] * 10`` plays 10 episodes in the environment of seed 7, as does
                 ``episodes=10, seed_sequence="fixed"``.
-            episodes: how many on each seed.
+            episodes: episodes per seed.
             env_kwargs: keyword arguments of the environment.
-            max_steps: where an episode is cut off; default: where the environment does it.
-            step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
-                longer, or whose process is suspended, is ended, and its episode has failed (``on_failure``);
-                the time in which operators think does not count.
-            family: the worker that makes the environment; see `compare`.
-            deadline: seconds that every operator has for an action, in place of its own.
-            fallback: what is done at the deadline, in place of the operators' own; see `compare`.
-            parallel: how many arenas play at once; default: the number of CPU cores, and at least 8 where
+            max_steps: the episode's step limit; default: the environment's own.
+            step_timeout: seconds that the environment may take for a reset, a step or a frame. If it takes
+                longer, or its process is suspended, it is terminated and its episode fails (``on_failure``).
+                The operators' own time does not count.
+            family: the worker that provides the environment; see `compare`.
+            deadline: seconds that each operator has for an action, overriding its own.
+            fallback: what happens at the deadline, overriding the operators' own; see `compare`.
+            parallel: number of arenas that play at once; default: the number of CPU cores, and at least 8 if
                 an operator waits for the endpoint of a language model.
-            on_failure: what an episode does that cannot be played to its end, for example because an
-                operator died. ``"stop"`` ends the evaluation, ``"skip"`` continues without the episode,
-                ``"retry"`` plays it once more in a fresh arena before that. It is in the results as failed
-                in any case.
-            seed_sequence: ``"procedural"`` gives each episode on a seed a seed of its own, made of it (a
-                single episode has the seed itself); ``"fixed"`` gives the environment the seed itself each
-                time, and a seed of its own to the operators alone. Several fixed seeds are resampled as a
-                whole; with one, the intervals are about that environment.
-            step_delay: seconds before each step, for watching.
-            budget: what language models may spend, ``{"usd": 2.0}``, ``{"tokens": 1_000_000}`` or both. When
-                it is spent the evaluation ends as cancelled; ``resume(budget=…)`` continues with a larger
-                one. A call is only made where its prompt and ``max_tokens`` still fit in.
-            replay: an evaluation, its id, or the folder of its run or of an opened bundle: language models
-                answer as they did there, without a key or a network, and at once: where a deadline with
-                a ``fallback`` other than "wait" had cut an answer off, the replay differs. A prompt
-                that is not the recorded one fails its episode, and the error says at which step.
-            pass_env: names of this process's environment variables to pass on; see `compare`.
-            on: a Ray cluster that plays it, as in `train`: ``parallel`` runs on its nodes at once, queued
-                ones counted, each with a chunk of the episodes of one operator. Every episode is recorded
-                here, once, with its steps. Trained, random and passive operators play there; language models
-                and code of yours play on this machine only.
-            run_code: whether a script may name Python policies, whose code then runs.
+            on_failure: how to handle an episode that cannot be finished, for example because an operator
+                died: ``"stop"`` ends the evaluation, ``"skip"`` continues with the next episode, and
+                ``"retry"`` plays it once more in a fresh arena before stopping. Results list the episode as
+                failed in each case.
+            seed_sequence: ``"procedural"`` derives a seed for each episode from its seed (a single episode
+                uses the seed itself); ``"fixed"`` gives the environment the seed itself each time, and
+                derives seeds for the operators only. Episodes on one fixed seed are resampled together; with
+                a single fixed seed, intervals describe that one environment.
+            step_delay: seconds to pause before each step, for watching.
+            budget: limits for language models, ``{"usd": 2.0}``, ``{"tokens": 1_000_000}`` or both. Once
+                exhausted, the evaluation ends as cancelled; ``resume(budget=…)`` continues with a larger one.
+                A call is made only if its prompt and ``max_tokens`` still fit.
+            replay: an evaluation, its id, or the folder of its run or of an opened bundle. Language models
+                repeat their recorded answers at once, without a key or a network; results differ if a
+                deadline with a ``fallback`` other than "wait" had cut off an answer. A prompt that differs
+                from the recorded one fails its episode, with an error that names the step.
+            pass_env: names of environment variables to pass on; see `compare`.
+            on: a Ray cluster to play on, as in `train`, with at most ``parallel`` runs, queued ones included,
+                each playing a chunk of the episodes of one operator. Episodes and their steps are recorded
+                here, each once. Trained, random and passive operators run there; language models and your own
+                code run on this machine only.
+            run_code: whether a script may name Python policies, whose code is then executed.
 
         Raises:
-            ConfigurationError: everything that is wrong, at once, with its line in a script.
+            ConfigurationError: all problems at once, with their lines in a script.
             WorkerEnvironmentError: a worker's environment could not be built.
-            MosaicError: the run could not be started (no space, say).
+            MosaicError: the run could not be started (no disk space, for example).
         """
         from mosaic_lab.evaluation import launch  # a notebook that evaluates nothing does not pay for it
         from mosaic_lab.evaluation.request import EvaluateRequest
@@ -305,28 +303,28 @@ class Lab(Trainer):
         on_failure: OnFailure = "stop",
         pass_env: Iterable[str] = (),
     ) -> League:
-        """Play all players against each other, each on both sides, in an evaluation, and return at once.
+        """Evaluate all players against each other, each on both sides, and return at once.
 
-        `League.ratings` has their Elo, `League.training_plot` that of a training's checkpoints over its steps
-        and `League.add` plays further players against those that are there; `League.of` one of its
-        evaluations finds it again.
+        `League.ratings` computes their Elo ratings, `League.training_plot` plots the Elo of a training's
+        checkpoints over its steps, `League.add` plays new players against the existing ones, and `League.of`
+        recovers a league from one of its evaluations.
 
         Args:
-            env: a game of two sides, such as ``"connect_four_v3"``.
-            players: names with their operators, as in `compare`, or with runs: the checkpoints of a training,
-                or of each of a group, are players, so that a policy plays against earlier ones of itself.
-            agents: the two sides, agent ids, teams or patterns; default: the environment's two agents or
+            env: a two-sided game, such as ``"connect_four_v3"``.
+            players: operators by name, as in `compare`, or runs: the checkpoints of a training, or of each
+                run of a group, become players, so that a policy plays against its earlier versions.
+            agents: the two sides, as agent ids, teams or patterns; default: the environment's two agents or
                 teams.
-            checkpoints: how many of each run play, evenly chosen; the first and the last are among them.
-            operator: what acts by a checkpoint of a run, a function of the `Checkpoint`; default:
+            checkpoints: number of checkpoints per run, evenly spaced and including the first and the last.
+            operator: a function that makes an operator from a `Checkpoint`; default:
                 `mosaic_lab.operators.rl`.
-            seeds: a game of each pair on each side for each.
-            env_kwargs: as all further ones in `evaluate`.
+            seeds: each pair plays one game per seed on each side.
+            env_kwargs: this and all further arguments as in `evaluate`.
 
         Raises:
-            ConfigurationError: everything that is wrong, at once; see `evaluate`.
+            ConfigurationError: all problems at once; see `evaluate`.
             WorkerEnvironmentError: a worker's environment could not be built.
-            MosaicError: the run could not be started (no space, say).
+            MosaicError: the run could not be started (no disk space, for example).
         """
         from mosaic_lab.evaluation.league_start import start_league
         from mosaic_lab.evaluation.request import EvaluateRequest
@@ -365,46 +363,48 @@ class Lab(Trainer):
         rounds: bool = False,
         **training: Any,
     ) -> Sweep:
-        """Search hyperparameters of a training, and return at once: a run that starts others, its trials.
+        """Search over a training's hyperparameters, in a run that starts other runs, its trials. Return at
+        once.
 
-        Everything is checked before anything starts. The sweep survives this kernel; `run` finds it again,
-        and `Sweep.resume` continues where a stop or a kill ended it. Each trial is an ordinary run of
-        the store or, with several seeds, a group of them.
+        Everything is checked before anything starts. The sweep survives this kernel: `run` finds it again,
+        and `Sweep.resume` continues it after a stop or a kill. Each trial is an ordinary run of the store or,
+        with several seeds, a group of runs.
 
         Args:
-            worker: such as ``"cleanrl"``; ``algorithm=``, ``env=``, ``total_timesteps=`` and the other
-                arguments of `train` are those of all trials.
+            worker: a worker's name, such as ``"cleanrl"``. Together with ``algorithm=``, ``env=``,
+                ``total_timesteps=`` and the other arguments of `train` it applies to all trials.
             search: the search space, such as ``{"learning_rate": mosaic.search.loguniform(1e-5, 1e-2),
-                "num_envs": [4, 8]}`` (`mosaic_lab.search`), or a function of a trial that returns
-                hyperparameters, for those that depend on others: ``trial.loguniform("learning_rate", 1e-5,
-                1e-2)`` chooses one. It is called in the sweep's process, so it must import and define all
-                that it uses.
-            trials: how many to try.
-            seeds: those that each trial is trained on, one run each, such as ``range(3)``.
-            metric: what is optimised: the mean of its last 20 points. ``"episode_return"`` is the return, by
-                whatever name the worker has for it.
+                "num_envs": [4, 8]}`` (`mosaic_lab.search`), or for conditional hyperparameters a function of
+                a trial that returns them and chooses values by ``trial.loguniform("learning_rate", 1e-5,
+                1e-2)`` and the like. The function is called in the sweep's process, so it must import and
+                define all that it uses.
+            trials: number of trials.
+            seeds: training seeds of each trial, one run per seed, such as ``range(3)``.
+            metric: the metric to optimise, as the mean of its last 20 points. ``"episode_return"`` is the
+                return, under whatever name the worker reports it.
             mode: ``"max"`` or ``"min"``.
-            aggregate: of the values of several seeds, the ``"mean"`` or the interquartile mean, ``"iqm"``.
-            sampler: what proposes trials: ``"tpe"``, ``"cma-es"``, ``"qmc"`` (a Sobol sequence), ``"random"``
-                or ``"grid"`` (all combinations of lists). Or ``"pbt"``, population-based training: the trials
-                are members that train side by side, and every ``interval`` steps the worst quarter continues
-                from the checkpoints of the best, with hyperparameters near theirs.
-            pruner: what ends trials that fall behind others at the same step: ``"asha"`` (the default),
-                ``"hyperband"``, ``"median"`` or ``"none"``. They end by the ordinary stop, with a checkpoint.
-                Or ``"asha-promotion"``: all trials end after a ninth of the steps, and the best third of
-                those at a step continues from there, to a third and to the end.
-            interval: steps after which the members of a population are compared.
-            seed: of the sampler.
-            parallel: how many runs train at once; default: the number of CPU cores.
-            rounds: propose trials ``parallel`` at a time, when all before have ended: then the same seed
-                gives the same trials, whichever ends first.
+            aggregate: how to combine the values of several seeds: ``"mean"``, or ``"iqm"`` (interquartile
+                mean).
+            sampler: how to propose trials: ``"tpe"``, ``"cma-es"``, ``"qmc"`` (a Sobol sequence),
+                ``"random"`` or ``"grid"`` (all combinations of lists). Or ``"pbt"``, population-based
+                training: the trials are members that train in parallel, and every ``interval`` steps the
+                worst quarter continues from checkpoints of the best, with perturbed hyperparameters.
+            pruner: when to stop trials that fall behind others at the same step: ``"asha"`` (the default),
+                ``"hyperband"``, ``"median"`` or ``"none"``. They are stopped as any run is, with a
+                checkpoint. Or ``"asha-promotion"``: all trials train a ninth of the steps, and the best third
+                of those at a step continue, to a third and to the end.
+            interval: steps between two decisions of population-based training.
+            seed: the sampler's seed.
+            parallel: number of runs that train at once; default: the number of CPU cores.
+            rounds: propose ``parallel`` trials at a time, once all previous ones have ended; a seed then
+                determines the trials, regardless of the order in which they end.
             **training: as in `train`, without ``films``; ``seed`` is the sampler's.
 
         Raises:
-            ConfigurationError: everything that is wrong, at once: names and values that the worker's own
-                table of hyperparameters does not have, an empty range, an unknown sampler.
+            ConfigurationError: all problems at once: names and values that the worker's table of
+                hyperparameters lacks, an empty range, an unknown sampler.
             WorkerEnvironmentError: the worker's environment could not be built.
-            MosaicError: the run could not be started (no space, say).
+            MosaicError: the run could not be started (no disk space, for example).
         """
         from mosaic_lab.sweeps import launch  # a notebook that searches nothing does not pay for it
         from mosaic_lab.sweeps.request import SweepRequest
@@ -433,7 +433,7 @@ class Lab(Trainer):
 
 
 def _new_store(root: Path) -> str:
-    """Return which folder will be made, and the nearest store of this name in a folder above it."""
+    """Return the notice about a new store, with the nearest store of this name in a parent folder."""
     line = f"{root} does not exist: the first run makes it, a new run store."
     above = (folder / root.name for folder in root.parent.parents)
     if found := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
@@ -445,9 +445,9 @@ def _new_store(root: Path) -> str:
 
 
 def _still_alive(runs: list[Run], root: Path) -> str:
-    """Return what a user who restarted a kernel to get memory back must know.
+    """Return the notice about alive runs, for users who restarted the kernel to free memory.
 
-    Runs of other notebooks are counted alone: the text is saved in the document.
+    Runs of other notebooks are only counted, because the notice is saved in the notebook.
     """
     here = this_notebook()
     own = [run for run in runs if run.notebook == here]
