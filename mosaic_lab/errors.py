@@ -1,4 +1,4 @@
-"""Every error that mosaic_lab raises on purpose.
+"""Every error that mosaic_lab raises on purpose, and warnings that point to the user's own line.
 
 MosaicError
 ├── ConfigurationError      bad input, refused before anything starts
@@ -11,6 +11,11 @@ MosaicError
 """
 
 from __future__ import annotations
+
+import sys
+import warnings
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 class MosaicError(Exception):
@@ -50,3 +55,11 @@ class UnknownRun(MosaicError, KeyError):
 
     def __str__(self) -> str:
         return Exception.__str__(self)
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Issue a warning about the line that called this package: the nearest one outside of it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)

@@ -326,7 +326,7 @@ class Lab(Trainer):
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no disk space, for example).
         """
-        from mosaic_lab.evaluation.league_start import start_league
+        from mosaic_lab.evaluation.league import start_league
         from mosaic_lab.evaluation.request import EvaluateRequest
 
         request = EvaluateRequest(

@@ -26,7 +26,6 @@ FLOORS = {
     "mosaic_lab.number_format": 1,
     "mosaic_lab.table_files": 1,
     "mosaic_lab.text_table": 1,
-    "mosaic_lab.user_warnings": 1,
     "mosaic_lab.validation": 1,
     "mosaic_lab.fastlane": 1,
     "mosaic_lab.engines": 1,

@@ -13,22 +13,72 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from mosaic_contract import LineSplitter, encode_line
+from mosaic_contract import LineSplitter, encode_line, fastlane
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 
-from mosaic_lab.arenas.arena_folder import ArenaFolder
-from mosaic_lab.keeper import logs, orphans
+from mosaic_lab.keeper import locks, logs, orphans
 from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.keeper.processes import send_group
-from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.state_writer import StateWriter
+from mosaic_lab.keeper.states import Outcome, State
 
 CLOSE_SECONDS = 4.0
 """For an arena to stop its operators and leave, after which all of them are killed; it takes 3 at most."""
 _DYING_SECONDS = 0.2  # from the end of a process's output to its own
 _LOG_SECONDS = 1.0  # between looks at the size of its logs
 _CHUNK = 1 << 16  # what a pipe holds; larger blocks of memory are slow to get
+
+
+class ArenaFolder:
+    """A new run folder at ``path``, locked until `end`. Raises OSError when it cannot be made."""
+
+    def __init__(
+        self, path: Path, config: Mapping[str, Any], *, worker: str, label: str, command: Sequence[str]
+    ) -> None:
+        path.mkdir(parents=True)
+        self.run = RunFolder(path)
+        self._lock = locks.take(self.run.lock_path)
+        self._began = time.monotonic()
+        launch = {"worker": worker, "label": label, "command": list(command), "created": time.time()}
+        try:
+            own = {"run_id": self.run.run_id, "run_dir": str(path)}
+            write_json(self.run.config_path, {**config, **own})
+            write_json(self.run.launch_path, launch)
+            self._record = StateWriter(self.run, os.getpid())
+            self._record.move(State.STARTING, "its arena is starting")
+        except BaseException:
+            self._release()
+            raise
+
+    def started(self, pid: int) -> None:
+        """Record that the arena has process id ``pid``."""
+        self._record.started(pid, (), self._began)
+        self._record.move(State.RUNNING, "its arena runs")
+
+    def end(self, state: State, reason: str, code: int | None) -> None:
+        """Record that its processes are gone; ``code`` as in `subprocess`, None where there was no
+        process."""
+        if self._lock is None:
+            return
+        died = code is not None and code < 0
+        outcome = Outcome(
+            exit_code=None if died else code,
+            signal=-code if code is not None and died else None,
+            duration_seconds=time.monotonic() - self._began,
+        )
+        if self.run.path.exists():  # a deleted folder must not come back
+            self._record.finish(state, reason, outcome)
+        fastlane.clear(self.run.path)
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 class ArenaProcess:

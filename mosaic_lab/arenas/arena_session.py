@@ -19,8 +19,7 @@ import msgspec
 from mosaic_contract.priority import stretched
 
 from mosaic_lab import policies
-from mosaic_lab.arenas.arena_folder import ArenaFolder
-from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaProcess
+from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaFolder, ArenaProcess
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.setup import ArenaSetup

@@ -21,9 +21,8 @@ from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.arenas.snapshot import snapshot
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
-from mosaic_lab.errors import ConfigurationError, RunFailed
+from mosaic_lab.errors import ConfigurationError, RunFailed, warn_user
 from mosaic_lab.policies import refusals_text
-from mosaic_lab.user_warnings import warn_user
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mosaic_lab.errors import warn_user
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.own_module import change_since
-from mosaic_lab.user_warnings import warn_user
 from mosaic_lab.workers.families import same_environment
 
 

@@ -1,23 +1,25 @@
-"""``mosaic-lab runs``: list, show, stop, resume and remove runs; `annotating` names and tags them."""
+"""``mosaic-lab runs``: list, show, name, tag, stop, resume and remove runs."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mosaic_lab.cli import annotating
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, number
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.runs.annotations import read_annotations
+from mosaic_lab.runs.annotations import LONGEST_NOTES, read_annotations
 from mosaic_lab.runs.failure_report import last_log, traceback_end
 from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
+
+_ID = "the run's id, an unambiguous beginning or end of it, or its name"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -31,9 +33,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     for name, help_text, add_arguments in (
         ("list", "the runs of the store, newest last", _add_list),
         ("show", "everything about one run", _add_show),
-        ("rename", "give a run a name of your own", annotating.add_rename),
-        ("tag", "show the tags of runs, add some, remove some", annotating.add_tag),
-        ("note", "show the notes on a run, or write them", annotating.add_note),
+        ("rename", "give a run a name of your own", _add_rename),
+        ("tag", "show the tags of runs, add some, remove some", _add_tag),
+        ("note", "show the notes on a run, or write them", _add_note),
         ("stop", "request runs to end, and kill what has not ended in time", _add_stop),
         ("resume", "continue a run that has ended early, a training from its newest checkpoint", _add_resume),
         ("remove", "delete the folders of finished runs", _add_remove),
@@ -64,7 +66,7 @@ def _add_list(command: argparse.ArgumentParser) -> None:
 
 
 def _add_show(command: argparse.ArgumentParser) -> None:
-    command.add_argument("id", help=annotating.ID)
+    command.add_argument("id", help=_ID)
     command.add_argument("--lines", type=int, default=20, help="of the log (default: %(default)s)")
     command.set_defaults(run=_show)
 
@@ -78,7 +80,7 @@ def _add_stop(command: argparse.ArgumentParser) -> None:
 
 
 def _add_resume(command: argparse.ArgumentParser) -> None:
-    command.add_argument("id", help=annotating.ID)
+    command.add_argument("id", help=_ID)
     command.set_defaults(run=_resume)
 
 
@@ -228,4 +230,55 @@ def _remove(arguments: argparse.Namespace) -> int:
     runs.remove()
     for run in runs:
         print(f"removed {run.id}")
+    return 0
+
+
+def _add_rename(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mosaic-lab runs rename``."""
+    command.add_argument("id", metavar="ID", help=_ID)
+    command.add_argument("name", metavar="NAME", help='"" gives it the name back that it began with')
+    command.set_defaults(run=_rename)
+
+
+def _add_tag(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mosaic-lab runs tag``."""
+    command.add_argument("ids", nargs="+", metavar="ID", help=_ID)
+    command.add_argument("--add", nargs="+", default=[], metavar="TAG")
+    command.add_argument("--remove", nargs="+", default=[], metavar="TAG")
+    command.set_defaults(run=_tag)
+
+
+def _add_note(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``mosaic-lab runs note``."""
+    command.add_argument("id", metavar="ID", help=_ID)
+    command.add_argument(
+        "text", nargs="?", metavar="TEXT", help="in place of the notes; - reads it from standard input"
+    )
+    command.add_argument("--append", action="store_true", help="add it below the notes instead")
+    command.set_defaults(run=_note)
+
+
+def _rename(arguments: argparse.Namespace) -> int:
+    run = Supervisor(arguments.store).run(arguments.id)
+    run.name = arguments.name
+    print(f"{run.id}: {run.name}")
+    return 0
+
+
+def _tag(arguments: argparse.Namespace) -> int:
+    supervisor = Supervisor(arguments.store)
+    runs = [supervisor.run(run_id) for run_id in arguments.ids]  # all of them are there before any changes
+    for run in runs:
+        if arguments.add or arguments.remove:
+            run.tags = [tag for tag in (*run.tags, *arguments.add) if tag not in arguments.remove]
+        print(f"{run.id}: {', '.join(run.tags) or 'no tags'}")
+    return 0
+
+
+def _note(arguments: argparse.Namespace) -> int:
+    run = Supervisor(arguments.store).run(arguments.id)
+    if arguments.text is not None:
+        text = sys.stdin.read(LONGEST_NOTES + 1) if arguments.text == "-" else arguments.text
+        run.notes = "\n".join(filter(None, (run.notes, text))) if arguments.append else text
+    print(run.notes or "no notes")
     return 0

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Self
 
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
-from mosaic_lab.evaluation.episode_log import settled
+from mosaic_lab.evaluation.episode_log import Record, settled
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
-from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
 from mosaic_lab.evaluation.pool import ARENAS
-from mosaic_lab.evaluation.remaining import remaining_seconds
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
@@ -40,6 +43,9 @@ WORKER = "evaluation"
 """The name of the worker of runs that are evaluations."""
 
 COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
+
+_RECENT = 50  # episodes for the speed
+_QUIET_SECONDS, _QUIET_GAPS = 10.0, 3  # without an ended episode, after which the speed is unknown
 
 
 @checked_methods("ev")
@@ -240,3 +246,45 @@ def start(
 def _variables(plan: EvaluationPlan) -> dict[str, str]:
     """Return what an evaluation's process needs of this one besides the variables that its plan names."""
     return USER_SITE if plan.on is None else process_variables(plan.on)
+
+
+def remaining_seconds(
+    ended: Mapping[Key, Record], jobs: Iterable[Job], parallel: int, now: float
+) -> float | None:
+    """Return the estimated seconds until all ``jobs`` have ended, ``parallel`` at a time.
+
+    Operators' episodes differ in length, so each operator's remaining episodes count with the mean duration
+    of its recent ones, or with the mean of the other operators' where none of its own has ended. ``now`` is
+    in Unix seconds. Return None before two episodes have ended, when none remains, and when none has ended
+    for much longer than the recent ones took.
+    """
+    remaining = Counter(job.label for job in jobs if job.key not in ended)
+    records = sorted(ended.values(), key=itemgetter("timestamp"))
+    means = {label: fmean(recent[-_RECENT:]) for label, recent in _durations(records).items()}
+    if len(records) < 2 or not remaining or not means:
+        return None
+    stamps: list[float] = [record["timestamp"] for record in records[-_RECENT:]]
+    quiet = max(0.0, now - stamps[-1])
+    longest = max(later - earlier for earlier, later in pairwise(stamps))
+    if quiet > max(_QUIET_SECONDS, _QUIET_GAPS * longest):
+        return None
+    others = fmean(means.values())
+    work = sum(count * means.get(label, others) for label, count in remaining.items())
+    return max(quiet, work / min(parallel, remaining.total()))
+
+
+def _durations(records: Iterable[Record]) -> dict[str, list[float]]:
+    """Return the seconds that each operator's episodes took, in the order of their ends.
+
+    They are from the end of the arena's previous episode, with the reset and all that is around an episode;
+    an arena's first episode counts from its first step.
+    """
+    found: dict[str, list[float]] = defaultdict(list)
+    previous: dict[str, float] = {}
+    for record in records:
+        arena, end = record["arena"], record["timestamp"]
+        seconds = end - previous[arena] if arena in previous else record["seconds"]
+        previous[arena] = end
+        if seconds is not None:
+            found[record["operator"]].append(seconds)
+    return found

@@ -18,10 +18,9 @@ from mosaic_lab.arenas.arena_workers import (
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.cluster_checks import check_workers
 from mosaic_lab.evaluation.evaluation import Evaluation, start
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.planning import check_workers, plan_evaluation
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.policies import check_lanes

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
+from mosaic_lab.arenas.arena_workers import environment_info
+from mosaic_lab.arenas.request import plan_arenas
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.comparable import check_comparable
 from mosaic_lab.evaluation.evaluation import WORKER, Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
+from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.evaluation.league_players import Trained, expanded, lanes_of
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.reports.games import ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
-from mosaic_lab.evaluation.reports.rating_plots import rating_plot, training_plot
+from mosaic_lab.evaluation.reports.plots import rating_plot, training_plot
 from mosaic_lab.evaluation.request import EvaluateRequest
+from mosaic_lab.evaluation.results import Results
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs import RunGroup, Supervisor
-from mosaic_lab.validation import checked_methods
+from mosaic_lab.runs.training import new_group_name
+from mosaic_lab.validation import Problems, checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
+
+_SAME = ("env_id", "family", "settings", "max_steps")  # in all evaluations of a league
 
 
 @checked_methods("league")
@@ -39,7 +46,7 @@ class League:
     def __init__(self, evaluations: Sequence[Evaluation | League]) -> None:
         several = (one.evaluations if isinstance(one, League) else (one,) for one in evaluations)
         self._evaluations = list(chain.from_iterable(several))
-        check_comparable(self._evaluations)
+        _check_comparable(self._evaluations)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> League:
@@ -137,8 +144,6 @@ class League:
 
         Raises ConfigurationError for what is not valid, with all that is wrong, and what `Lab.evaluate` does.
         """
-        from mosaic_lab.evaluation.launch import evaluate
-
         known = self.players
         first = self._evaluations[0]
         new, trained = expanded(players, checkpoints, operator, set(known))
@@ -176,3 +181,104 @@ class League:
         done, total = (sum(getattr(one, name) for one in self._evaluations) for name in ("done", "total"))
         environment = self._evaluations[0].environment
         return f"<League in {environment}: {len(self.players)} players, {done:,} of {total:,} games>"
+
+
+def start_league(
+    supervisor: Supervisor,
+    request: EvaluateRequest,
+    players: Mapping[str, Any],
+    agents: Sequence[str] | None,
+    checkpoints: int,
+    operator: Any,
+    progress: Callable[[str], None],
+) -> League:
+    """See `mosaic_lab.Lab.league`; ``request`` has all that is not of a league, without the operators."""
+    found, trained = expanded(players, checkpoints, operator)
+    request = replace(request, seeds=list(request.seeds))
+    lanes_of(found, {}, ("one", "other"), ())  # refused before an environment is made
+    env = str(request.env)
+    sides = _two(agents, env) if agents is not None else _sides(replace(request, operators=found), progress)
+    request = replace(request, operators=lanes_of(found, {}, sides, ()))
+    league = {"name": new_group_name("league", env), "trained": trained}
+    return League([evaluate(supervisor, request, progress, league)])
+
+
+def _two(agents: Any, env: str) -> tuple[str, str]:
+    sides = [] if isinstance(agents, str) else list(dict.fromkeys(agents))
+    if len(sides) != 2:
+        raise ConfigurationError(
+            f"agents={agents!r}: a game of {env} has two sides: give two agents, teams or patterns"
+        )
+    return sides[0], sides[1]
+
+
+def _sides(request: EvaluateRequest, progress: Callable[[str], None]) -> tuple[str, str]:
+    """Return the two agents or teams of an environment, which is made once. Raises ConfigurationError where
+    it has others."""
+    problems = Problems()
+    plan = plan_arenas(request, problems)
+    problems.check()
+    info = environment_info(plan, progress)
+    sides = list(info.teams) if len(info.teams) == 2 else info.agents
+    if len(sides) != 2:
+        teams = f", its teams {', '.join(info.teams)}" if info.teams else ""
+        raise ConfigurationError(
+            f"{request.env} is not a game of two sides: its agents are {', '.join(info.agents)}{teams}. "
+            'Where some of them play together, agents=["red_*", "blue_*"] names the two sides'
+        )
+    return sides[0], sides[1]
+
+
+def _check_comparable(evaluations: Sequence[Results]) -> None:
+    """Raise ConfigurationError with everything that keeps the games of evaluations from counting together."""
+    problems = Problems()
+    if not evaluations:
+        problems.add("", "there are no evaluations; pass [lab.evaluate(...), ...]")
+    seen: dict[str, tuple[str, str]] = {}
+    played: dict[str, str] = {}
+    for evaluation in evaluations:
+        _check_environment(evaluations[0], evaluation, problems)
+        for name, known in _identities(evaluation.plan).items():
+            first, other = seen.setdefault(name, (known, evaluation.id))
+            if first != known:
+                problems.add("", f"{name!r} is another operator in {evaluation.id} than in {other}")
+        games = {digest(game) for game in _games(evaluation.plan)}
+        if twice := {played[game] for game in games & set(played)}:
+            problems.add("", f"{evaluation.id} has games that are in {', '.join(sorted(twice))} too")
+        played |= dict.fromkeys(games, evaluation.id)
+    problems.check()
+
+
+def _check_environment(first: Results, other: Results, problems: Problems) -> None:
+    for name in _SAME:
+        one, two = (getattr(evaluation.plan, name) for evaluation in (first, other))
+        if one != two:
+            problems.add("", f"{other.id} has {name}={two!r:.200}, {first.id} has {one!r:.200}")
+    ours, theirs = (_versions(evaluation.versions.values()) for evaluation in (first, other))
+    for package in sorted(set(ours) & set(theirs)):
+        if ours[package] != theirs[package]:
+            texts = [" and ".join(sorted(one[package])) for one in (theirs, ours)]
+            problems.add("", f"{other.id} was played with {package} {texts[0]}, {first.id} with {texts[1]}")
+
+
+def _versions(of_lanes: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for versions in of_lanes:
+        for package, version in versions.items():
+            found.setdefault(package, set()).add(version)
+    return found
+
+
+def _identities(plan: EvaluationPlan) -> dict[str, str]:
+    """Return by the name of each player what it is, checkpoints by their contents."""
+    lanes = identity(plan)["operators"].values()
+    return {one["name"]: digest(one) for lane in lanes for one in lane.values()}
+
+
+def _games(plan: EvaluationPlan) -> Iterable[list[Any]]:
+    """Return the games: who plays for whom, and the seeds."""
+    sides = {
+        label: sorted((pattern, spec.name) for pattern, spec in plan.mapping(label).items())
+        for label in plan.lanes
+    }
+    return ([sides[job.label], job.episode_seed, job.operator_seed] for job in plan.jobs())

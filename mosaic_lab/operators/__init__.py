@@ -7,13 +7,11 @@ object for several agents is one operator for them all; two calls are two operat
 from mosaic_lab.operators.balrog_agents import balrog
 from mosaic_lab.operators.basic import as_operator, human, passive, random, worker
 from mosaic_lab.operators.chess_players import chess, engine
-from mosaic_lab.operators.kernel_operator import KernelOperator
-from mosaic_lab.operators.language import llm
+from mosaic_lab.operators.language import llm, vlm
 from mosaic_lab.operators.python_policy import importable, python
 from mosaic_lab.operators.sb3_zip import sb3
-from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec
+from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, KernelOperator, OperatorSpec
 from mosaic_lab.operators.trained import rl
-from mosaic_lab.operators.vision import vlm
 
 __all__ = [
     "CATEGORIES",

@@ -1,4 +1,4 @@
-"""Language models as operators, and the options that all of them share."""
+"""Language and vision models as operators, and the options that all of them share."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, Operat
 from mosaic_lab.validation import Problems, checked
 
 Coordination = Literal["rules", "advice", "roles"]
+Detail = Literal["auto", "low", "high"]
 Maker = TypeVar("Maker", bound=Callable[..., OperatorSpec])
 
 LOCAL = "local"
 """The model that needs neither a key nor a network: SmolLM2-135M-Instruct, in the worker's environment."""
 
 _HISTORY = range(257)  # turns
+_IMAGES = range(1, 17)
+_SIDES = range(16, 8193)  # pixels
 
 
 class ModelOptions(TypedDict, total=False):
@@ -285,3 +288,50 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
     if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
         problems.add("", f"name={options['name']!r}: give a string")
     return variables
+
+
+@of_a_model
+def vlm(
+    model: str,
+    *,
+    text: bool = False,
+    images: int = 1,
+    max_side: int | None = None,
+    detail: Detail = "auto",
+    structured: bool = False,
+    **options: Unpack[ModelOptions],
+) -> OperatorSpec:
+    """A vision model that sees the environment's picture and answers with an action, in every environment
+    that renders.
+
+    Args:
+        model: the endpoint's name of a model that takes images, such as "gpt-5-mini" or "claude-sonnet-5".
+        text: describe the observation in words too, as `llm` does.
+        images: how many of the latest pictures come with each prompt, the oldest first.
+        max_side: pictures whose longer side has more pixels are made smaller; None sends them as they are.
+            Smaller ones cost fewer tokens.
+        detail: how closely OpenAI's models look at a picture; other APIs have no such choice.
+        structured: have the endpoint restrict the answer to the legal actions. Off by default, because
+            results with it do not compare with those of models that are not restricted.
+
+    Raises:
+        ConfigurationError: an argument is not valid; all problems are named at once.
+    """
+    problems = Problems()
+    if options.get("provider") == LOCAL or model == LOCAL or is_model_file(model):
+        problems.add(
+            "",
+            f"model={model!r}: the local model reads text and sees no images; give a vision model of an "
+            'endpoint, such as vlm("gpt-5-mini") or vlm("qwen3-vl", base_url="http://localhost:8000/v1")',
+        )
+    settings = check_arguments(
+        problems,
+        ("max_side",),
+        text=(text, bool),
+        images=(images, _IMAGES),
+        max_side=(max_side, _SIDES),
+        detail=(detail, get_args(Detail)),
+        structured=(structured, bool),
+    )
+    needs: tuple[Need, ...] = ("frame", "description") if text else ("frame",)
+    return model_operator("vlm", "vlm", model, options, settings, problems, needs)

@@ -8,8 +8,7 @@ from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import policy_files
-from mosaic_lab.operators.kernel_operator import KernelOperator
-from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, function_name
+from mosaic_lab.operators.spec import DEADLINE, Fallback, KernelOperator, OperatorSpec, function_name
 from mosaic_lab.validation import checked
 
 

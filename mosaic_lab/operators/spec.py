@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
+
+from mosaic_contract import ConfigError
+from mosaic_contract.user_policy import UserPolicy
 
 from mosaic_lab.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from mosaic_lab.operators.kernel_operator import KernelOperator
 
 Category = Literal["human", "llm", "vlm", "rl", "random", "passive", "python", "engine"]
 Fallback = Literal["wait", "default", "forfeit"]
@@ -38,6 +39,21 @@ DEADLINE = 60.0
 Space = Mapping[str, Any]
 
 _SECRET = re.compile(r"(.*[_-])?(api_?key|secret|password|credentials?|(access|auth|bearer)_?token)", re.I)
+
+
+class KernelOperator(UserPolicy):
+    """A function or object of the user's, called in the kernel, in whatever thread. Several lanes share it:
+    the one that holds its ``turn`` calls it.
+
+    Raises ConfigurationError for what cannot be called.
+    """
+
+    def __init__(self, given: Any) -> None:
+        try:
+            super().__init__(given)
+        except ConfigError as error:
+            raise ConfigurationError(str(error)) from None
+        self.turn = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

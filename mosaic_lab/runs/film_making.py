@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosaic_lab import workers
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.runs.films import MODES, WORKER, FilmMode
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
-from mosaic_lab.user_warnings import warn_user
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import family_of
 

@@ -1,16 +1,30 @@
-"""The start of a sweep: it is planned and checked, its worker is installed, its process is started."""
+"""The start of a sweep: it is planned and checked, its worker is installed, its process is started.
+
+A sweep can be written down in a TOML file, nothing of which is executed when it is read; ``mosaic-lab sweep
+--help`` shows one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from mosaic_contract.config import nearest
+
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
-from mosaic_lab.sweeps.files import read_sweep
 from mosaic_lab.sweeps.plan import plan_sweep
 from mosaic_lab.sweeps.request import SweepRequest
+from mosaic_lab.sweeps.space import integer, loguniform, uniform
 from mosaic_lab.sweeps.sweep import Sweep, start
+from mosaic_lab.validation import Problems, seed_range
+
+_MOST_BYTES = 1 << 20
+_RANGE = ("low", "high", "log", "whole")
 
 
 def sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None] = print) -> Sweep:
@@ -20,5 +34,52 @@ def sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], Non
 
 
 def sweep_file(supervisor: Supervisor, path: Path | str) -> Sweep:
-    """Start the sweep in a file; see `mosaic_lab.sweeps.files`. Raises what `mosaic_lab.Lab.sweep` does."""
+    """Start the sweep in a file. Raises what `mosaic_lab.Lab.sweep` does."""
     return sweep(Trainer(supervisor), read_sweep(path))
+
+
+def read_sweep(path: Path | str) -> SweepRequest:
+    """Return the request in a file.
+
+    Raises ConfigurationError for a file that is not one, with everything that is wrong with its search.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            given = tomllib.loads(file.read(_MOST_BYTES).decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path.name} is not a sweep that can be read: {error}") from None
+    problems = Problems(path.name)
+    if not isinstance(given.get("worker"), str):
+        problems.add("worker", 'worker: give the name of one, such as worker = "cleanrl"')
+    search = given.get("search")
+    if not isinstance(search, dict):
+        problems.add("search", "search: give a table, such as [search] with num_envs = [4, 8]")
+        search = {}
+    given["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
+    if isinstance(given.get("seeds"), Mapping):
+        given["seeds"] = seed_range(given["seeds"], problems)
+    problems.check()
+    own = {name: given.pop(name) for name in SweepRequest.__struct_fields__ if name in given}
+    return SweepRequest(training=TrainRequest.of(given), **own)
+
+
+def _searched(name: str, value: Any, problems: Problems) -> Any:
+    """Return a list as it is, and the range that a table describes."""
+    if not isinstance(value, Mapping):
+        return value
+    place = f"search.{name}"
+    for key in value:
+        if key not in _RANGE:
+            problems.add(place, f"{place} has no {key!r}{nearest(key, _RANGE)}")
+    if missing := [key for key in _RANGE[:2] if key not in value]:
+        problems.add(place, f"{place} has no {missing[0]!r}: give both, such as {{low = 1e-5, high = 1e-2}}")
+        return None
+    low, high = value["low"], value["high"]
+    try:
+        if value.get("whole"):
+            return integer(low, high, log=bool(value.get("log")))
+        return (loguniform if value.get("log") else uniform)(low, high)
+    except ConfigurationError as error:
+        problems.add(place, f"{place}: {error}")
+        return None

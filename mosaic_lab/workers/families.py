@@ -18,7 +18,6 @@ from mosaic_lab.workers.discovery import kernel_workers
 from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.own_environments import PASS_FOLDER, check_environment_id, own_id
 from mosaic_lab.workers.shims import bundled_shims
-from mosaic_lab.workers.unavailable import reason_against
 from mosaic_lab.workers.worker_environment import RECORD, WorkerEnvironment, letters, read_environment
 
 _LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near it
@@ -27,6 +26,35 @@ _VERSION = re.compile(r"-v(\d+)$")
 _TEAM = re.compile(r"[\w./]*\w_v\d+")  # an id of PettingZoo
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
+
+_TEAMS = "Teams play in the workers multiagent, multigrid and procgen (Overcooked), as in rware-tiny-2ag-v2"
+_UNAVAILABLE = {  # environments that no worker can have, by a pattern of ids from their beginning: why
+    r"(dm_)?melting_?pot": (
+        f"Melting Pot cannot be installed as a package: its build downloads files from elsewhere. {_TEAMS}"
+    ),
+    r"(smac(v2|lite)?|starcraft|sc2|pysc2)([^a-z]|$)": (
+        f"SMAC needs the game StarCraft II, and smaclite is not published as a package. {_TEAMS}"
+    ),
+    r"(malmo|minerl)": (
+        "Malmo and MineRL need the game Minecraft and a Java program beside it. Crafter has similar "
+        "tasks in two dimensions ('CrafterReward-v1')"
+    ),
+    r"(gym_?pybullet_?drones|([a-z]+_)?aviary)": "gym-pybullet-drones is not published as a package",
+    r"(gym_?)?baba": "baba-is-ai is not published as a package",
+    r"g_?football|google_(research_)?football|academy_|11_vs_11": (
+        "Google Research Football is published as source only, to be compiled against the system's SDL and "
+        f"Boost, and has not been maintained since 2022. {_TEAMS}"
+    ),
+    r"hemac": f"HeMAC is not published as a package. {_TEAMS}",
+    r"neural_?mmo|nmmo": (
+        f"Neural MMO is published as source only and pins old versions of gym, NumPy and SciPy. {_TEAMS}"
+    ),
+    r"(jidi_?)?olympics|wrestling": (
+        "the Olympics games, wrestling among them, are not published as a package. 'boxing_v2' is a match of "
+        "two players"
+    ),
+    r"brax": "Brax is no longer maintained; MuJoCo's robots are here, such as 'Ant-v5'",
+}
 
 
 def family_of(env_id: str, family: str | None = None) -> str:
@@ -45,7 +73,7 @@ def family_of(env_id: str, family: str | None = None) -> str:
     weights = _weights(env_id, fnmatchcase)
     if not any(weights.values()):
         weights |= _weights(env_id, _nearly)
-    if not any(weights.values()) and (reason := reason_against(env_id)):
+    if not any(weights.values()) and (reason := _unavailable(env_id)):
         raise ConfigurationError(reason)
     if not weights:
         raise ConfigurationError(
@@ -118,7 +146,7 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     ]
     if holders:
         return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'"
-    reason = reason_against(env_id)
+    reason = _unavailable(env_id)
     return f"; {reason}" if reason else ""
 
 
@@ -144,3 +172,19 @@ def _nearly(env_id: str, glob: str) -> bool:
 def _weight(glob: str) -> int:
     """Return how much a glob says: the number of characters that it fixes."""
     return len(re.sub(r"\[[^]]*\]|[*?]", "", glob))
+
+
+def _unavailable(env_id: str) -> str | None:
+    """Return why an environment is not available; None for any that is not known for it, and for one of a
+    module of the user's own ("module:Id")."""
+    if ":" in env_id:
+        return None
+    plain = re.sub(r"[\s-]+", "_", env_id.lower())
+    return next(
+        (
+            f"{env_id!r} is not available: {reason}"
+            for pattern, reason in _UNAVAILABLE.items()
+            if re.match(pattern, plain)
+        ),
+        None,
+    )

@@ -10,8 +10,8 @@ from evaluation.evaluation_fixtures import Evaluate, odd
 from support import wait_until
 
 from mosaic_lab import operators
+from mosaic_lab.evaluation.evaluation import remaining_seconds
 from mosaic_lab.evaluation.plan import Job
-from mosaic_lab.evaluation.remaining import remaining_seconds
 
 EPISODES = 25
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mosaic_contract.language.recording import read
 
 from mosaic_lab.arenas.tables import table_of
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.errors import MosaicError, warn_user
 from mosaic_lab.evaluation.plan import Job
-from mosaic_lab.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosaic_lab._version import __version__
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.sharing.archive import pack
@@ -29,7 +29,6 @@ from mosaic_lab.keeper.files import open_file
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.own_module import source_files
 from mosaic_lab.table_files import csv_text
-from mosaic_lab.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
