@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import Any, Callable, Mapping
 
+import gymnasium
+import stable_retro
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts, check_settings
-
-if TYPE_CHECKING:
-    from .console_environment import ConsoleEnvironment
 
 _KEYS = {"UP": "ArrowUp", "DOWN": "ArrowDown", "LEFT": "ArrowLeft", "RIGHT": "ArrowRight", "START": "Enter"}
 _SHOOT, _NOTHING = " ", "0"
@@ -20,16 +19,10 @@ _OURS = ("game", "use_restricted_actions")  # all buttons can be pressed
 
 def ids() -> list[str]:
     """Return the games whose files are here."""
-    import stable_retro
-
     return [game for game in stable_retro.data.list_games() if _is_here(game)]
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> ConsoleEnvironment:
-    import stable_retro
-
-    from .console_environment import ConsoleEnvironment
-
     if refused := [name for name in _OURS if name in settings]:
         raise ConfigError(f"{env_id} has no setting {refused[0]!r}")
     check_settings(env_id, settings, stable_retro.RetroEnv)
@@ -61,8 +54,6 @@ def _describer(env: ConsoleEnvironment) -> Callable[[], Mapping[str, Any]]:
 
 
 def _is_here(game: str) -> bool:
-    import stable_retro
-
     try:
         stable_retro.data.get_romfile_path(game)
     except FileNotFoundError:
@@ -72,3 +63,19 @@ def _is_here(game: str) -> bool:
 
 def _pressed(names: list[str], *pressed: str) -> list[int]:
     return [int(name in pressed) for name in names]
+
+
+class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """`settings` are keywords of `stable_retro.RetroEnv`: "state", "scenario", "players", …."""
+
+    def __init__(self, game: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
+        self.game = game
+        super().__init__(stable_retro.make(game, **settings, render_mode=render_mode))
+
+    def render(self) -> Any:
+        return self.unwrapped.img
+
+    def numbers(self) -> Mapping[str, Any]:
+        """Return what the game's description finds in its memory: the score, lives, …."""
+        found: Mapping[str, Any] = self.unwrapped.data.lookup_all()
+        return found

@@ -6,13 +6,25 @@ from typing import Any, Mapping
 
 import gymnax
 import jax
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy
 from gymnasium import spaces
 from gymnax.environments.spaces import gymnax_space_to_gym_space
 from gymnax.registration import _registry as factories
+from gymnax.visualize import Visualizer
 from mosaic_contract.arena import check_settings
 
-from .gymnax_pictures import picture_of
 from .jax_environment import JaxEnvironment
+
+_KNOWN = (
+    *("Acrobot-v1", "CartPole-v1", "Pendulum-v1", "MountainCar-v0", "MountainCarContinuous-v0"),
+    *("Asterix-MinAtar", "Breakout-MinAtar", "Freeway-MinAtar", "Seaquest-MinAtar", "SpaceInvaders-MinAtar"),
+    *("Catch-bsuite", "PointRobot-misc", "FourRooms-misc", "MetaMaze-misc", "Pong-misc"),
+)
+
+
+matplotlib.use("Agg")
 
 
 class GymnaxEnvironment(JaxEnvironment):
@@ -42,3 +54,31 @@ class GymnaxEnvironment(JaxEnvironment):
 
     def render(self) -> Any:
         return picture_of(self.inner, self.state, self.params)
+
+
+def picture_of(env: Any, state: Any, params: Any) -> Any:
+    """Return the state as an array of (height, width, 3) uint8."""
+    with plt.ioff():
+        if env.name in _KNOWN:
+            visualizer = Visualizer(env, params, [state])
+            visualizer.init()
+            figure = visualizer.fig
+        else:
+            figure = _grid(env, state, params)
+        try:
+            figure.canvas.draw()
+            return numpy.asarray(figure.canvas.buffer_rgba())[:, :, :3].copy()
+        finally:
+            plt.close(figure)
+
+
+def _grid(env: Any, state: Any, params: Any) -> Any:
+    """Return a figure of the observation's numbers."""
+    numbers = numpy.atleast_2d(numpy.asarray(env.observe(jax.random.key(0), state, None, params), float))
+    figure, axes = plt.subplots(figsize=(6, 5))
+    axes.imshow(numbers.reshape(numbers.shape[0], -1), cmap="cividis", vmin=-1, vmax=1)
+    for (row, column), number in numpy.ndenumerate(numbers.reshape(numbers.shape[0], -1)):
+        axes.text(column, row, f"{number:.3g}", ha="center", va="center", color="white", fontsize=8)
+    axes.set_axis_off()
+    axes.set_title(env.name)
+    return figure

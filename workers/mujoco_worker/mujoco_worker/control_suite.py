@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
+import gymnasium
+import numpy
 from mosaic_contract.arena import EnvironmentFacts
 
 from .drawing import check_drawing, choose_backend
 from .joints import facts_of_joints
-from .made_at_reset import MadeAtReset
 
 _PREFIX = "dm_control/"
 _GENERIC = "dm_control/compatibility-env-v0"  # takes an environment
@@ -18,7 +19,6 @@ _GENERIC = "dm_control/compatibility-env-v0"  # takes an environment
 @functools.lru_cache(maxsize=None)
 def ids() -> tuple[str, ...]:
     choose_backend()
-    import gymnasium
     import shimmy
 
     gymnasium.register_envs(shimmy)
@@ -27,8 +27,6 @@ def ids() -> tuple[str, ...]:
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     check_drawing(render_mode)
-    import gymnasium
-
     spec = gymnasium.registry[env_id]
     maker = functools.partial(
         gymnasium.make, env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode
@@ -42,3 +40,39 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     model = env.unwrapped.physics.model
     names = [model.id2name(index, "actuator") for index in range(model.nu)]
     return facts_of_joints(names, env.action_space, about)
+
+
+class MadeAtReset(gymnasium.Env[Any, Any]):
+    """Wraps an environment that `make` makes again for every episode, from the episode's seed.
+
+    While it is made, upstream takes NumPy's shared generator.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._take(make())
+
+    @property
+    def unwrapped(self) -> Any:
+        return self._env.unwrapped
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            numpy.random.seed(seed)
+        self._env.close()
+        self._take(self._make())
+        return self._env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        return self._env.step(action)
+
+    def render(self) -> Any:
+        return self._env.render()
+
+    def close(self) -> None:
+        self._env.close()
+
+    def _take(self, env: Any) -> None:
+        self._env = env
+        self.spec, self.metadata = env.spec, env.metadata
+        self.observation_space, self.action_space = env.observation_space, env.action_space

@@ -7,9 +7,30 @@ games need; what an arena needs of that interface is here.
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 from mosaic_contract.arena import NumberedAgents, check_gymnasium_settings
+
+_FIRST = {
+    "noop": "0",
+    "left": "ArrowLeft",
+    "right": "ArrowRight",
+    "forward": "ArrowUp",
+    "pickup": "p",
+    "drop": "d",
+    "toggle": " ",
+    "done": "Enter",
+}
+_SECOND = {
+    "noop": "1",
+    "left": "a",
+    "right": "f",
+    "forward": "w",
+    "pickup": "e",
+    "drop": "q",
+    "toggle": "r",
+    "done": "t",
+}
 
 
 def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
@@ -50,3 +71,9 @@ class AgentsAtOnce(NumberedAgents):
             agent: {**observation, "mission": str(observation["mission"])}
             for agent, observation in self._named(observations).items()
         }
+
+
+def keys_of(actions: Iterable[Any], number: int) -> dict[str, int]:
+    """Return the keys of an enumeration of actions, for the agent with this number."""
+    keys = _SECOND if number == 1 else _FIRST
+    return {keys[action.name]: int(action) for action in actions}

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena import EnvironmentFacts
 
 from .environment import NetHackEnvironment
-from .screen import as_text
 
 _WINDS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 _ARROWS = {"north": "ArrowUp", "east": "ArrowRight", "south": "ArrowDown", "west": "ArrowLeft"}
 _KEYS = {"\r": "Enter"}
 _TEXT = ("chars", "blstats", "message", "screen_descriptions", "inv_strs", "inv_letters")
+_STATUS = {  # of NLE's "blstats", by place
+    "hit points": (10, 11),
+    "power": (14, 15),
+    "dungeon": (23,),
+    "depth": (12,),
+    "gold": (13,),
+    "armour class": (16,),
+    "level": (18,),
+    "turn": (20,),
+}
+_HUNGER = ("satiated", "not hungry", "hungry", "weak", "fainting")
+_HUNGER_AT = 21
+_AROUND = {
+    "north": (-1, 0),
+    "northeast": (-1, 1),
+    "east": (0, 1),
+    "southeast": (1, 1),
+    "south": (1, 0),
+    "southwest": (1, -1),
+    "west": (0, -1),
+    "northwest": (-1, -1),
+}
 
 
 def game_facts(env: NetHackEnvironment, task: str) -> EnvironmentFacts:
@@ -57,3 +78,54 @@ def _name(action: Any) -> str:
         direction = "".join(word for letter, word in _WINDS.items() if letter in name)
         return f"far {direction}" if kind.endswith("Longer") else direction
     return name.removeprefix("NUM_").lower()
+
+
+def as_text(screen: Mapping[str, Any]) -> str:
+    """Return the text of what NLE observes ("tty_chars", "blstats", "message" and the others, by name)."""
+    blstats = [int(number) for number in screen["blstats"]]
+    rows = [bytes(row).decode("latin-1").rstrip() for row in screen["chars"]]
+    parts = {
+        "Message": _line(screen["message"]) or "none",
+        "Next to you (@)": _around(screen["screen_descriptions"], blstats[0], blstats[1]),
+        "Map": "\n".join(_trimmed(rows)),
+        "You": _status(blstats),
+        "Inventory": _inventory(screen),
+    }
+    return "\n\n".join(f"{name}:\n{text}" for name, text in parts.items())
+
+
+def _line(characters: Any) -> str:
+    return bytes(characters).split(b"\0")[0].decode("latin-1").strip()
+
+
+def _around(descriptions: Any, x: int, y: int) -> str:
+    height, width = descriptions.shape[:2]
+    found = {
+        name: _line(descriptions[y + down, x + right])
+        for name, (down, right) in _AROUND.items()
+        if 0 <= y + down < height and 0 <= x + right < width
+    }
+    return "\n".join(f"{name}: {what}" for name, what in found.items() if what) or "nothing"
+
+
+def _trimmed(rows: list[str]) -> list[str]:
+    """Return the rows without the empty ones above and below, and without the columns left of all."""
+    filled = [number for number, row in enumerate(rows) if row]
+    if not filled:
+        return []
+    rows = rows[filled[0] : filled[-1] + 1]
+    left = min(len(row) - len(row.lstrip()) for row in rows if row)
+    return [row[left:] for row in rows]
+
+
+def _status(blstats: list[int]) -> str:
+    known = {name: " of ".join(str(blstats[place]) for place in places) for name, places in _STATUS.items()}
+    hunger = blstats[_HUNGER_AT]
+    if 0 <= hunger < len(_HUNGER):
+        known["hunger"] = _HUNGER[hunger]
+    return ", ".join(f"{name} {value}" for name, value in known.items())
+
+
+def _inventory(screen: Mapping[str, Any]) -> str:
+    pairs = zip(screen["inv_letters"], screen["inv_strs"])
+    return "\n".join(f"{chr(letter)}: {_line(text)}" for letter, text in pairs if letter) or "nothing"

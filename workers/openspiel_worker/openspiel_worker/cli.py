@@ -22,7 +22,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 WORKER = Worker(
     get_worker_metadata,
     make_environment=deferred("openspiel_worker.games:make"),
-    environment_facts=deferred("openspiel_worker.environment_facts:facts_of"),
+    environment_facts=deferred("openspiel_worker.games:facts_of"),
     environments=deferred("openspiel_worker.games:known"),
 )
 

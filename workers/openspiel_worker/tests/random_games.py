@@ -8,8 +8,7 @@ import random
 import sys
 import time
 
-from openspiel_worker.environment_facts import facts_of
-from openspiel_worker.games import known, make
+from openspiel_worker.games import facts_of, known, make
 
 _STEPS = 200
 _SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # they solve every deal

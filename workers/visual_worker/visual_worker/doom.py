@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, Mapping
 
+import gymnasium
 from mosaic_contract.arena import EnvironmentFacts, check_settings
 
 _SOLD = re.compile(r"VizdoomDoom2?(E\dM\d|MAP\d)")
@@ -48,16 +49,12 @@ _WEAPON = re.compile(r"SELECT_WEAPON(\d)")
 
 @lru_cache(maxsize=None)
 def ids() -> tuple[str, ...]:
-    import gymnasium
     import vizdoom.gymnasium_wrapper  # noqa: F401  (registers them)
 
     return tuple(name for name in gymnasium.registry if name.startswith("Vizdoom") and not _SOLD.match(name))
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    import gymnasium
-
-    from .last_picture import LastPicture
 
     check_settings(env_id, settings, lambda: None, also=_settings())
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
@@ -133,3 +130,14 @@ def _variables(inner: Any) -> str:
     names = [one.name.lower() for one in inner.game.get_available_game_variables()]
     values = [] if state is None or state.game_variables is None else state.game_variables
     return "\n".join(f"{name}: {value:g}" for name, value in zip(names, values)) or "no numbers are shown"
+
+
+class LastPicture(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Shows ViZDoom's picture of before where there is no state any more, which upstream draws black."""
+
+    _picture: Any = None
+
+    def render(self) -> Any:
+        if self.unwrapped.state is not None or self._picture is None:
+            self._picture = self.env.render()
+        return self._picture

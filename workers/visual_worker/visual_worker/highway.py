@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Mapping
 
+import gymnasium
 from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings, check_settings
 
 _MODULE = "highway_env."
@@ -35,7 +36,6 @@ _TASKS = {  # by how an id begins, the first that fits
 
 @lru_cache(maxsize=None)
 def ids() -> tuple[str, ...]:
-    import gymnasium
     import highway_env
 
     gymnasium.register_envs(highway_env)
@@ -49,9 +49,6 @@ def ids() -> tuple[str, ...]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     if os.environ.get(_DUMMY[0]) == _DUMMY[1]:
         del os.environ[_DUMMY[0]]  # with it upstream draws nothing, although it needs no window
-    import gymnasium
-
-    from .fixed_spaces import FixedSpaces
 
     check_gymnasium_settings(env_id, settings)
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings})
@@ -93,3 +90,15 @@ def _observed(inner: Any) -> str:
         return ""
     names = re.sub(r"[\[\]']", "", str(list(features)))
     return f"You observe a table with a row for each car, yours first, and the columns {names}."
+
+
+class FixedSpaces(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Keeps the spaces, and leaves out of a reset's info the random action that upstream draws for it."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.action_space, self.observation_space = env.action_space, env.observation_space
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, {name: value for name, value in info.items() if name not in ("action", "rewards")}

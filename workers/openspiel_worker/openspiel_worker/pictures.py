@@ -1,0 +1,251 @@
+"""Pictures of the games, which have none of their own: boards, and texts for all other games."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence
+
+import numpy
+from PIL import Image, ImageDraw, ImageFont
+
+if TYPE_CHECKING:
+    from .game_environment import GameEnvironment
+
+_PICTURE = 480  # pixels of the longer side of a board
+_LARGEST_CELL = 80
+_SCALE = 2
+_INK, _PAPER, _LINE = "#22222a", "#f7f6f1", "#5b5347"
+_FONT = 15  # pixels
+_COLUMNS, _ROWS = 110, 60  # maximum number of characters drawn
+_HEX_HEIGHT = 0.866  # of a row of hexagons whose width is 1
+WHITE, BLACK, RED, YELLOW, BLUE = "#f4f1e6", "#1f1f24", "#c0392b", "#e8b923", "#2d6cb5"
+_LIGHT, _DARK, _GREEN = "#e9d8b4", "#ab8256", "#2f7d4f"
+
+_BEFORE = re.compile(r"^[\sa-z^]*\d+")  # the number of a row
+_AFTER = re.compile(r"\s[\da-z^<>]+\s*$")
+_MARKS = str.maketrans("[]", "  ")  # around the last move
+_RANK = re.compile(r"\d+|\+?[A-Za-z]")
+
+
+def picture_of(env: GameEnvironment) -> Any:
+    """Return a game as an array (height, width, 3) of uint8.
+
+    It has nothing that only one player may know: of a game with hidden cards or moves it shows who is on turn
+    and the public part of what has happened, and the whole state when the game is over.
+    """
+    text = str(env.state) if env.perfect or env.state.is_terminal() else _public(env)
+    board = board_of(env.kind.short_name, text)
+    return draw_text(text or " ") if board is None else draw_board(*board)
+
+
+def _public(env: GameEnvironment) -> str:
+    moves = sum(pair.player >= 0 for pair in env.state.full_history())
+    lines = [env.kind.long_name, "", f"Moves played: {moves}", f"On turn: {env.agent_selection}"]
+    return "\n".join([*lines, "", _public_observation(env)])
+
+
+def _public_observation(env: GameEnvironment) -> str:
+    """Return what OpenSpiel calls public now; empty for a game that does not say."""
+    import pyspiel
+    from open_spiel.python.observation import make_observation
+
+    kind = pyspiel.IIGObservationType(
+        public_info=True, perfect_recall=False, private_info=pyspiel.PrivateInfoType.NONE
+    )
+    observation = make_observation(env.game, kind)
+    return str((observation and observation.string_from(env.state, 0)) or "")
+
+
+def draw_board(board: Board, places: Sequence[Place]) -> Any:
+    """Return the picture of a board, an array (height, width, 3) of uint8."""
+    height = _HEX_HEIGHT if board.style == "hexes" else 1.0
+    across, down = (max(place[axis] for place in places) + 2 for axis in (0, 1))
+    cell = _SCALE * min(_LARGEST_CELL, int(_PICTURE / max(across, down * height)))
+    image = Image.new("RGB", (round(across * cell), round((down * height + 0.2) * cell)), _PAPER)
+    draw = ImageDraw.Draw(image)
+    taken = {(place.x, place.y) for place in places}
+    centres = [((place.x + 1) * cell, (place.y + 1) * height * cell) for place in places]
+    for place, centre in zip(places, centres):
+        _ground(draw, board, place, centre, cell, taken)
+    for place, centre in zip(places, centres):
+        if place.sign[-1:] in board.discs:
+            _piece(draw, board, place.sign, centre, cell)
+    return _halved(image)
+
+
+def draw_text(text: str) -> Any:
+    """Draw text in a monospaced font; return an array (height, width, 3) of uint8."""
+    lines = [line[:_COLUMNS] for line in text.expandtabs(4).splitlines()[:_ROWS]]
+    size = _SCALE * _FONT
+    wide, high = round(0.64 * size), round(1.35 * size)
+    columns = max(24, *(len(line) for line in lines), 0)
+    image = Image.new("RGB", ((columns + 4) * wide, (max(len(lines), 6) + 2) * high), _PAPER)
+    draw = ImageDraw.Draw(image)
+    for row, line in enumerate(lines):
+        for column, sign in enumerate(line):
+            if sign != " ":
+                centre = ((column + 2.5) * wide, (row + 1.5) * high)
+                draw.text(centre, sign, fill=_INK, font=_font(size), anchor="mm")
+    return _halved(image)
+
+
+def _ground(
+    draw: Any,
+    board: Board,
+    place: Place,
+    centre: tuple[float, float],
+    cell: int,
+    taken: set[tuple[float, float]],
+) -> None:
+    """Draw the ground of one place: a square, a hexagon, or the lines that cross there."""
+    (x, y), half = centre, cell / 2
+    if board.style == "hexes":
+        tall = half / _HEX_HEIGHT
+        corners = [(0, -tall), (half, -tall / 2), (half, tall / 2), (0, tall), (-half, tall / 2)]
+        corners.append((-half, -tall / 2))
+        draw.polygon([(x + a, y + b) for a, b in corners], fill=board.colour, outline=_LINE, width=_SCALE)
+        return
+    dark = board.dark and (place.x + place.y) % 2
+    outline = _LINE if board.style == "squares" and not board.dark else None
+    colour = board.dark if dark else board.colour
+    draw.rectangle((x - half, y - half, x + half, y + half), fill=colour, outline=outline, width=_SCALE)
+    if board.style == "points":
+        for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            if (place.x + a, place.y + b) in taken:
+                draw.line((x, y, x + a * half, y + b * half), fill=_LINE, width=_SCALE)
+
+
+def _piece(draw: Any, board: Board, sign: str, centre: tuple[float, float], cell: int) -> None:
+    (x, y), radius = centre, 0.4 * cell
+    colour = board.discs[sign[-1]]
+    draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour, outline=_INK, width=_SCALE)
+    if sign[-1] in board.letters:
+        ink = _PAPER if _is_dark(colour) else _INK
+        letter = sign.upper() if sign[-1].isalpha() else "K"  # a crowned piece is a king
+        draw.text(centre, letter, fill=ink, font=_font(round(0.5 * cell)), anchor="mm")
+
+
+def _is_dark(colour: str) -> bool:
+    return sum(int(colour[at : at + 2], 16) for at in (1, 3, 5)) < 3 * 128
+
+
+@lru_cache(maxsize=None)
+def _font(size: int) -> Any:
+    return ImageFont.load_default(size)
+
+
+def _halved(image: Any) -> Any:
+    """Return a picture at the size in which it is shown, with even sides."""
+    size = tuple(2 * (length // (2 * _SCALE)) for length in image.size)
+    return numpy.asarray(image.resize(size, Image.Resampling.BOX))
+
+
+@dataclass(frozen=True)
+class Board:
+    """How a game's board is written and drawn.
+
+    `discs`: colours by the sign of a piece; `empty`: signs of places without one. `labelled`: rows have
+    labels. `fen`: it is written in Forsyth-Edwards notation. `style`: "squares", "points" (pieces lie where
+    lines cross) or "hexes". A piece whose sign is among `letters` is drawn with it. Squares are of `colour`,
+    every second one of `dark` where that is given.
+    """
+
+    discs: Mapping[str, str]
+    empty: str = "."
+    labelled: bool = False
+    fen: bool = False
+    style: str = "squares"
+    letters: str = ""
+    colour: str = "#d8c7a0"
+    dark: str = ""
+
+
+class Place(NamedTuple):
+    """A place on a board, in units of one place from the upper left, and the sign of its piece."""
+
+    x: float
+    y: float
+    sign: str
+
+
+def _sides(upper: str, lower: str, letters: str) -> dict[str, str]:
+    """Return colours of pieces whose letters are capitals for one side, small for the other."""
+    return {**dict.fromkeys(letters.upper(), upper), **dict.fromkeys(letters.lower(), lower)}
+
+
+def _lettered(letters: str, upper: str, lower: str, **others: str | bool) -> Board:
+    discs = _sides(upper, lower, letters)
+    return Board(discs, letters="".join(discs), **others)  # type: ignore[arg-type]
+
+
+_CHESS = _lettered("pnbrqk", WHITE, BLACK, fen=True, colour=_LIGHT, dark=_DARK)
+_CROSSES = Board({"x": RED, "o": BLUE}, letters="xo", colour="#f2efe6")
+_HEXES = Board({"O": WHITE, "@": BLACK}, labelled=True, style="hexes")
+BOARDS: Mapping[str, Board] = {
+    "amazons": Board({"X": BLACK, "O": WHITE, "#": RED}, colour=_LIGHT, dark=_DARK),
+    "antichess": _CHESS,
+    "breakthrough": Board({"b": BLACK, "w": WHITE}, labelled=True, colour=_LIGHT, dark=_DARK),
+    "checkers": Board(
+        {"o": WHITE, "8": WHITE, "+": BLACK, "*": BLACK},
+        labelled=True,
+        letters="8*",
+        colour=_LIGHT,
+        dark=_DARK,
+    ),
+    "chess": _CHESS,
+    "clobber": Board({"o": WHITE, "x": BLACK}, labelled=True),
+    "connect_four": Board({"x": RED, "o": YELLOW}, colour="#2d5fa8"),
+    "crazyhouse": _CHESS,
+    "go": Board({"X": BLACK, "O": WHITE}, empty="+", labelled=True, style="points"),
+    "gomoku": Board({"b": BLACK, "w": WHITE}, style="points"),
+    "havannah": _HEXES,
+    "hex": Board({"x": BLACK, "o": WHITE}, style="hexes"),
+    "lines_of_action": Board({"x": BLACK, "o": WHITE}, labelled=True, colour=_LIGHT, dark=_DARK),
+    "mnk": _CROSSES,
+    "othello": Board({"x": BLACK, "o": WHITE}, empty="-", labelled=True, colour=_GREEN),
+    "pentago": Board({"O": WHITE, "@": BLACK}, labelled=True, colour="#9c3d2e"),
+    "shogi": _lettered("lnsgkrbp", WHITE, BLACK, fen=True),
+    "tic_tac_toe": _CROSSES,
+    "ultimate_tic_tac_toe": _CROSSES,
+    "xiangqi": _lettered("rheagcs", RED, BLACK, style="points"),
+    "y": _HEXES,
+}
+
+
+def board_of(game: str, text: str) -> tuple[Board, list[Place]] | None:
+    """Return a game's board and its places; None if the game or its text has no board."""
+    board = BOARDS.get(game)
+    if board is None:
+        return None
+    places = list(_ranks(text) if board.fen else _rows(board, text))
+    return (board, places) if places else None
+
+
+def _rows(board: Board, text: str) -> Iterator[Place]:
+    """Yield the places of a board that is written as rows of signs, in columns of one or two characters."""
+    signs = {*board.discs, *board.empty, " "}
+    found = []
+    for y, line in enumerate(text.splitlines()):
+        row = line.translate(_MARKS)
+        if board.labelled:
+            row = _AFTER.sub("", _BEFORE.sub(lambda label: " " * len(label.group()), row))
+        if row.strip() and set(row) <= signs:
+            found.append((y, [(column, sign) for column, sign in enumerate(row) if sign != " "]))
+    gaps = (b - a for _, row in found for (a, _), (b, _) in itertools.pairwise(row))
+    pitch = min(gaps, default=1)
+    left = min((row[0][0] for _, row in found), default=0)
+    for y, row in found:
+        yield from (Place((column - left) / pitch, y - found[0][0], sign) for column, sign in row)
+
+
+def _ranks(fen: str) -> Iterator[Place]:
+    """Yield the places of a position in Forsyth-Edwards notation; a piece may be promoted ("+p")."""
+    for y, rank in enumerate(re.split(r"[ \[]", fen)[0].split("/")):
+        x = 0
+        for sign in _RANK.findall(rank):
+            count = int(sign) if sign.isdigit() else 1
+            yield from (Place(x + i, y, "" if sign.isdigit() else sign) for i in range(count))
+            x += count
