@@ -34,7 +34,7 @@ import gymnasium
 from balrog_worker import operator as ours
 from balrog_worker.demonstrations import Demonstration
 from balrog_worker.environments.babyai import BabyAI
-from balrog_worker.environments.progress import Progress
+from balrog_worker.environments.nethack import Progress
 from balrog_worker.games import GRID_ACTIONS
 from mosaic_contract import AgentSetup
 from mosaic_contract.language.balrog import AGENTS, NOT_MARKED, observation_in

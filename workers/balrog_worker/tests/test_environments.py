@@ -113,7 +113,7 @@ def test_games_used_longest_ago_leave_a_cache_that_is_full(worker: WorkerEnviron
             os.utime(file, (1000 - age, 1000 - age))
     script = (
         "import sys; from pathlib import Path; folder = Path(sys.argv[1])\n"
-        "from balrog_worker.environments.game_cache import cached, prune\n"
+        "from balrog_worker.environments.textworld import cached, prune\n"
         "assert cached(folder / 'used.z8') and not cached(folder / 'none.z8')\n"
         "prune(folder, 200)"
     )

@@ -20,14 +20,13 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from omegaconf import OmegaConf
 
-from .actions import Actions, Choose
-from .compile_time import CompileTime
 from .config import JumanjiPlan
 from .environments import TRAINED, bare
 from .episode_statistics import RecordEpisodeStatistics, StatisticsState
 from .hyperparameters import upstream_document
 from .pytree_files import from_file
-from .telemetry import BatchReporter
+from .spaces import Actions, Choose
+from .telemetry import BatchReporter, CompileTime
 
 
 def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:

@@ -7,10 +7,14 @@ from typing import Any, Mapping
 import gymnasium
 import jax.numpy as jnp
 from jumanji.wrappers import JumanjiToGymWrapper
+from mosaic_contract.arena import EnvironmentFacts
 
-from .actions import Actions
 from .environments import make
 from .renderer import Renderer
+from .spaces import Actions
+
+_MOVES = (("up", "ArrowUp"), ("right", "ArrowRight"), ("down", "ArrowDown"), ("left", "ArrowLeft"))
+_NAMED = ("Snake", "Game2048", "Maze", "SlidingTilePuzzle", "Sokoban")
 
 
 class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -47,3 +51,12 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _with_mask(self, info: Any, observation: Any) -> dict[str, Any]:
         mask = self._actions.allowed(observation)
         return {**(info or {}), **({} if mask is None else {"action_mask": mask})}
+
+
+def facts_of(env: Any, agent: str) -> EnvironmentFacts:
+    """Return the facts of an `arena_environment.ArenaEnvironment`."""
+    if type(env.unwrapped).__name__ not in _NAMED:
+        return EnvironmentFacts()
+    return EnvironmentFacts(
+        [meaning for meaning, _ in _MOVES], {key: number for number, (_, key) in enumerate(_MOVES)}
+    )

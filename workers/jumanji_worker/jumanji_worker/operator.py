@@ -13,7 +13,7 @@ from mosaic_contract.trained_policy import trained_policy
 
 from .config import ALGORITHMS, FORMAT, module_of
 from .environments import make
-from .observations import like
+from .spaces import like
 
 Act = Callable[[Any, Any], Any]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 from typing import Any, Mapping
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
+import tensorflow_probability.substrates.jax.distributions as distributions
 from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
@@ -20,18 +23,16 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecEnv
 
-from .actions import Actions, Choose
-from .compile_time import CompileTime
 from .config import JumanjiPlan
 from .environments import make
 from .episode_statistics import FIELDS, RecordEpisodeStatistics, StatisticsState, finished_episodes
 from .hyperparameters import OWN_OF_PPO
-from .masked_actor import MaskedActor
-from .observations import Vector
 from .pytree_files import from_file
-from .telemetry import LOSSES, BatchReporter
+from .spaces import Actions, Choose, Vector
+from .telemetry import LOSSES, BatchReporter, CompileTime
 
 _NEXT = "next_obs"  # upstream's name of an episode's last observation
+_NEVER = -1e9
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
@@ -220,3 +221,15 @@ class Learner:
         left = self._plan.steps - self._plan.start_step
         watch = Watch(stop, logger, frames, checkpoints)
         self._model.learn(left, callback=watch, reset_num_timesteps=False)
+
+
+class MaskedActor(Actor):  # type: ignore[misc]
+    """Upstream's actor for one choice or several, with the illegal ones out of reach."""
+
+    def __call__(self, x: Any) -> Any:
+        drawn = super().__call__(x)
+        several = isinstance(drawn, distributions.Independent)
+        logits = (drawn.distribution if several else drawn).logits
+        mask = x[:, -math.prod(logits.shape[1:]) :].reshape(logits.shape)
+        masked = distributions.Categorical(logits=jnp.where(mask > 0, logits, _NEVER))
+        return distributions.Independent(masked, reinterpreted_batch_ndims=1) if several else masked

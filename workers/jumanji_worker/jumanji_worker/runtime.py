@@ -17,10 +17,10 @@ from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 
-from .actions import Actions
 from .config import FORMAT, JumanjiPlan, module_of
-from .fastlane import make_frames
 from .pytree_files import to_bytes
+from .renderer import make_frames
+from .spaces import Actions
 
 _STOP_SECONDS = 4.0  # for the step or update that is under way when a signal comes
 

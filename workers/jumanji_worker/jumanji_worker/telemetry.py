@@ -5,9 +5,11 @@ Of the episodes that end in one update, the first are sent and all are counted.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any, Iterable, Mapping
 
+import jax
 import numpy as np
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.losses import with_losses
@@ -20,6 +22,9 @@ LOSSES = {
 }
 _EPISODES = 32  # sent of one update
 _UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where updates are small
+_EVENT = "/jax/core/compile/backend_compile_duration"  # of a program, also where it was found compiled
+
+log = logging.getLogger(__name__)
 
 
 class BatchReporter:
@@ -75,3 +80,25 @@ class BatchReporter:
             seconds=seconds,
             environment=episode.environment,
         )
+
+
+class CompileTime:
+    """Logs that compiling begins, and how long it took when the first update is done."""
+
+    def __init__(self) -> None:
+        self._began, self._compiled, self._over = time.monotonic(), 0.0, False
+        jax.monitoring.register_event_duration_secs_listener(self._heard)
+        log.info("compiling the first update: for up to minutes, for seconds where that was done before")
+
+    def updated(self) -> None:
+        """Log the time of the first update."""
+        if not self._over:
+            self._over = True
+            took = time.monotonic() - self._began
+            log.info(
+                "the first update is done after %.1f s, %.1f s of which XLA compiled", took, self._compiled
+            )
+
+    def _heard(self, event: str, seconds: float, **_: Any) -> None:
+        if event == _EVENT:
+            self._compiled += seconds

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jumanji_worker.process_setup import prepare
+from jumanji_worker.cli import prepare
 
 prepare()
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))

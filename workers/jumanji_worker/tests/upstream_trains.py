@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-from jumanji_worker.process_setup import prepare
+from jumanji_worker.cli import prepare
 
 prepare()  # the same threads and compiled programs
 

@@ -1,30 +1,34 @@
 """BALROG's environments, as text for language models and with their usual observations for other operators.
 
-Ids are "balrog/<family>/<task>". The libraries are
-imported when an environment of theirs is made.
+Ids are "balrog/<family>/<task>". The libraries are imported when an environment of theirs is made.
 """
 
 from __future__ import annotations
 
 import difflib
-from typing import Any, Mapping
+import importlib
+from functools import lru_cache
+from typing import Any, Callable, Mapping, Sequence, TypeAlias
 
+import gymnasium
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts, check_settings
 
-from . import families
 from .text_environment import TextEnvironment
 
 PREFIX = "balrog/"
+Made: TypeAlias = "tuple[type[TextEnvironment], Sequence[Any]]"
+Maker = Callable[[str], Made]
+"""From a task to the class that makes it, with the first arguments; the user's settings are keywords."""
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> TextEnvironment:
     """Return the environment. Raises `ConfigError` for an unknown id, with the nearest that are known, and
     for settings that it does not have."""
     family, _, task = env_id.removeprefix(PREFIX).partition("/")
-    if not env_id.startswith(PREFIX) or family not in families.FAMILIES:
+    if not env_id.startswith(PREFIX) or family not in FAMILIES:
         raise _unknown(env_id)
-    tasks, maker = families.FAMILIES[family]
+    tasks, maker = FAMILIES[family]
     if task not in tasks():
         raise _unknown(env_id)
     made_by, fixed = maker(task)
@@ -38,7 +42,7 @@ def known() -> list[str]:
     """Return the ids of all environments."""
     return [
         f"{PREFIX}{family}/{task}" if task else f"{PREFIX}{family}"
-        for family, (tasks, _) in families.FAMILIES.items()
+        for family, (tasks, _) in FAMILIES.items()
         for task in tasks()
     ]
 
@@ -57,3 +61,53 @@ def _unknown(env_id: str) -> ConfigError:
         + (f" Did you mean {' or '.join(near)}?" if near else "")
         + " `mosaic-lab workers list balrog` shows those that there are"
     )
+
+
+def _babyai(task: str) -> Made:
+    from .babyai import BabyAI
+
+    return BabyAI, [task]
+
+
+def _crafter(task: str) -> Made:
+    from .crafter import Crafter
+
+    return Crafter, []
+
+
+def _textworld(task: str) -> Made:
+    from .textworld import TextWorld
+
+    return TextWorld, [task]
+
+
+def _nethack(task: str) -> Made:
+    from .nethack import NetHack
+
+    return NetHack, [task]
+
+
+def _minihack(task: str) -> Made:
+    from .nethack import MiniHack
+
+    return MiniHack, [task]
+
+
+@lru_cache(maxsize=None)
+def _registered(prefix: str, module: str) -> tuple[str, ...]:
+    importlib.import_module(module)
+    return tuple(sorted(name for name in gymnasium.registry if name.startswith(prefix)))
+
+
+def _minihack_tasks() -> Sequence[str]:
+    """Return MiniHack's tasks without Boxoban's, whose levels are not in the package."""
+    return [name for name in _registered("MiniHack-", "minihack") if "Boxoban" not in name]
+
+
+FAMILIES: Mapping[str, tuple[Callable[[], Sequence[str]], Maker]] = {
+    "babyai": (lambda: ("goto", "pickup", "open", "putnext", "pick_up_seq_go_to"), _babyai),
+    "crafter": (lambda: ("",), _crafter),
+    "textworld": (lambda: ("treasure_hunter", "the_cooking_game", "coin_collector"), _textworld),
+    "nle": (lambda: _registered("NetHack", "nle"), _nethack),
+    "minihack": (_minihack_tasks, _minihack),
+}

@@ -1,8 +1,8 @@
 """NetHack (nle) and MiniHack as text: the message, what is in sight by distance and direction, the map; the
 inventory.
 
-Neither takes seeds at a reset: they are set before it. The
-actions are called as in BALROG; a letter or a digit is the key of that name, for questions of the game.
+Neither takes seeds at a reset: they are set before it. The actions are called as in BALROG;
+a letter or a digit is the key of that name, for questions of the game.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from nle.env.base import NLE
 
 from ..games import HISTORY_FOLLOWS, listed
 from .nethack_actions import COMMANDS, COMPASS, MINIHACK_COMMANDS, NETHACK_HINTS, OTHERS
-from .nethack_view import sights
-from .progress import Progress
 from .text_environment import TextEnvironment
 
 _MORE = "--More--"
@@ -38,6 +36,24 @@ _SENT = (
 )
 _READ = (*_SENT, "tty_chars", "tty_cursor", "screen_descriptions")
 _MOST_SEED = 1 << 62  # what NLE's generators take, with room
+_PLAIN = ("", "dark part of a room", "floor of a room", "stone", "unexplored")
+_WORDS = ("adjacent", "near", "far", "very far")
+_REACH = (1, 5, 15)  # steps up to which the first three of these words are used
+_EIGHTHS = ("east", "southeast", "south", "southwest", "west", "northwest", "north", "northeast")
+_MOST = 40
+_DEPTHS = (  # dungeon levels 1 to 50
+    0.0, 0.01539, 0.01754, 0.02122, 0.02648, 0.03543, 0.04846, 0.06958, 0.09771, 0.12559, 0.16127, 0.20613,
+    0.2566, 0.29247, 0.30881, 0.32491, 0.34008, 0.35265, 0.36549, 0.37896, 0.39294, 0.40832, 0.42584,
+    0.44518, 0.46638, 0.50676, 0.55436, 0.60156, 0.6465, 0.69131, 0.71011, 0.71765, 0.72321, 0.72844,
+    0.73278, 0.73685, 0.74215, 0.74713, 0.75373, 0.76104, 0.76741, 0.77253, 0.77716, 0.78126, 0.7859,
+    0.78903, 0.79297, 0.79674, 0.80185, 0.8068,
+)  # fmt: skip
+_EXPERIENCE = (  # experience levels 1 to 30
+    0.0, 0.01848, 0.02081, 0.02416, 0.02911, 0.03689, 0.05076, 0.07454, 0.11705, 0.1791, 0.2548, 0.33265,
+    0.41443, 0.49404, 0.57788, 0.62612, 0.65628, 0.68102, 0.70153, 0.71745, 0.7287, 0.7371, 0.74434,
+    0.75134, 0.75855, 0.76422, 0.77034, 0.77598, 0.77833, 0.78046,
+)  # fmt: skip
+_DEPTH, _LEVEL = 12, 18  # places in NLE's blstats
 
 
 class NetHack(TextEnvironment):
@@ -226,3 +242,52 @@ def _inventory(observation: Any) -> str:
         if letter
     ]
     return "\n".join(lines) or "nothing"
+
+
+def sights(descriptions: Any, blstats: Any) -> str:
+    """Return a line for each kind of thing, the nearest first: `descriptions` (21, 79, 80) says what is at
+    each place, `blstats` where the agent is."""
+    x, y = int(blstats[0]), int(blstats[1])
+    nearest: dict[str, tuple[int, int, int, int]] = {}
+    counts: dict[str, int] = {}
+    for row, column in numpy.argwhere(descriptions[:, :, 0]).tolist():
+        text = bytes(descriptions[row, column]).split(b"\0")[0].decode("latin-1")
+        if text in _PLAIN or (row, column) == (y, x):
+            continue
+        right, down = column - x, row - y
+        place = (max(abs(right), abs(down)), right * right + down * down, right, down)
+        nearest[text] = min(nearest.get(text, place), place)
+        counts[text] = counts.get(text, 0) + 1
+    lines = []
+    for text, (distance, _, right, down) in sorted(nearest.items(), key=lambda one: one[1])[:_MOST]:
+        several = f", {counts[text]} on the map" if counts[text] > 1 else ""
+        lines.append(f"{text}: {_how_far(distance)} {_direction(right, down)}{several}")
+    return "\n".join(lines) or "nothing"
+
+
+def _how_far(distance: int) -> str:
+    return _WORDS[sum(distance > reach for reach in _REACH)]
+
+
+def _direction(right: int, down: int) -> str:
+    return _EIGHTHS[round(float(numpy.arctan2(down, right)) / (numpy.pi / 4)) % 8]
+
+
+class Progress:
+    """The furthest that a game has got, 0 to 1, on BALROG's scale.
+
+    The scale is measured: the share of games by people that reached a dungeon level or an experience level
+    and then went on to win, as published with BALROG (balrog/environments/nle/achievements.json), to five
+    digits.
+    """
+
+    def __init__(self) -> None:
+        self.reached = 0.0
+
+    def after(self, blstats: Any) -> float:
+        """Take in a state of the game, and return how far it has got."""
+        depth, level = int(blstats[_DEPTH]), int(blstats[_LEVEL])
+        for reached, scale in ((depth, _DEPTHS), (level, _EXPERIENCE)):
+            if 1 <= reached <= len(scale):
+                self.reached = max(self.reached, scale[reached - 1])
+        return self.reached

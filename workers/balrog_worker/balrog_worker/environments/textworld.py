@@ -15,7 +15,6 @@ from gymnasium import spaces
 from mosaic_contract.language.balrog import DEFAULT_ACTIONS
 
 from ..games import HISTORY_FOLLOWS, listed
-from .game_cache import cache_folder, cached, prune
 from .text_environment import TextEnvironment
 
 _GAMES = {  # as BALROG's documentation says of its games: rooms, length of the shortest solution, options
@@ -84,6 +83,7 @@ _ABOUT = {
         "All that you need is to go from room to room, and to take the coin when you see it.",
     ),
 }
+LIMIT_BYTES = 1 << 30  # of the cache: the games used longest ago go when it grows larger
 
 
 class TextWorld(TextEnvironment):
@@ -178,3 +178,38 @@ def _playing(file: Path, max_steps: int) -> Any:
         objective=True, score=True, max_score=True, won=True, lost=True, admissible_commands=True
     )
     return textworld.gym.make(textworld.gym.register_game(str(file), infos, max_episode_steps=max_steps))
+
+
+def cache_folder(version: str) -> Path:
+    """Return the folder of the games that one version of TextWorld has made."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return root / "mosaic-lab" / "textworld" / version
+
+
+def cached(file: Path) -> bool:
+    """Return whether a game is in the cache; it then counts as used now."""
+    if not (file.exists() and file.with_suffix(".json").exists()):
+        return False
+    try:
+        os.utime(file)
+    except FileNotFoundError:  # another process has just removed it
+        return False
+    return True
+
+
+def prune(folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
+    """Remove the games used longest ago, until the rest takes at most this much; the latest one stays."""
+    games = []
+    for file in folder.glob("*.z8"):
+        try:
+            description = file.with_suffix(".json")
+            games.append((file.stat().st_mtime, file.stat().st_size + description.stat().st_size, file))
+        except FileNotFoundError:
+            continue
+    total = sum(size for _, size, _ in games)
+    for _, size, file in sorted(games)[:-1]:
+        if total <= limit_bytes:
+            break
+        for path in (file, file.with_suffix(".json")):  # the game first: it is what is looked for
+            path.unlink(missing_ok=True)
+        total -= size

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from typing import Any, Callable
 
 from mosaic_contract import forgive_write_errors, watch_parent
 
 from .channel import Channel
-from .frames import Frames
-from .imports import after_import
-from .training import Training
+from .training import Frames, Training
 
 VARIABLE = "MOSAIC_CLEANRL_HOOKS"
 """The environment variable that holds the hooks' settings as JSON."""
@@ -52,8 +53,7 @@ def install_from_environment() -> Training:
     else:
 
         def gymnasium_imported(module: Any) -> None:
-            from .episodes import hook_gymnasium
-            from .games import hook_games
+            from .episodes import hook_games, hook_gymnasium
 
             hook_gymnasium(module, training)
             if settings["games"]:
@@ -85,3 +85,33 @@ def _accept_seed_zero(module: Any) -> None:
         return namespace
 
     module.ArgumentParser.parse_args = parse_args
+
+
+def after_import(name: str, callback: Callable[[Any], None]) -> None:
+    """Call `callback(module)` once `name` is imported; at once if it already is."""
+    if name in sys.modules:
+        callback(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _AfterImport(name, callback))
+
+
+class _AfterImport(MetaPathFinder):
+    def __init__(self, name: str, callback: Callable[[Any], None]) -> None:
+        self._name = name
+        self._callback = callback
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                execute(module)
+                self._callback(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

@@ -7,22 +7,25 @@ are global variables of the script, other trained tensors, normalisation statist
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
+import numpy as np
 import torch
 from mosaic_contract import describe_space
 from mosaic_contract.checkpoints import write_described
 from mosaic_contract.torch_files import torch_bytes
 
-from .normalisation import pooled, read_statistics
-from .random_state import random_state
-from .script import global_variables, wrapped_environments
+from .script import global_variables, wrapped_environments, wrappers
 
 if TYPE_CHECKING:
     from .training import Training
 
+
 _CLIP = 10.0  # the bound of a normalised observation in the scripts that normalise
+# Running statistics (mean, variance, count), as Gymnasium's wrappers and the release's own name them.
+_NAMES = {"observation": ("obs_rms", "ob_rms"), "reward": ("return_rms", "ret_rms")}
 
 
 def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
@@ -83,4 +86,73 @@ def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict
         "one_hot": int(space.n) if is_discrete and legacy else None,
         "normalise": mean_and_variance and {**mean_and_variance, "epsilon": 1e-8, "clip": _CLIP},
         "clip_action": continuous_ppo,
+    }
+
+
+def random_state() -> dict[str, Any]:
+    """The states of Python's, NumPy's and PyTorch's (CPU) generators."""
+    version, internal, gauss = random.getstate()
+    name, keys, *rest = np.random.get_state()
+    return {
+        "python": [version, list(internal), gauss],
+        "numpy": [name, torch.as_tensor(keys.astype(np.int64)), *rest],
+        "torch": torch.get_rng_state(),
+    }
+
+
+def set_random_state(state: dict[str, Any]) -> None:
+    version, internal, gauss = state["python"]
+    random.setstate((version, tuple(internal), gauss))
+    name, keys, *rest = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
+    torch.set_rng_state(state["torch"])
+
+
+def read_statistics(environments: Sequence[Any]) -> list[dict[str, Any]]:
+    """For each environment {"observation", "reward"}, each None or {"mean", "var", "count"} as tensors."""
+    return [{kind: _read(_find(env, names)) for kind, names in _NAMES.items()} for env in environments]
+
+
+def write_statistics(environments: Sequence[Any], statistics: Sequence[dict[str, Any]]) -> None:
+    """Put statistics back; with more environments than there were, they are used again from the first."""
+    for index, env in enumerate(environments):
+        saved = statistics[index % len(statistics)]
+        for kind, names in _NAMES.items():
+            found, values = _find(env, names), saved[kind]
+            if found is not None and values is not None:
+                found.mean, found.var = values["mean"].numpy().copy(), values["var"].numpy().copy()
+                found.count = values["count"]
+
+
+def pooled(statistics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Pool the statistics of several environments, weighted by their counts.
+
+    Returns {"mean": list, "var": list, "count": float}; None without statistics.
+    """
+    if not statistics:
+        return None
+    counts = np.array([s["count"] for s in statistics])
+    weights = (counts / counts.sum()).reshape((-1,) + (1,) * statistics[0]["mean"].dim())
+    means = np.stack([s["mean"].numpy() for s in statistics])
+    variances = np.stack([s["var"].numpy() for s in statistics])
+    mean = (weights * means).sum(0)
+    variance = (weights * (variances + (means - mean) ** 2)).sum(0)
+    return {"mean": mean.tolist(), "var": variance.tolist(), "count": float(counts.sum())}
+
+
+def _find(env: Any, names: Sequence[str]) -> Any:
+    for wrapper in wrappers(env):
+        for name in names:
+            if vars(wrapper).get(name) is not None:
+                return vars(wrapper)[name]
+    return None
+
+
+def _read(statistics: Any) -> dict[str, Any] | None:
+    if statistics is None:
+        return None
+    return {
+        "mean": torch.as_tensor(np.array(statistics.mean, dtype=np.float64)),
+        "var": torch.as_tensor(np.array(statistics.var, dtype=np.float64)),
+        "count": float(statistics.count),
     }

@@ -38,7 +38,7 @@ def observed(env: Any, training: Training) -> Any:
 
 def count(env: Any, training: Training) -> Any:
     """Check and count on `env`, which has Gymnasium's API; the first environment also drives the training's
-    clock, except where its steps differ from the training's (`games`).
+    clock, except where its steps differ from the training's (`hook_games`).
 
     Environments made after training began (upstream's evaluation of a saved model) are not counted.
     """
@@ -80,3 +80,30 @@ def count(env: Any, training: Training) -> Any:
     env.step, env.reset = step, reset
     training.stepping = step.__code__
     return env
+
+
+def hook_games(gymnasium: Any, training: Training) -> None:
+    """Have games made with every frame, whatever their ids skip, and count the steps of their vector.
+
+    Their scripts step an environment frame by frame: four times for an action, and more often where an
+    episode begins. The training's steps are the steps of the script's vector environment.
+    """
+    make, vector = gymnasium.make, gymnasium.vector.SyncVectorEnv
+    initialise = vector.__init__
+
+    def make_with_every_frame(*args: Any, **kwargs: Any) -> Any:
+        return make(*args, frameskip=1, **kwargs)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        initialise(self, *args, **kwargs)
+        if training.started:  # upstream's evaluation of a saved model
+            return
+        step_wait = self.step_wait
+
+        def counted(**options: Any) -> Any:
+            training.step()
+            return step_wait(**options)
+
+        self.step_wait = counted
+
+    gymnasium.make, vector.__init__ = make_with_every_frame, __init__

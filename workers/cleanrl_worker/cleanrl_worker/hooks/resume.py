@@ -46,9 +46,7 @@ def restore(training: Training, settings: dict[str, Any]) -> int:
     import torch
     from mosaic_contract.torch_files import load_optimizer, load_torch
 
-    from .checkpoints import trained_state
-    from .normalisation import write_statistics
-    from .random_state import set_random_state
+    from .checkpoints import set_random_state, trained_state, write_statistics
 
     path = settings["resume_from"]
     saved = load_torch(Path(path), "modules")

@@ -6,6 +6,7 @@ training is noticed to have begun, a due checkpoint is saved, and a requested st
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import signal
@@ -14,8 +15,10 @@ import time
 import traceback
 from collections import deque
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Callable
 
+from mosaic_contract import FastlaneConfig
+from mosaic_contract.fastlane import RENDER_MODE, TrainingFrames
 from mosaic_contract.process_exits import (
     ERROR_TYPE,
     Lines,
@@ -28,13 +31,33 @@ from mosaic_contract.process_exits import (
 from mosaic_contract.signals import keep_handlers
 
 from .channel import Channel
-from .frames import Frames
 from .script import global_variables
 
 _RECENT = 20  # episodes
 _STOP_SECONDS = 3.0  # from a signal until the training is stopped wherever it is
 _PROGRESS_SECONDS = 1.0
 _EXIT_SECONDS = 20.0  # for what libraries do at exit once the training is over
+
+
+class Frames(TrainingFrames):
+    """The frames of one training. `settings` come from `runtime.hook_settings`.
+
+    Environments are made as the script makes them, but able to draw: with `render_mode="rgb_array"` where it
+    names no mode.
+    """
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        env_id, modes = settings["env_id"], settings["render_modes"]
+        fastlane = FastlaneConfig(**settings["fastlane"])
+        super().__init__(env_id, settings["run_dir"], fastlane, settings["environments"])
+        if RENDER_MODE not in modes:
+            renders = ", ".join(modes) or "nothing"
+            self.end(f"{env_id} has no render mode {RENDER_MODE}; it renders {renders}")
+
+    def make_as(self, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """`make(...)`, able to draw if it will be shown. Raises what `make` raises."""
+        make = functools.partial(make, *args, **kwargs)
+        return make() if "render_mode" in kwargs else self.make(make)
 
 
 class Training:
