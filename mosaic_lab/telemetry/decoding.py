@@ -15,7 +15,7 @@ import msgspec
 from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 from mosaic_contract.messages import DATA, EVENTS
-from mosaic_contract.metric_values import flat
+from mosaic_contract.telemetry import flat
 
 from mosaic_lab.keeper.events import METRICS
 from mosaic_lab.sanitize import well_formed

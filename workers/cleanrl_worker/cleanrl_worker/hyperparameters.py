@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from mosaic_contract import Parameter, with_limits
-from mosaic_contract.source_text import fields_of, parsed
+from mosaic_contract.upstream import fields_of, parsed
 
 SET_BY_THE_RUN = {"env_id", "gym_id", "seed", "total_timesteps"}
 """Script arguments that a configuration sets outside its hyperparameters."""

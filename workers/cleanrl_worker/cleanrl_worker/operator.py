@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
 from mosaic_contract.atari import as_trained
+from mosaic_contract.pytorch import load_torch
 from mosaic_contract.spaces import start_of
-from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_policy import trained_policy, transform_of
 from mosaic_contract.wrappers import ObservationTransform
 

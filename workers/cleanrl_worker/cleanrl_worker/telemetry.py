@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from mosaic_contract import LineSplitter, Telemetry, UpstreamFailed
-from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.losses import with_losses
+from mosaic_contract.episode_logger import EpisodeLogger, with_losses
 
 LOSSES = {
     "policy_loss": ["losses/policy_loss", "losses/actor_loss"],

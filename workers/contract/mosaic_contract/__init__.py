@@ -6,12 +6,12 @@ shows a whole one. Readers use `parse_message`, `decode_line` and `LineSplitter`
 The modules of this package are the core, which every shim needs:
 
 - the wire: messages, codec, arrays, spaces, errors, metadata, discovery
-- the process: cli, deferred, stdio, signals, parent, usage, devices, seeds
+- the process: cli, stdio, signals, process_exits, priority, seeds
 - the library: upstream, registry, environment_spec, pettingzoo_ids
 - training: config, hyperparameters, training_plan, telemetry, episode_logger, training_episode, heartbeat,
-  checkpoints, torch_files, losses, analytics
-- acting: operators, operator_server, served_agent, agent_threads, trained_policy, trained_operator,
-  user_policy, user_code, wrappers, space_compatibility, legal, noop
+  checkpoints, pytorch, analytics
+- acting: operators, operator_server, served_agent, agent_threads, trained_policy, user_policy, user_code,
+  wrappers, space_compatibility, legal, noop
 
 Beside it: `fastlane` publishes frames; `arena` hosts environments; `language` is for operators that call
 language models; `conformance` is for authors of shims.
@@ -19,10 +19,9 @@ language models; `conformance` is for authors of shims.
 
 from mosaic_contract.analytics import write_analytics
 from mosaic_contract.arrays import pack, unpack
-from mosaic_contract.cli import Worker, main
+from mosaic_contract.cli import Worker, deferred, main
 from mosaic_contract.codec import LineSplitter, as_number, decode_line, encode_line, read_document
 from mosaic_contract.config import FastlaneConfig, TrainingConfig
-from mosaic_contract.deferred import deferred
 from mosaic_contract.errors import BadLine, BadMessage, Cancelled, ConfigError, UnknownMessage, UpstreamFailed
 from mosaic_contract.hyperparameters import Parameter, check_hyperparameters, with_limits
 from mosaic_contract.messages import (
@@ -36,7 +35,7 @@ from mosaic_contract.messages import (
 )
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata, describe_worker
 from mosaic_contract.operators import AgentSetup, Decision, Operator
-from mosaic_contract.parent import watch_parent
+from mosaic_contract.process_exits import watch_parent
 from mosaic_contract.seeds import derive_seed, operator_seed
 from mosaic_contract.spaces import describe_space, make_space
 from mosaic_contract.stdio import forgive_write_errors

@@ -15,6 +15,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 
 from mosaic_contract.analytics import write_analytics
@@ -26,7 +27,6 @@ from mosaic_contract.hyperparameters import Parameter
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import AgentSetup, Operator
-from mosaic_contract.parent import watch_parent
 from mosaic_contract.priority import extend_priority_to_session
 from mosaic_contract.process_exits import (
     ERROR_TYPE,
@@ -36,6 +36,7 @@ from mosaic_contract.process_exits import (
     lines_of,
     report_os_exit,
     stack_text,
+    watch_parent,
 )
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
@@ -44,6 +45,7 @@ from mosaic_contract.telemetry import Telemetry
 if TYPE_CHECKING:
     from mosaic_contract.arena import EnvironmentFacts
     from mosaic_contract.training_plan import PlannedTraining
+
 
 Results = Optional[Mapping[str, Any]]
 Train = Callable[[Any, Telemetry], Results]
@@ -98,6 +100,12 @@ class Worker:
     wraps: bool = False
     inside: bool = False
     concurrent: bool = False
+
+
+def deferred(name: str) -> Callable[..., Any]:
+    """Return a function that imports and calls the function or class of this name, "package.module:name", so
+    that a command line starts without upstream."""
+    return lambda *args, **kwargs: resolve_name(name)(*args, **kwargs)
 
 
 def main(worker: Worker, argv: Sequence[str] | None = None) -> int:

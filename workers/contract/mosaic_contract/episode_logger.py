@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Any, Mapping, Union
+from fnmatch import fnmatchcase
+from typing import Any, Mapping, Sequence, Union
 
 from mosaic_contract.messages import ALONE
 from mosaic_contract.signals import signals_held
@@ -12,6 +13,9 @@ from mosaic_contract.telemetry import Telemetry
 
 _RECENT = 20  # episodes
 _SPEED_SECONDS = 1.0  # between two metrics of the speed
+Losses = Mapping[str, Sequence[str]]
+"""A library's names of its losses by their common names, as patterns of `fnmatch`; the first that matches
+counts: ``{"policy_loss": ["*/actor_loss"], "value_loss": ["*/critic_loss", "*/td_loss"]}``."""
 
 
 class EpisodeLogger:
@@ -96,3 +100,17 @@ class EpisodeLogger:
     def final_metrics(self) -> dict[str, float]:
         """The steps, the mean return, and the latest value of each metric."""
         return {"steps": self.steps, **self.mean_return, **self._latest}
+
+
+def with_losses(values: Mapping[str, float], losses: Losses) -> dict[str, float]:
+    """Return a library's metrics with its losses under the common names too: `policy_loss`, that of the
+    actor, and `value_loss`, that of a critic or a Q-function; the mean of several (agents, twin critics).
+    """
+    named = dict(values)
+    for name, patterns in losses.items():
+        for pattern in patterns:
+            found = [value for key, value in values.items() if fnmatchcase(key, pattern)]
+            if found:
+                named[name] = sum(found) / len(found)
+                break
+    return named

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 from mosaic_contract.telemetry import Telemetry
-from mosaic_contract.usage import usage_of_tree
 
 DEFAULT_INTERVAL = 5.0
 """Seconds between two heartbeats."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Heartbeats:
@@ -41,3 +45,55 @@ class Heartbeats:
             elapsed, then = time.monotonic() - then, time.monotonic()
             spent = max(0.0, usage.cpu_seconds - before.cpu_seconds)
             self._telemetry.heartbeat(usage.memory_mb, 100.0 * spent / elapsed)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Resident memory in MB (shared pages count in each process); CPU seconds, reaped children included."""
+
+    memory_mb: float
+    cpu_seconds: float
+
+
+def usage_of_tree(pid: int) -> Usage:
+    """Return what `pid` and its descendants use now; a process that has ended counts nothing."""
+    if Path("/proc/self/stat").exists():
+        return _from_proc(pid)
+    return _from_ps(pid)
+
+
+def _from_proc(root: int) -> Usage:
+    memory = cpu = 0.0
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                waiting += map(int, (task / "children").read_bytes().split())
+        except OSError:
+            continue
+        cpu += sum(map(int, stat[11:15])) / _TICKS  # utime, stime, cutime, cstime
+        memory += int(stat[21]) * _PAGE / 1e6
+    return Usage(memory, cpu)
+
+
+def _from_ps(root: int) -> Usage:
+    listing = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid=,rss=,time="], capture_output=True, text=True, timeout=10, check=False
+    ).stdout
+    rows = {int(row[0]): row[1:4] for row in map(str.split, listing.splitlines()) if len(row) == 4}
+    tree, found = set(), {root}
+    while found:
+        tree |= found
+        found = {pid for pid, row in rows.items() if int(row[0]) in found} - tree
+    used = [rows[pid] for pid in tree if pid in rows]
+    return Usage(sum(int(row[1]) for row in used) / 1e3, sum(_seconds(row[2]) for row in used))
+
+
+def _seconds(clock: str) -> float:
+    days, _, rest = clock.rpartition("-")
+    seconds = 0.0
+    for part in rest.split(":"):
+        seconds = seconds * 60 + float(part)
+    return seconds + 86400 * int(days or 0)

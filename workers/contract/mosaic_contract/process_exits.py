@@ -1,4 +1,5 @@
-"""Ends of a process: those that an environment or a library asks for, and those that its threads hold up.
+"""Ends of a process: those that an environment or a library asks for, those that its threads hold up, and
+those with its parent.
 
 A training is complete where it returns, or has taken all of its steps; `sys.exit`, `quit` and `os._exit`
 before that are errors, whatever the exit code.
@@ -9,6 +10,8 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import select
+import signal
 import sys
 import sysconfig
 import threading
@@ -28,6 +31,7 @@ _THREAD_SECONDS = 5.0  # for threads that Python waits for at its end
 _end_process = os._exit  # for good: the one of a training is reported
 
 log = logging.getLogger("mosaic_contract")
+_POLL_SECONDS = 0.5  # between two looks at the parent
 
 
 def report_os_exit(report: Callable[[int, Lines], int]) -> None:
@@ -105,3 +109,39 @@ def _owner(frame: FrameType) -> str:
     if any(folder in path for folder in _INSTALLED):
         return "library"
     return "" if path.startswith(_STANDARD_LIBRARY) else "user"
+
+
+def watch_parent(parent: int | None = None, *, grace: float = 5.0) -> None:
+    """End this process when its parent dies: SIGTERM to itself, and after `grace` seconds SIGKILL. For
+    operators and arenas, which must not outlive whoever started them.
+
+    `parent` is the process id to watch; give it where the parent could die before this call, otherwise the
+    parent at the time of the call is taken.
+    """
+    # Linux' PR_SET_PDEATHSIG fires when the parent's *thread* that made the child ends, and notebooks start
+    # children from threads that come and go.
+    pid = os.getppid() if parent is None else parent
+    threading.Thread(target=_watch, args=(pid, grace), name="mosaic-parent-watch", daemon=True).start()
+
+
+def _watch(parent: int, grace: float) -> None:
+    _wait_for_death(parent)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(grace)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wait_for_death(parent: int) -> None:
+    try:
+        descriptor = os.pidfd_open(parent)  # Linux: wakes at once and costs nothing
+    except (AttributeError, OSError):
+        descriptor = None
+    if os.getppid() != parent:  # already dead; checked after the open, so that a reused id is not watched
+        return
+    if descriptor is not None:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll()
+        os.close(descriptor)
+    while os.getppid() == parent:
+        time.sleep(_POLL_SECONDS)

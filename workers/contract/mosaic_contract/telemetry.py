@@ -8,14 +8,15 @@ that made the `Telemetry`; whatever comes after it, or from a forked child, is i
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sys
 import threading
 import time
 import traceback as tracebacks
-from typing import Any, Mapping, Sequence, TypeVar, Union
+from typing import Any, Iterator, Mapping, Sequence, Tuple, TypeVar, Union
 
-from mosaic_contract.codec import encode_line, seal
+from mosaic_contract.codec import as_number, encode_line, seal
 from mosaic_contract.messages import (
     ALONE,
     CheckpointLoaded,
@@ -31,7 +32,6 @@ from mosaic_contract.messages import (
     RunStarted,
     Step,
 )
-from mosaic_contract.metric_values import MetricValues
 from mosaic_contract.stdio import forgive_write_errors
 
 _ERROR_LIMIT = 8_000  # characters; a terminal event must always fit in a line
@@ -39,6 +39,10 @@ _TRACEBACK_LIMIT = 60_000
 _UNWRITABLE = (TypeError, ValueError, RecursionError)  # LineTooLong is a ValueError
 
 E = TypeVar("E", bound=Event)
+_DEEPEST = 20
+_MOST_NAMED = 100
+
+log = logging.getLogger("mosaic_contract")
 
 
 class Telemetry:
@@ -298,3 +302,41 @@ class Telemetry:
         except OSError:
             return False
         return True
+
+
+def flat(values: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Iterator[Tuple[str, Any]]:
+    """Yield the values of nested objects, under their keys joined by "/"."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value and depth < _DEEPEST:
+            yield from flat(value, f"{prefix}{name}/", depth + 1)
+        else:
+            yield f"{prefix}{name}", value
+
+
+class MetricValues:
+    """Extracts the numbers of rows; remembers which keys it has named."""
+
+    def __init__(self) -> None:
+        self._named: set[str] = set()
+
+    def numbers(self, values: Mapping[Any, Any]) -> dict[str, float]:
+        """Return the numbers in a row by their names; arrays and tensors of one element are numbers too."""
+        found = {}
+        for name, value in flat(values):
+            try:
+                found[name] = _number(value)
+            except (TypeError, ValueError, RuntimeError):  # the last is PyTorch's for several numbers
+                self._name(name, value)
+        return found
+
+    def _name(self, name: str, value: Any) -> None:
+        if name not in self._named and len(self._named) < _MOST_NAMED:
+            self._named.add(name)
+            log.warning("metric %.200r is left out: %.100r is not a number", name, value)
+            if len(self._named) == _MOST_NAMED:
+                log.warning("no further metrics that are left out are named")
+
+
+def _number(value: Any) -> float:
+    item = getattr(value, "item", None)
+    return as_number(item() if callable(item) else value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mosaic_contract.losses import with_losses
+from mosaic_contract.episode_logger import with_losses
 
 LOSSES = {"policy_loss": ["*/actor_loss", "pi_loss"], "value_loss": ["*/critic*_loss", "td_loss"]}
 

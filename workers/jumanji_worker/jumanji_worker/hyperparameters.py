@@ -16,7 +16,7 @@ import yaml
 from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.hyperparameters import merged
 from mosaic_contract.metadata import Algorithm
-from mosaic_contract.source_text import arguments_of, class_in, meanings_of
+from mosaic_contract.upstream import arguments_of, class_in, meanings_of
 
 from .environments import TRAINED, bare
 

@@ -14,9 +14,8 @@ import numpy as np
 import tensorflow_probability.substrates.jax.distributions as distributions
 from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.episode_logger import EpisodeLogger, with_losses
 from mosaic_contract.fastlane import TrainingFrames
-from mosaic_contract.losses import with_losses
 from sbx import PPO as Upstream
 from sbx.ppo.policies import Actor, PPOPolicy
 from stable_baselines3.common.callbacks import BaseCallback

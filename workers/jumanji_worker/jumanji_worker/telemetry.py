@@ -11,8 +11,7 @@ from typing import Any, Iterable, Mapping
 
 import jax
 import numpy as np
-from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.losses import with_losses
+from mosaic_contract.episode_logger import EpisodeLogger, with_losses
 
 from .episode_statistics import FIELDS, LENGTH, FinishedEpisode, finished_episodes
 

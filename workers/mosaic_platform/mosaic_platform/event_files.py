@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from mosaic_contract import Telemetry
-from mosaic_contract.losses import with_losses
+from mosaic_contract.episode_logger import with_losses
 
 _SECONDS = 1.0  # between two looks
 _COMMON = {  # MOSAIC Lab's names, by how the tags of libraries end

@@ -15,7 +15,7 @@ import torch
 from mosaic_contract.atari import ATARI, record
 from mosaic_contract.checkpoints import Checkpoints, loading
 from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.torch_files import torch_bytes
+from mosaic_contract.pytorch import torch_bytes
 from ray import __version__ as upstream_version
 
 from .config import FORMAT, RllibPlan, rllib_folder

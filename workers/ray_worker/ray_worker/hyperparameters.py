@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder, with_limits
-from mosaic_contract.source_text import class_in, fields_of, first_sentence, method_of
+from mosaic_contract.upstream import class_in, fields_of, first_sentence, method_of
 
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, RllibAlgorithm
 

@@ -15,9 +15,8 @@ from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
 from mosaic_contract.atari import as_trained
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
-from mosaic_contract.torch_files import load_torch
-from mosaic_contract.trained_operator import TrainedOperator
-from mosaic_contract.trained_policy import trained_policy, transform_of
+from mosaic_contract.pytorch import load_torch
+from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS

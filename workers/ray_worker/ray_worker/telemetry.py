@@ -13,8 +13,7 @@ import time
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Telemetry
-from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.losses import with_losses
+from mosaic_contract.episode_logger import EpisodeLogger, with_losses
 from mosaic_contract.messages import ALONE
 from tensorboardX import SummaryWriter
 

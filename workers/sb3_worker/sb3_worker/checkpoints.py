@@ -11,7 +11,7 @@ import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.torch_files import load_optimizer
+from mosaic_contract.pytorch import load_optimizer
 from stable_baselines3 import __version__ as upstream_version
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm

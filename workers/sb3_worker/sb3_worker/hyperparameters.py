@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder, with_limits
-from mosaic_contract.source_text import arguments_of, class_in, meanings_of
+from mosaic_contract.upstream import arguments_of, class_in, meanings_of
 
 from .algorithms import ALGORITHMS, own_parameters
 

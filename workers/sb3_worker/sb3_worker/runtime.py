@@ -6,8 +6,8 @@ from contextlib import ExitStack, suppress
 from typing import Any, Mapping
 
 from mosaic_contract import Cancelled, Telemetry
-from mosaic_contract.devices import torch_device
 from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.pytorch import torch_device
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from .algorithms import OFF_POLICY

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.losses import with_losses
+from mosaic_contract.episode_logger import EpisodeLogger, with_losses
 from mosaic_contract.signals import signals_held
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat

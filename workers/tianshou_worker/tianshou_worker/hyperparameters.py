@@ -12,14 +12,7 @@ from dataclasses import replace
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder, with_limits
-from mosaic_contract.source_text import (
-    arguments_of,
-    class_in,
-    fields_of,
-    first_sentence,
-    meanings_of,
-    method_of,
-)
+from mosaic_contract.upstream import arguments_of, class_in, fields_of, first_sentence, meanings_of, method_of
 
 from .algorithms import ACTOR_CRITIC, ALGORITHMS, OFFLINE, ON_POLICY, OWN, VALUE, TianshouAlgorithm
 

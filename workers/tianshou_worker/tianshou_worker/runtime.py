@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from mosaic_contract import Cancelled, Telemetry
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.devices import torch_device
 from mosaic_contract.episode_logger import EpisodeLogger
+from mosaic_contract.pytorch import torch_device
 from tianshou.algorithm.algorithm_base import Algorithm, Policy
 from tianshou.data import Batch, Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
 from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams

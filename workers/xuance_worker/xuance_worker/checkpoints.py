@@ -15,7 +15,7 @@ import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.torch_files import load_optimizer, load_torch, torch_bytes
+from mosaic_contract.pytorch import load_optimizer, load_torch, torch_bytes
 from xuance import __version__ as upstream_version
 
 from .config import FORMAT, XuancePlan

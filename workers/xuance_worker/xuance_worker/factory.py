@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract.devices import torch_device
+from mosaic_contract.pytorch import torch_device
 from xuance.environment import make_envs
 from xuance.torch import REGISTRY_Agents
 

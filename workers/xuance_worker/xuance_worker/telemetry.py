@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from mosaic_contract import Telemetry
-from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.losses import with_losses
+from mosaic_contract.episode_logger import EpisodeLogger, with_losses
 
 LOSSES = {
     "policy_loss": ["actor_loss", "*/actor_loss", "*/loss_actor", "Ploss"],

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from mosaic_contract import describe_space
 from mosaic_contract.checkpoints import write_described
-from mosaic_contract.torch_files import torch_bytes
+from mosaic_contract.pytorch import torch_bytes
 
 from .script import global_variables, wrapped_environments, wrappers
 

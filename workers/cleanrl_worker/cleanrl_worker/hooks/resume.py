@@ -44,7 +44,7 @@ def _is_main_loop(candidate: range, settings: dict[str, Any]) -> bool:
 def restore(training: Training, settings: dict[str, Any]) -> int:
     """Load the checkpoint into the script's variables. Returns the step that the training resumes from."""
     import torch
-    from mosaic_contract.torch_files import load_optimizer, load_torch
+    from mosaic_contract.pytorch import load_optimizer, load_torch
 
     from .checkpoints import set_random_state, trained_state, write_statistics
 

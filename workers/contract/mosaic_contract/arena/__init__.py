@@ -56,12 +56,16 @@ What happens at an operator's `deadline` (seconds, null: none), and to an answer
 with an error of the type "BudgetSpent", "RecordingMismatch" or "EndpointRefused" (sent as a "ConfigError").
 """
 
-from mosaic_contract.arena.environment_description import EnvironmentFacts
-from mosaic_contract.arena.environment_factory import check_gymnasium_settings, check_settings, make_gymnasium
+from mosaic_contract.arena.arena import serve_arena
+from mosaic_contract.arena.environment_description import EnvironmentFacts, facts_of_joints
+from mosaic_contract.arena.environment_factory import (
+    NumberedAgents,
+    check_gymnasium_settings,
+    check_settings,
+    make_gymnasium,
+    registered,
+)
 from mosaic_contract.arena.environment_families import EnvironmentFamilies
-from mosaic_contract.arena.joint_facts import facts_of_joints
-from mosaic_contract.arena.numbered_agents import NumberedAgents, registered
-from mosaic_contract.arena.serving import serve_arena
 
 __all__ = [
     "EnvironmentFacts",

@@ -27,9 +27,10 @@ from mosaic_contract.arena.seats import Seats
 from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Watchdog
 from mosaic_contract.codec import with_tuples
 from mosaic_contract.environment_check import probe
-from mosaic_contract.errors import ConfigError
+from mosaic_contract.errors import Cancelled, ConfigError
 from mosaic_contract.fastlane import Hud
 from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.metadata import WorkerMetadata
 from mosaic_contract.operators import Describe, Operate
 from mosaic_contract.process_exits import ERROR_TYPE, Lines, exit_error, lines_of, report_os_exit
 
@@ -318,3 +319,36 @@ def _seed(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ArenaError(f"seed is an integer from 0, not {value!r:.100}")
     return int(value)
+
+
+def serve_arena(
+    metadata: WorkerMetadata,
+    make: MakeEnvironment,
+    facts_of: FactsOf | None,
+    inside: tuple[Describe, Operate] | None,
+    commands: int,
+    messages: int,
+) -> None:
+    """Execute the commands from the descriptor `commands` until "close" or its end, and leave nothing behind.
+
+    `messages` is the descriptor that answers are written to, `inside` makes operators in this process. Raises
+    `Cancelled` after a signal.
+    """
+    kernel = KernelChannel(commands, messages)
+    arena = Arena(kernel, (metadata.name, metadata.version), make, facts_of, inside)
+    reason: str | None = None
+    try:
+        arena.serve()
+    except KernelGone as gone:
+        reason = f"the kernel has gone: {gone}"
+    except Cancelled as cancelled:
+        reason = cancelled.reason
+        raise
+    finally:
+        try:
+            arena.close(reason)
+        except Cancelled:  # the signal came while it closed: nothing may be left then either
+            arena.close(reason)
+            raise
+    if reason is None:
+        kernel.send({"type": "closed"})

@@ -18,8 +18,12 @@ from mosaic_contract.language.describers import (
     spaces,
     toy_text,
 )
-from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, Observe
-from mosaic_contract.language.describers.roles import ANY_TEAM, role_of
+from mosaic_contract.language.describers.environment_describer import (
+    ANY_TEAM,
+    EnvironmentDescriber,
+    Observe,
+    role_of,
+)
 from mosaic_contract.operators import AgentSetup
 
 __all__ = ["Describer", "EnvironmentDescriber"]

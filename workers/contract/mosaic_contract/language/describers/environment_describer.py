@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
 Observe = Callable[[Any, Mapping[str, Any]], str]
+ANY_TEAM = (
+    "You lead: go for the goal yourself, by the shortest way.",
+    "You support: do what your teammates leave undone, and keep out of their way.",
+)
 
 
 @dataclass(frozen=True)
@@ -50,3 +55,18 @@ def number(value: float) -> str:
 def rounded(values: Sequence[float]) -> str:
     """Return numbers as (1, -0.25)."""
     return f"({', '.join(number(value) for value in values)})"
+
+
+"""For teams of environments that have no roles of their own."""
+
+
+def role_of(roles: Sequence[str], agent: str, teammates: Sequence[str]) -> str:
+    """Return the role of an agent; where there are more agents than roles, these begin again."""
+    place = sorted([agent, *teammates], key=_natural).index(agent)
+    return roles[place % len(roles)]
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """ "agent_10" after "agent_9"."""
+    text, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()  # type: ignore[union-attr]
+    return text, int(digits or 0)

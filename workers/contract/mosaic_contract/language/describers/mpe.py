@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number, rounded
-from mosaic_contract.language.describers.roles import role_of
+from mosaic_contract.language.describers.environment_describer import (
+    EnvironmentDescriber,
+    number,
+    role_of,
+    rounded,
+)
 
 _WORLD = (
     "You are a particle in a plane; all particles act at the same time. x grows to the right, y upwards; the "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number, role_of
 from mosaic_contract.language.describers.minigrid import (
     is_view,
     names_of,
@@ -18,7 +18,6 @@ from mosaic_contract.language.describers.minigrid import (
     text_of_other,
     view_of,
 )
-from mosaic_contract.language.describers.roles import role_of
 
 _ID = re.compile(r"(?:.*[/:])?MosaicMultiGrid-(S|BB|AF|C)(-|$)")
 
