@@ -18,7 +18,7 @@ WITH_IMAGE = "(The attached image shows it.)"
 
 
 @dataclass(frozen=True)
-class Limits:
+class HistoryLimits:
     """The numbers of latest observations that keep their text and their image, and how many actions their
     reasoning."""
 
@@ -43,7 +43,7 @@ class History:
     """The events of one episode, as many as the limits allow: older ones are dropped, an observation with
     the action that followed it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: HistoryLimits) -> None:
         self._limits = limits
         self._events: deque[_Observation | _Action] = deque(maxlen=2 * max(limits.text, limits.image, 1))
         self._short_term = ""

@@ -19,7 +19,7 @@ from mosaic_contract.language.model import LanguageModel
 from .demonstrations import demonstration_turns, load
 from .games import BEGIN, LEARN, Game, game_of, grid_game
 from .grid_text import grid_lines
-from .history import History, Limits
+from .history import History, HistoryLimits
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class BalrogOperator:
         self._describer = Describer(setup)
         self._agent = AGENTS[name]
         self._plays_dummy = name == "dummy"
-        self._limits = Limits(
+        self._limits = HistoryLimits(
             int(settings.get("max_text_history", 16)),
             int(settings.get("max_image_history", 0)),
             int(settings.get("max_cot_history", 1)),

@@ -37,7 +37,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """
     results = config.run_dir / RESULTS
     results.mkdir(parents=True, exist_ok=True)
-    episodes, upstreams_log = Episodes(results, telemetry), UpstreamLog(results / "eval.log")
+    episodes, upstreams_log = EpisodeFiles(results, telemetry), UpstreamLog(results / "eval.log")
     process = _start(config, results)
     try:
         while process.poll() is None:
@@ -93,7 +93,7 @@ def _failure(code: int) -> UpstreamFailed:
     )
 
 
-class Episodes:
+class EpisodeFiles:
     """The files that upstream writes, one for each episode, as they appear."""
 
     def __init__(self, folder: Path, telemetry: Telemetry) -> None:

@@ -27,7 +27,7 @@ Reply with one action and nothing else, for example: {move} e2e4"""
 
 
 @dataclass(frozen=True)
-class Limits:
+class DialogLimits:
     """After `max_failures` replies without a usable action, or `max_turns` replies, a dialog has failed."""
 
     max_failures: int = 3
@@ -40,7 +40,7 @@ class Dialog:
     After `take`: `move` is the model's move once it has made one, `failure` the reason if the dialog failed.
     """
 
-    def __init__(self, position: Position, limits: Limits) -> None:
+    def __init__(self, position: Position, limits: DialogLimits) -> None:
         rules = _RULES.format(side=position.side, board=BOARD, moves=MOVES, move=MOVE)
         self.turns = [Turn("user", rules)]
         self.move: str | None = None

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract import AgentSetup, ConfigError, Decision
 from mosaic_contract.language import Exchange, LanguageModel
 
-from .dialog import Dialog, Limits
+from .dialog import Dialog, DialogLimits
 from .position import Position
 
 FORFEIT, RANDOM = "forfeit", "random"
@@ -17,17 +17,17 @@ FORFEIT, RANDOM = "forfeit", "random"
 class ModelPlayer:
     """Plays by a model's dialogs.
 
-    Settings beside the model's: "max_failures" and "max_turns" (see `Limits`), "on_failure" ("forfeit", or
-    "random": a legal move drawn from the episode's seed), "structured" (replies are restricted to what would
-    be understood).
+    Settings beside the model's: "max_failures" and "max_turns" (see `DialogLimits`), "on_failure" ("forfeit",
+    or "random": a legal move drawn from the episode's seed), "structured" (replies are restricted to what
+    would be understood).
     """
 
     def __init__(self, setup: AgentSetup) -> None:
-        settings, usual = setup.settings, Limits()
+        settings, usual = setup.settings, DialogLimits()
         self._on_failure = settings.get("on_failure", FORFEIT)
         if self._on_failure not in (FORFEIT, RANDOM):
             raise ConfigError(f'on_failure is "{FORFEIT}" or "{RANDOM}", not {self._on_failure!r:.100}')
-        self._limits = Limits(
+        self._limits = DialogLimits(
             settings.get("max_failures", usual.max_failures), settings.get("max_turns", usual.max_turns)
         )
         self._structured = bool(settings.get("structured"))

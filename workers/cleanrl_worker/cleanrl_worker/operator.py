@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Policy:
+class CleanRLPolicy:
     """A checkpoint, ready to act. `scores` is there for discrete actions, `acts` for continuous ones."""
 
     description: dict[str, Any]
@@ -53,7 +53,7 @@ def operate(setup: AgentSetup) -> Operator:
 class ScriptOperator:
     """The base class of operators from checkpoints: the agent's own random numbers."""
 
-    def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
+    def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         self._observe = policy.observe
         self._generator = None if deterministic else torch.Generator()
         self.episode_begin(seed, 0)
@@ -67,7 +67,7 @@ class ScriptOperator:
 class DiscreteOperator(ScriptOperator):
     """Acts by the scores of the actions. Masks are no matter: the training knew none."""
 
-    def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
+    def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         super().__init__(policy, deterministic, seed)
         assert policy.scores is not None
         self._scores = policy.scores
@@ -90,7 +90,7 @@ class DiscreteOperator(ScriptOperator):
 class ContinuousOperator(ScriptOperator):
     """Acts within the bounds of the action space."""
 
-    def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
+    def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         super().__init__(policy, deterministic, seed)
         assert policy.acts is not None
         self._acts = policy.acts
@@ -143,7 +143,7 @@ class Observe:
         return torch.from_numpy(x).view(1, *self.space.shape)
 
 
-def _make(path: Path, description: dict[str, Any]) -> Policy:
+def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     if missing := ", ".join(sorted(_DESCRIBED - set(description))):
         raise ConfigError(f"{path} is not a checkpoint of this worker ({FORMAT}): it lacks {missing}")
     upstream = _fitting_upstream(path, description)
@@ -170,7 +170,7 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
             given = {"action_space": action_space, "hyperparameters": hyperparameters}
             acts = acts_of(network, algorithm.name, legacy=legacy, **given)
             acts(nothing, None)
-    return Policy(description, observe, action_space, scores, acts)
+    return CleanRLPolicy(description, observe, action_space, scores, acts)
 
 
 def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:

@@ -63,9 +63,9 @@ def _writer(run: ExportedRun, form: str, out: Path) -> Writer:
         from .wandb_run import WandbRun
 
         return WandbRun(run, out)
-    from .event_files import EventFiles
+    from .event_files import EventFileExporter
 
-    return EventFiles(run, out)
+    return EventFileExporter(run, out)
 
 
 def _close(writer: Writer | None, run_id: str, answers: IO[str]) -> None:

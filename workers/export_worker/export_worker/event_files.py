@@ -22,7 +22,7 @@ from .exported_run import ExportedRun
 _NAMES = "events.out.tfevents.*"
 
 
-class EventFiles:
+class EventFileExporter:
     """The folder of a run, in which the event files of an earlier export are replaced."""
 
     def __init__(self, run: ExportedRun, out: Path) -> None:

@@ -25,7 +25,7 @@ from .environments import TRAINED, bare
 from .episode_statistics import RecordEpisodeStatistics, StatisticsState
 from .hyperparameters import upstream_document
 from .pytree_files import from_file
-from .spaces import Actions, Choose
+from .spaces import ActionConversion, Choose
 from .telemetry import BatchReporter, CompileTime
 
 
@@ -46,7 +46,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
     like = jax.eval_shape(agent.init_params, jax.random.PRNGKey(0)).params
     state = TrainingState(ParamsState(like._replace(critic=None), None, None), None)
     params = from_file(path, state).params_state.params.actor
-    policy, actions = agent.make_policy(params, stochastic=not deterministic), Actions(env)
+    policy, actions = agent.make_policy(params, stochastic=not deterministic), ActionConversion(env)
 
     def choose(observation: Any, key: Any) -> Any:
         action, _ = policy(jax.tree.map(lambda array: array[None], observation), key)

@@ -11,7 +11,7 @@ from mosaic_contract.arena import EnvironmentFacts
 
 from .environments import make
 from .renderer import Renderer
-from .spaces import Actions
+from .spaces import ActionConversion
 
 _MOVES = (("up", "ArrowUp"), ("right", "ArrowRight"), ("down", "ArrowDown"), ("left", "ArrowLeft"))
 _NAMED = ("Snake", "Game2048", "Maze", "SlidingTilePuzzle", "Sokoban")
@@ -23,7 +23,7 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     def __init__(self, env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         env = make(env_id, settings)
         super().__init__(JumanjiToGymWrapper(env))
-        self._actions = Actions(env)
+        self._actions = ActionConversion(env)
         self.action_space = self._actions.space
         self._renderer: Renderer | None = None
         self.reset()  # compiles now what would delay the first steps of an episode

@@ -20,11 +20,11 @@ Act = Callable[[Any, Any], Any]
 
 def operate(setup: AgentSetup) -> JumanjiOperator:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
-    policy, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policy)
+    policy, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, JumanjiPolicy)
     return JumanjiOperator(policy.compiled(deterministic), setup.seed)
 
 
-class Policy:
+class JumanjiPolicy:
     """A checkpoint's policy, with its best and its sampled actions."""
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:

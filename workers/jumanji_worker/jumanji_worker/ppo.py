@@ -27,7 +27,7 @@ from .environments import make
 from .episode_statistics import FIELDS, RecordEpisodeStatistics, StatisticsState, finished_episodes
 from .hyperparameters import OWN_OF_PPO
 from .pytree_files import from_file
-from .spaces import Actions, Choose, Vector
+from .spaces import ActionConversion, Choose, Vector
 from .telemetry import LOSSES, BatchReporter, CompileTime
 
 _NEXT = "next_obs"  # upstream's name of an episode's last observation
@@ -36,7 +36,7 @@ _NEVER = -1e9
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
     """Return a checkpoint's policy for an environment. Raises `ConfigError` where it cannot be loaded."""
-    actions, vector = Actions(env), Vector(env.observation_spec)
+    actions, vector = ActionConversion(env), Vector(env.observation_spec)
     arguments = policy_arguments(actions, described["hyperparameters"])
     policy = PPOPolicy(_vectors(vector.size), actions.space, lambda _: 0.0, **arguments)
     policy.build(jax.random.PRNGKey(0), lambda _: 0.0, 1.0)
@@ -50,7 +50,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
     return choose
 
 
-def policy_arguments(actions: Actions, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+def policy_arguments(actions: ActionConversion, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that upstream's policy is built by."""
     actor = MaskedActor if actions.mask_size else Actor
     return {"net_arch": hyperparameters["net_arch"], "actor_class": actor}
@@ -65,7 +65,7 @@ class BatchVecEnv(VecEnv):
 
     def __init__(self, env: Any, count: int, seed: int) -> None:
         self.env = RecordEpisodeStatistics(VmapAutoResetWrapper(env, next_obs_in_extras=True))
-        self.actions = Actions(env)
+        self.actions = ActionConversion(env)
         self.state: StatisticsState | Any = None
         self.reporter: BatchReporter | None = None
         self._key = jax.random.PRNGKey(seed)
@@ -152,7 +152,7 @@ class Log(KVWriter):
         """There is nothing to close."""
 
 
-class Watch(BaseCallback):
+class JumanjiCallback(BaseCallback):
     """After each step: frames and checkpoints where they are due, and the end where it is requested."""
 
     def __init__(
@@ -218,7 +218,7 @@ class Learner:
         self._envs.reporter = BatchReporter(logger, self._plan.count)
         self._model.set_logger(Logger(None, [Log(logger)]))
         left = self._plan.steps - self._plan.start_step
-        watch = Watch(stop, logger, frames, checkpoints)
+        watch = JumanjiCallback(stop, logger, frames, checkpoints)
         self._model.learn(left, callback=watch, reset_num_timesteps=False)
 
 

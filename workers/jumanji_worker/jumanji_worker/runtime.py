@@ -20,7 +20,7 @@ from mosaic_contract.fastlane import TrainingFrames
 from .config import FORMAT, JumanjiPlan, module_of
 from .pytree_files import to_bytes
 from .renderer import make_frames
-from .spaces import Actions
+from .spaces import ActionConversion
 
 _STOP_SECONDS = 4.0  # for the step or update that is under way when a signal comes
 
@@ -91,6 +91,6 @@ def _description(plan: JumanjiPlan, env: Any) -> dict[str, Any]:
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
         "observation_space": describe_space(jumanji_specs_to_gym_spaces(env.observation_spec)),
-        "action_space": describe_space(Actions(env).space),
+        "action_space": describe_space(ActionConversion(env).space),
         "upstream": {"library": "jumanji", "version": upstream_version},
     }

@@ -21,7 +21,7 @@ _MASK = "action_mask"
 _WIDEST = 1e6  # of bounds that say something
 
 
-class Actions:
+class ActionConversion:
     """The actions of one environment. `space` is what arenas and learners see of them, `mask_size` the
     numbers in a mask, 0 where there is none.
     """

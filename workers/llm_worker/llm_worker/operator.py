@@ -13,8 +13,7 @@ from mosaic_contract.language.exchange import Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import messages_in
 
-from .config import PromptSettings
-from .prompts import observation_text, system_text
+from .prompts import PromptSettings, observation_text, system_text
 
 _LONGEST_HISTORY = 200_000  # characters
 

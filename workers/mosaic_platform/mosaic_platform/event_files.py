@@ -30,7 +30,7 @@ _COMMON = {  # MOSAIC Lab's names, by how the tags of libraries end
 }
 
 
-class EventFiles:
+class EventFileWatcher:
     """Context manager: sends the scalars in event files below `folder` as metrics, the last at its end."""
 
     def __init__(self, telemetry: Telemetry, folder: Path) -> None:
@@ -40,7 +40,7 @@ class EventFiles:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
-    def __enter__(self) -> EventFiles:
+    def __enter__(self) -> EventFileWatcher:
         if find_spec("tensorboard") is not None:
             self._thread.start()
         return self

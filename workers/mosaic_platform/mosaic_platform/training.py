@@ -13,7 +13,7 @@ from mosaic_contract import ConfigError, Telemetry, TrainingConfig, UpstreamFail
 from mosaic_contract.config import nearest
 
 from .command import command, variables
-from .event_files import EventFiles
+from .event_files import EventFileWatcher
 from .introduction import Introduction, introduction
 from .translation import Translation
 
@@ -109,7 +109,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     )
     try:
         assert process.stdout is not None
-        with EventFiles(telemetry, config.run_dir):
+        with EventFileWatcher(telemetry, config.run_dir):
             for line in process.stdout:
                 translation.take(line)
             code = process.wait()

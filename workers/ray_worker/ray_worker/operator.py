@@ -30,13 +30,13 @@ _STATE_IN, _STATE_OUT = "state_in", "state_out"
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
+    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, RllibPolicies)
     agent = setup.player_id if "agents" in described else ALONE
-    kind = TurnOperator if described.get("in_turns") else RllibOperator
+    kind = RllibTurnOperator if described.get("in_turns") else RllibOperator
     return as_trained(described, kind(policies, agent, deterministic, setup.seed))
 
 
-class Policies:
+class RllibPolicies:
     """The policies of one checkpoint, with the spaces of their agents."""
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Policies:
 class RllibOperator(TrainedOperator):
     """Acts for one agent by its policy."""
 
-    def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:
+    def __init__(self, policies: RllibPolicies, agent: str, deterministic: bool, seed: int | None) -> None:
         self._module = policies.modules[policies.policy_of[agent]]
         self._observe = policies.transforms[agent].observe
         self._deterministic = deterministic
@@ -109,7 +109,7 @@ class RllibOperator(TrainedOperator):
         )
 
 
-class TurnOperator(RllibOperator):
+class RllibTurnOperator(RllibOperator):
     """Acts for one player of a game in turns, by legal moves only."""
 
     def select_action(self, observation: Any) -> Any:

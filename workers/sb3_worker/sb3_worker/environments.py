@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 
 from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
@@ -15,9 +15,11 @@ from mosaic_contract.spaces import describe_space
 from mosaic_contract.wrappers import advice
 
 from .algorithms import ALGORITHMS, Sb3Algorithm
-from .masks import has_masks
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+METHOD, IN_INFO = "action_masks", "action_mask"
+"""Names of action masks: sb3-contrib's method and Gymnasium's key of infos."""
 
 SMALLEST_IMAGE = 36
 """Height and width that upstream's convolutions need."""
@@ -114,3 +116,29 @@ def _action_problem(algorithm: Sb3Algorithm, space: Any) -> str:
     if kind == "Box" and not (space.is_bounded("both")):
         return "needs finite bounds of continuous actions"
     return ""
+
+
+def has_masks(env: Any, info: Mapping[str, Any]) -> bool:
+    """Whether an environment says which actions are allowed; `info` is that of its reset."""
+    return IN_INFO in info or _method(env) is not None
+
+
+def mask_of(env: Any, info: Mapping[str, Any]) -> Any:
+    """Return the flat mask of an environment's next action, all of whose sources are known to be there."""
+    method = _method(env)
+    return flat_mask(info[IN_INFO] if method is None else method())
+
+
+def flat_mask(mask: Any) -> Any:
+    """Return a mask as an array (n,) of bool; the masks of a MultiDiscrete's dimensions are concatenated."""
+    import numpy as np
+
+    parts = mask if isinstance(mask, (tuple, list)) else [mask]
+    return np.concatenate([np.ravel(part) for part in parts]).astype(bool)
+
+
+def _method(env: Any) -> Any:
+    try:
+        return env.get_wrapper_attr(METHOD)
+    except AttributeError:
+        return None

@@ -18,8 +18,8 @@ from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
+from .environments import flat_mask
 from .foreign import foreign_policy
-from .masks import flat_mask
 from .saved_policy import SavedPolicy, load_policy
 
 

@@ -14,7 +14,7 @@ from .algorithms import OFF_POLICY
 from .checkpoints import checkpoints_of, restore
 from .config import Sb3Plan
 from .factory import make_model
-from .telemetry import Ended, Watch, upstream_logger
+from .telemetry import Ended, Sb3Callback, upstream_logger
 from .training_environments import environments
 
 
@@ -33,13 +33,13 @@ def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
         log = stack.enter_context(upstream_logger(logger, config.tensorboard_dir))
         model.set_logger(log)
         with suppress(Cancelled):
-            _learn(plan, model, Watch(logger, checkpoints, config.end_step))
+            _learn(plan, model, Sb3Callback(logger, checkpoints, config.end_step))
             log.dump(logger.steps)  # what came after the last of upstream's own
         checkpoints.save(logger.steps)
     return logger.final_metrics
 
 
-def _learn(plan: Sb3Plan, model: BaseAlgorithm, watch: Watch) -> None:
+def _learn(plan: Sb3Plan, model: BaseAlgorithm, watch: Sb3Callback) -> None:
     """Train to `end_step`; schedules extend to `total_timesteps`."""
     # Upstream logs at the end of every fourth episode: minutes, where these are long.
     often = {"log_interval": 1} if plan.algorithm.family == OFF_POLICY else {}

@@ -56,7 +56,7 @@ class Ended(Exception):
     """Raised in upstream's loop between two updates, where the training ends before its last step."""
 
 
-class Watch(BaseCallback):
+class Sb3Callback(BaseCallback):
     """Between updates: saves checkpoints that are due, and raises `Ended` from `end_step` on."""
 
     def __init__(self, logger: EpisodeLogger, checkpoints: Checkpoints, end_step: int) -> None:

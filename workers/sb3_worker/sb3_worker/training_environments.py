@@ -17,7 +17,7 @@ from mosaic_contract.wrappers import wrap
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from .masks import mask_of
+from .environments import mask_of
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, U
 
 from .config import variables
 from .script_output import ScriptOutput
-from .tensorboard_files import EventFiles
+from .tensorboard_files import EventFileReader
 
 _LOOK_SECONDS = 0.5  # between two looks at event files
 _STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
@@ -38,7 +38,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
     lines = ScriptOutput(telemetry)
     tensorboard = config.hyperparameters["tensorboard"]
-    events = EventFiles(tensorboard, telemetry)
+    events = EventFileReader(tensorboard, telemetry)
     command, folder = config.hyperparameters["command"], config.hyperparameters["cwd"]
     reading, writing = os.pipe()
     try:
@@ -76,7 +76,7 @@ def _follow(
     script: subprocess.Popen[bytes],
     reading: int,
     lines: ScriptOutput,
-    events: EventFiles,
+    events: EventFileReader,
     until: float | None,
 ) -> None:
     """Pass on what the script says until it has ended, or until then (monotonic)."""

@@ -68,7 +68,7 @@ _MOST_EVENTS = 20_000  # of one file at a time, so that lines of the script are 
 log = logging.getLogger(__name__)
 
 
-class EventFiles:
+class EventFileReader:
     """The event files below ``folder`` that have been written to since this object was made."""
 
     def __init__(self, folder: str, telemetry: Telemetry) -> None:

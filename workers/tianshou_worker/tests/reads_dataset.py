@@ -22,7 +22,7 @@ from mosaic_contract import ConfigError
 from mosaic_contract.environment_spec import EnvironmentSpec
 from tianshou.data import VectorReplayBuffer
 from tianshou_worker.datasets import read_dataset
-from tianshou_worker.offline import buffer_of
+from tianshou_worker.runtime import buffer_of
 
 ENV = "Pendulum-v1"
 DATASET, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])

@@ -28,7 +28,7 @@ def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
-    kind = TurnOperator if "agents" in described else TianshouOperator
+    kind = TianshouTurnOperator if "agents" in described else TianshouOperator
     return as_trained(described, kind(policy, described, deterministic, setup.seed))
 
 
@@ -64,7 +64,7 @@ class TianshouOperator(TrainedOperator):
         return super().bounded(self._policy.map_action(action))
 
 
-class TurnOperator(TianshouOperator):
+class TianshouTurnOperator(TianshouOperator):
     """Acts for either player of a game in turns, by legal moves only."""
 
     def select_action(self, observation: Any) -> Any:

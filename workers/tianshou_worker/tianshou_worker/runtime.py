@@ -16,15 +16,14 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.pytorch import torch_device
 from tianshou.algorithm.algorithm_base import Algorithm, Policy
 from tianshou.data import Batch, Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
-from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
+from tianshou.trainer import OfflineTrainerParams, OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.torch_utils import policy_within_training_step
 
 from .checkpoints import checkpoints_of, restore
 from .config import TianshouPlan
-from .datasets import write_dataset
+from .datasets import Dataset, write_dataset
 from .factory import make_algorithm
-from .offline import buffer_of, learn_offline
-from .telemetry import TianshouLogger
+from .telemetry import GradientLog, TianshouLogger
 from .training_environments import environments
 
 log = logging.getLogger(__name__)
@@ -142,3 +141,47 @@ def _record(plan: TianshouPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> 
         write_dataset(plan.config.run_dir / "dataset.hdf5", buffer, description)
     except OSError as error:  # a full disk costs the dataset, not the training
         log.warning("no dataset: %s", error)
+
+
+def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
+    """Return upstream's buffer of the dataset's own arrays, which are not copied. It samples by this seed."""
+    arrays = dataset.arrays
+    count = len(arrays["rew"])
+    buffer = ReplayBuffer(count, random_seed=seed)
+    buffer.set_batch(Batch(**arrays, done=arrays["terminated"] | arrays["truncated"]))
+    # What upstream's from_data leaves undone: its counts take the first transition for an end.
+    buffer.last_index[0], buffer._size = count - 1, count
+    return buffer
+
+
+def learn_offline(
+    buffer: ReplayBuffer,
+    plan: TianshouPlan,
+    algorithm: Algorithm,
+    logger: EpisodeLogger,
+    checkpoints: Checkpoints,
+) -> None:
+    """Take the plan's gradient steps on a dataset, with an evaluation at first and after every epoch."""
+    episodes = plan.hyperparameters["test_step_num_episodes"]
+
+    def after_each_step() -> None:
+        logger.step()
+        if checkpoints.due(logger.steps):
+            checkpoints.save(logger.steps)
+
+    with ExitStack() as stack:
+        log = GradientLog(logger, plan.config.tensorboard_dir, after_each_step)
+        stack.callback(log.finalize)
+        evaluated = stack.enter_context(environments(plan.config, episodes, logger, counted=False))
+        parameters = OfflineTrainerParams(
+            buffer=buffer,
+            test_collector=Collector(algorithm, evaluated),
+            test_step_num_episodes=episodes,
+            max_epochs=plan.updates,
+            epoch_num_steps=plan.collection,
+            batch_size=plan.hyperparameters["batch_size"],
+            logger=log,
+            verbose=False,
+            show_progress=False,
+        )
+        algorithm.create_trainer(parameters).run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -14,7 +15,39 @@ from mosaic_contract.language.action_chooser import ActionChooser
 from mosaic_contract.language.describers import Describer
 from PIL import Image
 
-from .config import PromptSettings
+_MOST_IMAGES = 16
+_SIDES = 16, 8192  # pixels
+
+
+@dataclass(frozen=True)
+class VisionPromptSettings:
+    """The contents of a prompt: see `mosaic_lab.operators.vlm`, whose keywords these are."""
+
+    text: bool = False
+    images: int = 1
+    max_side: int | None = None
+    structured: bool = False
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any]) -> VisionPromptSettings:
+        """Read the prompt settings from an agent's settings. Raises `ConfigError` with every problem."""
+        given = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
+        problems = [
+            f"{name} is true or false, not {given[name]!r:.100}"
+            for name in ("text", "structured")
+            if not isinstance(given.get(name, False), bool)
+        ]
+        for name, low, high in (("images", 1, _MOST_IMAGES), ("max_side", *_SIDES)):
+            value = given.get(name, low)
+            if type(value) is not int or not low <= value <= high:
+                problems.append(f"{name} is a whole number from {low} to {high:,}, not {value!r:.100}")
+        if settings.get("provider") == "local":
+            problems.append(
+                "the local model reads text and sees no images: give a vision model of an endpoint"
+            )
+        if problems:
+            raise ConfigError(problems)
+        return cls(**given)
 
 
 class VisionOperator:
@@ -23,7 +56,7 @@ class VisionOperator:
     that cannot be, and where there is no frame."""
 
     def __init__(self, setup: AgentSetup) -> None:
-        self._settings = PromptSettings.read(setup.settings)
+        self._settings = VisionPromptSettings.read(setup.settings)
         self._describer = Describer(setup)
         self._chooser = ActionChooser(setup, self._describer.names, self._settings.structured)
         self._game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
@@ -95,7 +128,12 @@ def png_of(frame: Any, max_side: int | None) -> bytes:
 
 
 def system_text(
-    settings: PromptSettings, rules: str, agent: str, game: str, agents: Sequence[str] | None, answering: str
+    settings: VisionPromptSettings,
+    rules: str,
+    agent: str,
+    game: str,
+    agents: Sequence[str] | None,
+    answering: str,
 ) -> str:
     """Return what a model is sent once: who it is, the rules of the environment, and how to answer."""
     others = [one for one in agents or () if one != agent]

@@ -30,12 +30,12 @@ from .factory import make_acting_agent
 def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
+    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, XuancePolicies)
     agent = setup.player_id if policies.several else ALONE
     return as_trained(described, XuanceOperator(policies, agent, deterministic, setup.seed))
 
 
-class Policies:
+class XuancePolicies:
     """The policies of one checkpoint: of a team or of a single agent."""
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class Policies:
 class XuanceOperator(TrainedOperator):
     """Acts for one agent by its policy."""
 
-    def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:
+    def __init__(self, policies: XuancePolicies, agent: str, deterministic: bool, seed: int | None) -> None:
         self._policies, self._agent, self._deterministic = policies, agent, deterministic
         self._observe = policies.observe[agent].observe
         explores = not deterministic and not ALGORITHMS[policies.name].on_policy

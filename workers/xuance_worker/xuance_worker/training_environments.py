@@ -49,7 +49,7 @@ class TrainingContext:
         )
 
 
-class Episode(TrainingEpisode):
+class XuanceEpisode(TrainingEpisode):
     """The current episode of one environment. A signal that upstream would swallow is raised at a step."""
 
     def __init__(self, context: TrainingContext, env: Any) -> None:
@@ -76,7 +76,7 @@ class Episode(TrainingEpisode):
 class Counted(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A Gymnasium environment that reports its episodes, below the run's wrappers."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], episode: Episode) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], episode: XuanceEpisode) -> None:
         super().__init__(env)
         self._episode = episode
 
@@ -93,7 +93,7 @@ class Counted(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, reward, bool(terminated), bool(truncated), info
 
 
-class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
+class XuanceSingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
     """A Gymnasium environment."""
 
     def __init__(self, config: Namespace) -> None:
@@ -101,8 +101,8 @@ class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
         context: TrainingContext = config.context
         env = context.make()
         env.reset(seed=config.env_seed)
-        config_of_run = context.plan.config
-        self.env = wrap(Counted(env, Episode(context, env)), config_of_run.wrappers, config_of_run.env_id)
+        run = context.plan.config
+        self.env = wrap(Counted(env, XuanceEpisode(context, env)), run.wrappers, run.env_id)
         self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
         self.action_space.seed(config.env_seed)
         self.metadata, self.render_mode = self.env.metadata, None
@@ -122,7 +122,7 @@ class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
         self.env.close()
 
 
-class MultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
+class XuanceMultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
     """A parallel environment of PettingZoo. Its state is all agents' observations, one after the other. An
     agent that has left before the others, or has yet to come, sees zeros, earns nothing, and is masked.
     """
@@ -144,7 +144,7 @@ class MultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
         self.max_episode_steps = spec.longest
         self.metadata, self.render_mode = self.env.metadata, None
         self._observations: dict[str, Any] = {}
-        self.episode = Episode(context, self.env)
+        self.episode = XuanceEpisode(context, self.env)
 
     def reset(self) -> tuple[dict[str, Any], dict[str, Any]]:
         self._observations = self._of_all(self.episode.reset(self.env))
@@ -195,5 +195,5 @@ def state_space(observations: Mapping[str, Any]) -> Box:
     return Box(-np.inf, np.inf, (sum(space.shape[0] for space in observations.values()),), np.float32)
 
 
-REGISTRY_ENV[UPSTREAM_NAMES[False]] = SingleAgentEnvironment
-REGISTRY_MULTI_AGENT_ENV[UPSTREAM_NAMES[True]] = MultiAgentEnvironment
+REGISTRY_ENV[UPSTREAM_NAMES[False]] = XuanceSingleAgentEnvironment
+REGISTRY_MULTI_AGENT_ENV[UPSTREAM_NAMES[True]] = XuanceMultiAgentEnvironment

@@ -19,7 +19,7 @@ from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt
 from mosaic_contract.arena.environment_description import EnvironmentDescription, FactsOf
 from mosaic_contract.arena.environment_factory import MakeEnvironment, make_with_frames
-from mosaic_contract.arena.episode import Episode, OperatorStatistics
+from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics
 from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelGone
 from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
@@ -61,7 +61,7 @@ class Arena:
         self._seated: Mapping[str, str] = {}
         self._frames: FramePublisher | None = None
         self._telemetry: ArenaTelemetry | None = None
-        self._episode: Episode | None = None
+        self._episode: ArenaEpisode | None = None
         self._calls: list[Call] = []
         self._description: EnvironmentDescription | None = None
         self._opening: Mapping[str, Any] = {}
@@ -193,7 +193,7 @@ class Arena:
         self._kernel.send({"type": "ready", **begun, **_described(seats, environment)})
         self._changed()
 
-    def _begin(self, command: Mapping[str, Any]) -> Episode:
+    def _begin(self, command: Mapping[str, Any]) -> ArenaEpisode:
         environment, seats, _ = self._parts()
         if not seats.of_agent:
             raise ArenaError("no operator is seated in this arena yet: seat comes first")
@@ -206,7 +206,9 @@ class Arena:
             environment.reset(seed, index)
         except Exception as error:  # whatever an environment's own code raises
             raise ArenaError.of_environment("the environment's reset failed", error) from error
-        self._episode = episode = Episode(index, seed, environment.agents, self._opening.get("max_steps"))
+        self._episode = episode = ArenaEpisode(
+            index, seed, environment.agents, self._opening.get("max_steps")
+        )
         self._calls = []
         self._watchdog.enter(OPERATORS)
         seats.begin_episode(operator_seed, index)
@@ -253,7 +255,7 @@ class Arena:
         episode_message = {**episode.to_message(), "operators": statistics.to_message()}
         self._kernel.send({"type": "played", "episode": episode_message})
 
-    def _advance(self, episode: Episode) -> list[Call]:
+    def _advance(self, episode: ArenaEpisode) -> list[Call]:
         """Make one step with all whose turn it is."""
         environment, seats, description = self._parts()
         episode.begin()
@@ -272,7 +274,7 @@ class Arena:
             seats.end_episode(episode.returns, episode.steps)
         return calls
 
-    def _record(self, episode: Episode, calls: list[Call]) -> None:
+    def _record(self, episode: ArenaEpisode, calls: list[Call]) -> None:
         """Write the step down."""
         environment, seats, _ = self._parts()
         assert self._telemetry is not None, "it is made when the seats are taken"

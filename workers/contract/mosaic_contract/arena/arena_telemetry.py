@@ -11,8 +11,8 @@ from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena.calls import Call
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
-from mosaic_contract.arena.episode import Episode
-from mosaic_contract.arena.operators import Operator
+from mosaic_contract.arena.episode import ArenaEpisode
+from mosaic_contract.arena.operators import ArenaOperator
 from mosaic_contract.telemetry import Telemetry
 
 FILE = "telemetry.jsonl"
@@ -38,7 +38,7 @@ class ArenaTelemetry:
         worker_type: str,
         env_id: str,
         settings: Mapping[str, Any],
-        operators: Mapping[str, Operator],
+        operators: Mapping[str, ArenaOperator],
         seats: Mapping[str, str],
     ) -> None:
         self._names = {agent: json.dumps(agent) for agent in seats}
@@ -60,7 +60,7 @@ class ArenaTelemetry:
             config={"settings": dict(settings), "operators": about, "seats": dict(seats)},
         )
 
-    def step(self, episode: Episode, environment: EnvironmentAdapter, calls: Sequence[Call]) -> None:
+    def step(self, episode: ArenaEpisode, environment: EnvironmentAdapter, calls: Sequence[Call]) -> None:
         """Write a line for each agent that acted, and for each that got a reward without."""
         if len(calls) == 1 == len(environment.rewards) and self._plain(episode, environment, calls[0]):
             return
@@ -81,7 +81,7 @@ class ArenaTelemetry:
                     messages=sent.get(agent, ()),
                 )
 
-    def _plain(self, episode: Episode, environment: EnvironmentAdapter, call: Call) -> bool:
+    def _plain(self, episode: ArenaEpisode, environment: EnvironmentAdapter, call: Call) -> bool:
         """Log the usual step, of one agent whose episode continues and whose action is an integer; return
         False for any other. The line equals that of `Telemetry.step`, which takes several times as long."""
         action, reward = call.action, environment.rewards[call.agent]
@@ -103,7 +103,7 @@ class ArenaTelemetry:
             self._telemetry.steps(lines.encode())
 
     def episode(
-        self, episode: Episode, operators: Mapping[str, Operator], environment: EnvironmentAdapter
+        self, episode: ArenaEpisode, operators: Mapping[str, ArenaOperator], environment: EnvironmentAdapter
     ) -> None:
         self.flush()
         for agent, total in episode.returns.items():

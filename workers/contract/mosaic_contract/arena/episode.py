@@ -14,7 +14,7 @@ from mosaic_contract.fastlane import Hud
 _FAULTS = ("late", "illegal")  # whatever else went wrong is an error
 
 
-class Episode:
+class ArenaEpisode:
     """Counts steps, returns and faults; `to_message` is sent to the kernel when it has ended."""
 
     def __init__(self, index: int, seed: int, agents: Sequence[str], max_steps: int | None) -> None:

@@ -11,7 +11,7 @@ from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.environment_description import EnvironmentDescription
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.frame_publisher import FramePublisher
-from mosaic_contract.arena.operators import Operator, sendable
+from mosaic_contract.arena.operators import ArenaOperator, sendable
 from mosaic_contract.arrays import pack
 
 EVERYONE = "all"
@@ -94,7 +94,7 @@ class Hints:
         self._frame: Any = None
         self.mailboxes = Mailboxes(environment.agents)
 
-    def check(self, operator: Operator) -> None:
+    def check(self, operator: ArenaOperator) -> None:
         """Raise `ArenaError` for an operator that needs what this environment cannot give."""
         if unknown := [need for need in operator.needs if need not in NEEDS]:
             text = f"{operator.name} needs {unknown[0]!r}: an arena sends {', '.join(NEEDS)}"
@@ -108,7 +108,7 @@ class Hints:
         """Forget the frame of the step before."""
         self._frame = None
 
-    def of(self, agent: str, operator: Operator) -> Mapping[str, Any]:
+    def of(self, agent: str, operator: ArenaOperator) -> Mapping[str, Any]:
         """Return what this operator is sent now. Raises `ArenaError` where the environment's own code
         fails."""
         if operator.plain or not (operator.needs or agent in self.mailboxes):
@@ -135,7 +135,7 @@ class Hints:
         mission = observation.get("mission") if isinstance(observation, Mapping) else None
         return {"mission": mission} if isinstance(mission, str) else {}
 
-    def _drawn(self, operator: Operator) -> Any:
+    def _drawn(self, operator: ArenaOperator) -> Any:
         if self._frame is None:
             try:
                 self._frame = pack(self._frames.frame())

@@ -11,7 +11,7 @@ from typing import Any, Mapping
 
 from mosaic_contract.arena.calls import Call
 from mosaic_contract.arena.errors import ENDING
-from mosaic_contract.arena.operators import Operator, sendable
+from mosaic_contract.arena.operators import ArenaOperator, sendable
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.errors import FINAL
@@ -19,7 +19,7 @@ from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import Decision, Describe, Operate
 
 
-class InProcessOperator(Operator):
+class InProcessOperator(ArenaOperator):
     """`operate` is the worker's."""
 
     def __init__(self, key: str, spec: Mapping[str, Any], describe: Describe, operate: Operate) -> None:

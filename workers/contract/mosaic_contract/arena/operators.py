@@ -1,6 +1,6 @@
 """The base class of an arena's operators, and operators that run in the kernel.
 
-`Operator.request` sends a `Call`; the answer settles it.
+`ArenaOperator.request` sends a `Call`; the answer settles it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mosaic_contract.seeds import operator_seed
 _SURE = (str, int, float, bool, type(None))  # what can always be sent
 
 
-class Operator:
+class ArenaOperator:
     """An operator's identity, its deadline, and its fallback."""
 
     def __init__(self, key: str, spec: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ class Operator:
         return ""
 
 
-class KernelOperator(Operator):
+class KernelOperator(ArenaOperator):
     """Lives in the kernel: the request is a message to it, the answer one of its commands."""
 
     _ids = itertools.count(1)

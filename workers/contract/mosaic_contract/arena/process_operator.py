@@ -23,7 +23,7 @@ from mosaic_contract.arena import plain
 from mosaic_contract.arena.calls import Call
 from mosaic_contract.arena.channels import Incoming, Outgoing
 from mosaic_contract.arena.errors import ENDING, ArenaError
-from mosaic_contract.arena.operators import Operator, sendable
+from mosaic_contract.arena.operators import ArenaOperator, sendable
 from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.errors import BadLine
@@ -121,7 +121,7 @@ class Expected(NamedTuple):
 Ticket = Union[Call, Expected]  # what an answer belongs to
 
 
-class ProcessOperator(Operator):
+class ProcessOperator(ArenaOperator):
     """An operator in a process of its own, an `OperatorProcess`, started with `seed` where that is given.
     `show` takes a call and what its model has written so far."""
 

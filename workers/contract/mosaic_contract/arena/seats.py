@@ -20,7 +20,7 @@ from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.hints import DESCRIPTION, Hints
 from mosaic_contract.arena.in_process_operators import InProcessOperator
 from mosaic_contract.arena.operator_poll import OperatorPoll, start_seconds
-from mosaic_contract.arena.operators import KernelOperator, Operator
+from mosaic_contract.arena.operators import ArenaOperator, KernelOperator
 from mosaic_contract.arena.process_operator import ProcessOperator
 from mosaic_contract.arena.watchdog import OPERATORS, PAUSE, STEP, Watchdog
 from mosaic_contract.operators import Describe, Operate
@@ -50,8 +50,8 @@ class Seats:
         self._introductions: Mapping[str, Mapping[str, Any]] = {}
         self.shows_partials = False
         """Whether viewers follow single steps, and with them the text that models write."""
-        self.operators: dict[str, Operator] = {}
-        self.of_agent: dict[str, Operator] = {}
+        self.operators: dict[str, ArenaOperator] = {}
+        self.of_agent: dict[str, ArenaOperator] = {}
         self._hints: Hints
         self._poll = OperatorPoll(kernel, idle, self.answer)
 

@@ -11,6 +11,7 @@ ANY_TEAM = (
     "You lead: go for the goal yourself, by the shortest way.",
     "You support: do what your teammates leave undone, and keep out of their way.",
 )
+"""Roles for teams of environments that have no roles of their own."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,6 @@ def number(value: float) -> str:
 def rounded(values: Sequence[float]) -> str:
     """Return numbers as (1, -0.25)."""
     return f"({', '.join(number(value) for value in values)})"
-
-
-"""For teams of environments that have no roles of their own."""
 
 
 def role_of(roles: Sequence[str], agent: str, teammates: Sequence[str]) -> str:
