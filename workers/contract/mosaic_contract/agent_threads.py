@@ -54,7 +54,7 @@ class AgentThreads:
 
     def abandon_calls(self, renew: Callable[[str], None]) -> None:
         """Give agents that are in a call a new thread, after `renew` for them: the thread of the call ends
-        with it, and `is_heard` is false in it. Raises the first error of `renew`, after the last agent.
+        with it, and `is_current` is false in it. Raises the first error of `renew`, after the last agent.
         """
         failures = []
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
@@ -87,7 +87,7 @@ class AgentThreads:
         return [thread.agent for thread in threads if thread.is_alive()]
 
 
-def is_heard() -> bool:
+def is_current() -> bool:
     """Return whether the answer of the current thread is wanted; False in an abandoned call."""
     thread = threading.current_thread()
     return not (isinstance(thread, _AgentThread) and thread.leaving)

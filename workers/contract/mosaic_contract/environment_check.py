@@ -166,7 +166,7 @@ def _takes_seed(reset: Any) -> bool:
     return "seed" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
-class Course:
+class EpisodeCheck:
     """The place of an environment in its course: steps, episodes, the latest seed."""
 
     def __init__(self, env_id: str) -> None:
@@ -216,7 +216,7 @@ class Course:
         return value  # type: ignore[no-any-return]
 
 
-class ReturnsCheck(Course):
+class ReturnsCheck(EpisodeCheck):
     """The check of what one environment of Gymnasium returns, in the order of its calls."""
 
     def __init__(self, observation_space: Any, env_id: str) -> None:
@@ -247,7 +247,7 @@ class ReturnsCheck(Course):
             raise self.misfit(misfit, method)
 
 
-class TeamCheck(Course):
+class TeamCheck(EpisodeCheck):
     """The check of what a parallel environment of PettingZoo returns."""
 
     def __init__(self, env: Any, env_id: str) -> None:

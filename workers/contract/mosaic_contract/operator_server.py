@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any, Callable, Mapping
 
-from mosaic_contract.agent_threads import AgentThreads, is_heard
+from mosaic_contract.agent_threads import AgentThreads, is_current
 from mosaic_contract.arrays import unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import FINAL, BadLine, BadMessage
@@ -126,7 +126,7 @@ class OperatorServer:
     def _send(self, message: dict[str, Any]) -> bool:
         """Write a line, from any thread. Return False where there is no reader."""
         with self._writing:
-            if self._answers is not None and is_heard() and not _write(self._answers, message):
+            if self._answers is not None and is_current() and not _write(self._answers, message):
                 self._answers = None
             return self._answers is not None
 

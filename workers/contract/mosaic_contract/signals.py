@@ -14,7 +14,7 @@ from typing import Any, Iterator
 from mosaic_contract.errors import Cancelled
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_NUDGE_SECONDS = 0.05
+_REPEAT_SECONDS = 0.05
 _held = False
 _set_handler = signal.signal
 
@@ -73,16 +73,20 @@ class CancelOnSignal:
         self.cancelled: Cancelled | None = None
         self._over = threading.Event()
         self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
-        heard, wake = os.pipe()
+        woken, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        threading.Thread(target=self._nudge, args=(heard,), name="mosaic-signals", daemon=True).start()
+        threading.Thread(
+            target=self._repeat_signal, args=(woken,), name="mosaic-signals", daemon=True
+        ).start()
         for signum in _SIGNALS:
             _set_handler(signum, self._handle)
         keep_handlers()
         self._forking = threading.local()
         os.register_at_fork(
-            before=self._hold_back, after_in_parent=self._release, after_in_child=self._let_go
+            before=self._block_signals,
+            after_in_parent=self._unblock_signals,
+            after_in_child=self._restore_in_child,
         )
 
     def disarm(self) -> None:
@@ -102,23 +106,23 @@ class CancelOnSignal:
         else:
             self._hook(unraisable)
 
-    def _nudge(self, heard: int) -> None:
+    def _repeat_signal(self, woken: int) -> None:
         signum = 0
         while signum not in _SIGNALS:  # other handlers' signals are written here too
-            signum = os.read(heard, 1)[0]
-        while not self._over.wait(_NUDGE_SECONDS):
+            signum = os.read(woken, 1)[0]
+        while not self._over.wait(_REPEAT_SECONDS):
             if self.cancelled is None:
                 signal.pthread_kill(threading.main_thread().ident or 0, signum)
 
-    def _hold_back(self) -> None:
+    def _block_signals(self) -> None:
         """Around a fork: a signal to the young child must not be taken for one to its parent."""
         self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
-    def _release(self) -> None:
+    def _unblock_signals(self) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._forking.mask)
 
-    def _let_go(self) -> None:
+    def _restore_in_child(self) -> None:
         signal.set_wakeup_fd(-1)
         for signum in _SIGNALS:
             _set_handler(signum, signal.SIG_DFL)
-        self._release()
+        self._unblock_signals()

@@ -70,10 +70,10 @@ def _form(space: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    return all(_alike(a[bound], b[bound]) for bound in ("low", "high") if bound in a and bound in b)
+    return all(_nearly_equal(a[bound], b[bound]) for bound in ("low", "high") if bound in a and bound in b)
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _nearly_equal(one: Any, other: Any) -> bool:
     """Return whether two bounds are equal; a single number is the bound of every element."""
     numbers, others = sorted((list(flat_numbers(one)), list(flat_numbers(other))), key=len)
     if len(numbers) == 1:

@@ -70,7 +70,7 @@ class Telemetry:
         self._finished = False
         self._start = time.monotonic()
         self._epoch = time.time_ns() - time.monotonic_ns()
-        os.register_at_fork(after_in_child=self._fall_silent)
+        os.register_at_fork(after_in_child=self._close_in_child)
 
     @classmethod
     def take_stdout(cls, run_id: str, *, sealed: bool = False) -> Telemetry:
@@ -278,7 +278,7 @@ class Telemetry:
                 line = encode_line(document)
             self._write(seal(line) if self._sealed else line)
 
-    def _fall_silent(self) -> None:
+    def _close_in_child(self) -> None:
         """In a forked child: the stream, and a lock that another thread may have held, are the parent's."""
         self._lock = threading.RLock()
         self._finished = True

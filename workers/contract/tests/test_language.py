@@ -17,7 +17,7 @@ from mosaic_contract.language.local import grammar_of
 from mosaic_contract.language.parsing import Actions
 from mosaic_contract.language.recording import Moment, RecordingWriter, read
 from mosaic_contract.language.retries import AttemptFailed, repeat, required_wait
-from mosaic_contract.language.writing import split_thoughts
+from mosaic_contract.language.streamed_reply import split_thoughts
 
 PROMPT = [Turn("user", "Where to?")]
 

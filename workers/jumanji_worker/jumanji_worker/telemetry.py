@@ -86,7 +86,7 @@ class CompileTime:
 
     def __init__(self) -> None:
         self._began, self._compiled, self._over = time.monotonic(), 0.0, False
-        jax.monitoring.register_event_duration_secs_listener(self._heard)
+        jax.monitoring.register_event_duration_secs_listener(self._record_event)
         log.info("compiling the first update: for up to minutes, for seconds where that was done before")
 
     def updated(self) -> None:
@@ -98,6 +98,6 @@ class CompileTime:
                 "the first update is done after %.1f s, %.1f s of which XLA compiled", took, self._compiled
             )
 
-    def _heard(self, event: str, seconds: float, **_: Any) -> None:
+    def _record_event(self, event: str, seconds: float, **_: Any) -> None:
         if event == _EVENT:
             self._compiled += seconds

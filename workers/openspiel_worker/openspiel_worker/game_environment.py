@@ -76,7 +76,7 @@ class GameEnvironment:
         self._chosen: dict[int, int] = {}
         self.agents = list(self.possible_agents)
         self._returns = [0.0] * len(self.agents)
-        self._went_on()
+        self._update()
 
     def step(self, action: int | None) -> None:
         if self.terminations[self.agent_selection]:  # the last step of an agent whose game is over
@@ -85,7 +85,7 @@ class GameEnvironment:
             self.agent_selection = next(iter(self.agents), self.agent_selection)
             return
         self._play(self._numbers[self.agent_selection], int(action))
-        self._went_on()
+        self._update()
 
     def observe(self, agent: str) -> Any:
         player = self._numbers[agent]
@@ -140,7 +140,7 @@ class GameEnvironment:
             return "observation_tensor", list(self.game.observation_tensor_shape())
         return None, []
 
-    def _went_on(self) -> None:
+    def _update(self) -> None:
         """Draw chance until a player is on turn or the game is over, and note what has changed."""
         while self.state.is_chance_node():
             actions, shares = zip(*self.state.chance_outcomes())

@@ -71,7 +71,7 @@ def ray_running(folder: Path, address: str | None, needed: Mapping[str, float]) 
             _start_local(ray, folder, int(needed["CPU"]), over)
         else:
             _join(ray, address, over)
-            _wait_for_room(ray, address, needed)
+            _wait_for_capacity(ray, address, needed)
         yield
     finally:
         family = _family() if address is None else []
@@ -144,7 +144,7 @@ def _join(ray: Any, address: str, over: threading.Event) -> None:
         )
 
 
-def _wait_for_room(ray: Any, address: str, needed: Mapping[str, float]) -> None:
+def _wait_for_capacity(ray: Any, address: str, needed: Mapping[str, float]) -> None:
     """Wait until what is needed is free on the cluster. Upstream would wait for its runners without a word,
     and for its learners only so long.
     """

@@ -202,7 +202,7 @@ def _unreachable(address: str | None) -> Iterator[str]:
         yield f'{ADDRESS} must be host:port of a Ray cluster, such as "10.0.0.5:6379", got {address!r:.100}'
         return
     try:
-        _greet(match["host"].strip("[]"), int(match["port"]))
+        _check_speaks_grpc(match["host"].strip("[]"), int(match["port"]))
     except (OSError, OverflowError) as error:
         yield (
             f"{ADDRESS}: no Ray cluster answers at {address} ({error}); `ray status` on its head node says "
@@ -210,7 +210,7 @@ def _unreachable(address: str | None) -> Iterator[str]:
         )
 
 
-def _greet(host: str, port: int) -> None:
+def _check_speaks_grpc(host: str, port: int) -> None:
     """Begin a conversation as gRPC does, which Ray speaks: HTTP/2's preface, answered by a frame of settings.
     Raises `OSError` for a server that does not answer like that; one with TLS is only reached.
     """

@@ -48,7 +48,7 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
         restore(algorithm, plan.resume_from[0])
         plan.report_resume(telemetry, "torch")
     if plan.address:
-        _say_if_out_of_sight(plan, algorithm, stack)
+        _report_remote_frames(plan, algorithm, stack)
     checkpoints = checkpoints_of(plan, algorithm, logger)
     errors = RunnerErrors(plan, algorithm, telemetry)
     stack.callback(errors.close)
@@ -65,13 +65,13 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
     except BaseException as error:
         if isinstance(error, SystemExit):
             raise
-        if not _came_of_a_signal(error):
+        if not _caused_by_signal(error):
             raise errors.own_error(error) from error
     checkpoints.save(logger.steps)
     return logger.final_metrics
 
 
-def _came_of_a_signal(error: BaseException | None) -> bool:
+def _caused_by_signal(error: BaseException | None) -> bool:
     """Return whether a signal caused the error.
 
     If a signal arrives while Ray waits, `Cancelled` becomes the cause of Ray's own error, or is replaced by a
@@ -82,7 +82,7 @@ def _came_of_a_signal(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _say_if_out_of_sight(plan: RllibPlan, algorithm: Any, stack: ExitStack) -> None:
+def _report_remote_frames(plan: RllibPlan, algorithm: Any, stack: ExitStack) -> None:
     """Say why there are no frames where the first runner is on another machine."""
     hosts = algorithm.env_runner_group.foreach_env_runner(
         lambda _: socket.gethostname(), local_env_runner=False

@@ -58,7 +58,7 @@ class RllibLogger(EpisodeLogger):
         values = dict(_flat({**reported, "env_runners": found}))
         self.metrics({**with_losses(values, LOSSES), "steps_per_second": round(self.rate, 1)})
         self.scalars(self._writer, values)
-        self._look_after(values)
+        self._log_lost_runners(values)
 
     def _send_episode(self, episode: Mapping[str, Any], after: int) -> None:
         """An episode. Where this process holds the environments the step at its end is known, else it is
@@ -77,7 +77,7 @@ class RllibLogger(EpisodeLogger):
         )
         self.steps = before
 
-    def _look_after(self, values: Mapping[str, float]) -> None:
+    def _log_lost_runners(self, values: Mapping[str, float]) -> None:
         """Log the runners that were lost, and those that are back."""
         healthy = int(values.get("fault_tolerance/num_healthy_workers", self._healthy))
         if healthy < self._healthy:

@@ -70,7 +70,7 @@ class TextGame:
         self._env.reset(num_players=self._count, seed=seed)
         self.agents = list(self.possible_agents)
         self._texts = dict.fromkeys(self.agents, "")
-        self._went_on(done=False)
+        self._update(done=False)
 
     def step(self, action: str | None) -> None:
         if self.terminations[self.agent_selection]:  # the last step of an agent whose game is over
@@ -79,7 +79,7 @@ class TextGame:
             self.agent_selection = next(iter(self.agents), self.agent_selection)
             return
         done, _ = self._env.step(str(action))
-        self._went_on(bool(done))
+        self._update(bool(done))
 
     def observe(self, agent: str) -> str:
         """Return what the game has shown to an agent up to its latest turn."""
@@ -88,7 +88,7 @@ class TextGame:
     def close(self) -> None:
         """Nothing to release."""
 
-    def _went_on(self, done: bool) -> None:
+    def _update(self, done: bool) -> None:
         rewards = (self._env.close()[0] or {}) if done else {}
         self.rewards = {agent: float(rewards.get(number, 0.0)) for agent, number in self._numbers.items()}
         self.terminations = dict.fromkeys(self.agents, done)

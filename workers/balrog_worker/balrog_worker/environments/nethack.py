@@ -124,7 +124,7 @@ class NetHack(TextEnvironment):
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self._env.step(self._numbers[action])
         message, pages = _message(observation), 1
-        while self._goes_on(message, pages) and not (terminated or truncated):
+        while self._has_more_pages(message, pages) and not (terminated or truncated):
             observation, more, terminated, truncated, info = self._env.step(self._more)
             reward, pages = reward + more, pages + 1
             message = message.replace(_MORE, "\n") + _message(observation)
@@ -141,7 +141,7 @@ class NetHack(TextEnvironment):
     def close(self) -> None:
         self._env.close()
 
-    def _goes_on(self, message: str, pages: int) -> bool:
+    def _has_more_pages(self, message: str, pages: int) -> bool:
         return self._skip_more and self._more is not None and _MORE in message and pages < _MOST_MORE
 
     def _note(self, observation: Any, reward: float) -> None:
@@ -155,7 +155,7 @@ class NetHack(TextEnvironment):
         cursor = f"x={observation['tty_cursor'][1]}, y={observation['tty_cursor'][0]}"
         parts = {
             "message": message.strip(),
-            "in sight": sights(observation["screen_descriptions"], observation["blstats"]),
+            "in sight": visible_things(observation["screen_descriptions"], observation["blstats"]),
             "cursor": cursor,
             "map": "\n".join(rows[1:]),
         }
@@ -244,7 +244,7 @@ def _inventory(observation: Any) -> str:
     return "\n".join(lines) or "nothing"
 
 
-def sights(descriptions: Any, blstats: Any) -> str:
+def visible_things(descriptions: Any, blstats: Any) -> str:
     """Return a line for each kind of thing, the nearest first: `descriptions` (21, 79, 80) says what is at
     each place, `blstats` where the agent is."""
     x, y = int(blstats[0]), int(blstats[1])

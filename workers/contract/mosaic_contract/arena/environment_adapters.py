@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from itertools import accumulate
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
 
-from mosaic_contract.environment_check import Course, ReturnsCheck, TeamCheck, check_first_returns
+from mosaic_contract.environment_check import EpisodeCheck, ReturnsCheck, TeamCheck, check_first_returns
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.messages import ALONE
 from mosaic_contract.seeds import derive_seed
@@ -36,7 +36,7 @@ class EnvironmentAdapter(ABC):
     paradigm: ClassVar[str]
     masks_bind: ClassVar[bool] = True
 
-    def __init__(self, env: Any, agents: Iterable[Any], check: Course) -> None:
+    def __init__(self, env: Any, agents: Iterable[Any], check: EpisodeCheck) -> None:
         self.env, self.check = env, check
         self.ids = {str(agent): agent for agent in agents}
         self.agents = list(self.ids)
@@ -201,7 +201,7 @@ class TurnBasedAdapter(PettingZooAdapter):
     paradigm = "aec"
 
     def __init__(self, env: Any, env_id: str) -> None:
-        super().__init__(env, env.possible_agents, Course(env_id))
+        super().__init__(env, env.possible_agents, EpisodeCheck(env_id))
 
     def begin(self, seed: int) -> None:
         self.env.reset(seed=seed)

@@ -64,7 +64,7 @@ class InProcessOperator(ArenaOperator):
     def _answer(self, call: Call) -> dict[str, Any]:
         agent = self._operating.agent(call.agent)
         hints = {name: self._hint(call, name) for name in agent.hints}
-        decision = agent.operator.select_action(_apart(call.observed.observation), **hints)
+        decision = agent.operator.select_action(_copied(call.observed.observation), **hints)
         if type(decision) is int:
             return {"action": decision}
         if not isinstance(decision, Decision):
@@ -75,10 +75,10 @@ class InProcessOperator(ArenaOperator):
         if name == "step_index":
             return call.step_index
         if name == "action_mask":
-            return _apart(call.mask)
+            return _copied(call.mask)
         if name != "info":
-            return _apart(call.extras.get(name, [] if name == "messages" else None))
-        return _apart(sendable(call.observed.info)) if call.observed.info else None
+            return _copied(call.extras.get(name, [] if name == "messages" else None))
+        return _copied(sendable(call.observed.info)) if call.observed.info else None
 
     def withdraw(self, call: Call) -> None:
         """Do nothing: a call is settled at once."""
@@ -87,7 +87,7 @@ class InProcessOperator(ArenaOperator):
         self._operating.close()
 
 
-def _apart(value: Any) -> Any:
+def _copied(value: Any) -> Any:
     """Return the value as it would come out of a message: a change that the operator makes does not reach the
     environment."""
     if value is None or type(value) in (int, float, bool, str):

@@ -64,7 +64,7 @@ class OperatorPoll:
             elif descriptor in self._writers:
                 self._writers[descriptor].outgoing.push()
 
-    def watch_writers(self) -> None:
+    def watch_writable(self) -> None:
         """Watch the input of processes that have not taken all that they were sent."""
         for process in self._readers.values():
             descriptor = process.outgoing.descriptor
@@ -94,7 +94,7 @@ class OperatorPoll:
             if time.perf_counter() > until:
                 late = next(process for process, count in expected.items() if len(process.answers) < count)
                 raise late.error(f"gave no answer within {start_seconds():.0f} s", "late")
-            self.watch_writers()
+            self.watch_writable()
             self.wait(until)
         taken = {process: process.answers for process in expected}
         for process in expected:

@@ -160,7 +160,7 @@ class ProcessOperator(ArenaOperator):
         self._tickets.append(Expected(kind, str(message.get("player_id", ""))))
         self.outgoing.send(encode_line(message, OPERATING_LINE_LIMIT))
 
-    def greet(self) -> None:
+    def send_hello(self) -> None:
         """Send hello and a ping: a worker that does not know hello may not answer it, but answers the
         ping."""
         self.send_request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
@@ -252,7 +252,7 @@ class ProcessOperator(ArenaOperator):
             self._take(line)
         dropped, self._dropped = self.incoming.oversize - self._dropped, self.incoming.oversize
         if dropped and not self._pongs:
-            self._blame("garbage", f"answered with more than {OPERATING_LINE_LIMIT} bytes")
+            self._fail_oldest_call("garbage", f"answered with more than {OPERATING_LINE_LIMIT} bytes")
         if self.incoming.ended and (self._tickets or self._held):
             tickets = [*self._tickets, *(ticket for ticket, _ in self._held.values())]
             waiting = next((t for t in tickets if isinstance(t, Call) and not t.done), None)
@@ -263,7 +263,7 @@ class ProcessOperator(ArenaOperator):
             answer = decode_line(line)
         except BadLine as error:
             if not self._pongs:
-                self._blame("garbage", f"{error}: {line[:200].decode('utf-8', 'replace')!r}")
+                self._fail_oldest_call("garbage", f"{error}: {line[:200].decode('utf-8', 'replace')!r}")
             return
         kind = answer.get("type")
         if self._pongs:
@@ -282,7 +282,7 @@ class ProcessOperator(ArenaOperator):
         elif kind == "pong" or (self._tickets and isinstance(self._tickets[0], Expected)):
             return  # to the ping after a "hello" that was answered; a greeting
         else:
-            self._blame("garbage", f"answered with {kind!r:.100} where an action was requested")
+            self._fail_oldest_call("garbage", f"answered with {kind!r:.100} where an action was requested")
 
     def _take_pong(self, kind: Any) -> None:
         """Drop what comes before the pong; after it send the process what was kept for it."""
@@ -296,7 +296,7 @@ class ProcessOperator(ArenaOperator):
         call = self._call_of(answer)
         if call is None:
             who = answer.get("player_id")
-            self._blame("garbage", f"answered for {who!r:.100}, which has no open request")
+            self._fail_oldest_call("garbage", f"answered for {who!r:.100}, which has no open request")
             return
         if call.done:  # too late: something else is played
             return
@@ -321,7 +321,7 @@ class ProcessOperator(ArenaOperator):
         call = self._call_of(answer)
         text = str(answer.get("message", "an error without a message"))[:2000]
         if call is None:
-            self._blame("error", text)
+            self._fail_oldest_call("error", text)
             return
         if call.done:
             return
@@ -343,7 +343,7 @@ class ProcessOperator(ArenaOperator):
                 return ticket
         return None
 
-    def _blame(self, kind: str, text: str) -> None:
+    def _fail_oldest_call(self, kind: str, text: str) -> None:
         """Take a message that answers nothing as the unusable answer to the oldest call."""
         self._unsure = True
         call = self._call_of({})

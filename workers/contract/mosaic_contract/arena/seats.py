@@ -80,7 +80,7 @@ class Seats:
             until = time.perf_counter() + start_seconds()
             processes = self.processes()
             for process in processes:
-                process.greet()
+                process.send_hello()
             for process, (answer,) in self._poll.answers(dict.fromkeys(processes, 1), until).items():
                 process.take_hello(answer)
             self._introduce(processes, until)
@@ -120,7 +120,7 @@ class Seats:
         self._start_again(seed)
         for agent, operator in self.of_agent.items():
             operator.begin_episode(agent, operator_seed(seed, operator.name, agent), episode_index)
-        self._poll.watch_writers()
+        self._poll.watch_writable()
 
     def _start_again(self, seed: int) -> None:
         """Start those operators again, with a seed for the episode, that take one on their command line
@@ -139,7 +139,7 @@ class Seats:
     def end_episode(self, returns: Mapping[str, float], steps: int) -> None:
         for agent, operator in self.of_agent.items():
             operator.end_episode(agent, returns[agent], steps)
-        self._poll.watch_writers()
+        self._poll.watch_writable()
 
     # ------------------------------------------------------------------ requests
 
@@ -161,7 +161,7 @@ class Seats:
                 self._watchdog.enter(OPERATORS)
                 operator.request(call)
             while waiting := [call for call in calls if not call.done]:
-                self._poll.watch_writers()
+                self._poll.watch_writable()
                 self._poll.wait(
                     min(min(call.deadline_at or call.thought_at, call.thought_at) for call in waiting)
                 )
@@ -225,7 +225,7 @@ class Seats:
         until = time.perf_counter() + seconds
         self._kernel.check()
         while time.perf_counter() < until:
-            self._poll.watch_writers()
+            self._poll.watch_writable()
             self._poll.wait(until)
 
     # ------------------------------------------------------------------ start and stop

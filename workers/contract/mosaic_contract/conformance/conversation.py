@@ -53,7 +53,7 @@ class Conversation:
             raise Unmet(expected, f"{answer!r:.500}", self.process)
         return answer
 
-    def hang_up(self) -> None:
+    def close_input(self) -> None:
         assert self.process.popen.stdin is not None
         self.process.popen.stdin.close()
 
@@ -99,7 +99,7 @@ def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, 
     """
     with conversation(subject, f"end-of-input{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)
-        talk.hang_up()
+        talk.close_input()
         talk.expect_end(0, subject.grace, "at the end of stdin")
     with conversation(subject, f"SIGTERM{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)

@@ -68,7 +68,7 @@ class PlainChecks:
     def ends(self) -> str:
         with self._talk("end-of-input") as talk:
             talk.request({"cmd": "ping"}, "pong", START_SECONDS)
-            talk.hang_up()
+            talk.close_input()
             talk.expect_end(0, self.subject.grace, "at the end of stdin")
         with self._talk("SIGTERM") as talk:
             talk.request({"cmd": "ping"}, "pong", START_SECONDS)

@@ -83,7 +83,7 @@ class FrameWriter:
             self.close()
             self.end(str(error))
             return
-        self._say_fallback()
+        self._log_fallback()
         _writers.add(self)
 
     @property
@@ -148,7 +148,7 @@ class FrameWriter:
         number = self._number = self._number + 1  # of a publish that fails too: never given twice
         index = 0 if words[LATEST_AT] % SLOTS else 1  # not the newest's; as few as will do stay in the cache
         if words[BUSY_AT + index]:
-            index = self._quiet_slot()
+            index = self._unread_slot()
         slot = self._ring.slots[index]
         begin = slot >> 3
         words[begin + BEGIN] = number
@@ -166,7 +166,7 @@ class FrameWriter:
                 self._free = self._began + int((time.monotonic_ns() - self._began) / self._share)
             self._began = 0
 
-    def _quiet_slot(self) -> int:
+    def _unread_slot(self) -> int:
         """Return a slot that no reader copies if there is one, never that of the newest frame."""
         words = self._words
         others = [index for index in range(SLOTS) if index != words[LATEST_AT] % SLOTS]
@@ -250,9 +250,9 @@ class FrameWriter:
         ring_files.remove(old.path, old_lock)
         if fallback != self.fallback:
             self.fallback = fallback
-            self._say_fallback()
+            self._log_fallback()
 
-    def _say_fallback(self) -> None:
+    def _log_fallback(self) -> None:
         if self.fallback is not None:
             self.notice(f"frames lie in {self._ring.path.parent}, not in shared memory ({self.fallback})")
 
@@ -294,11 +294,11 @@ class FrameWriter:
             with suppress(OSError):
                 (self._run_dir / ring_files.LINK).unlink()
         ring_files.remove(self._ring.path, self._lock)
-        self._let_go()
+        self._detach()
 
     __del__ = close
 
-    def _let_go(self) -> None:
+    def _detach(self) -> None:
         self._words = _NOTHING
         self._targets, self._array_type = [], None
 
@@ -308,7 +308,7 @@ def _abandon_all() -> None:
     for writer in list(_writers):
         if writer._words is not _NOTHING:
             os.close(writer._lock)
-            writer._let_go()
+            writer._detach()
 
 
 os.register_at_fork(after_in_child=_abandon_all)

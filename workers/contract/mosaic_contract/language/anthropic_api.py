@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 from mosaic_contract.errors import EndpointRefused
 from mosaic_contract.language.endpoint import Endpoint, schema_of
 from mosaic_contract.language.exchange import Turn
-from mosaic_contract.language.writing import Writing, tokens
+from mosaic_contract.language.streamed_reply import StreamedReply, tokens
 
 _ENDINGS = {
     "max_tokens": "truncated",
@@ -49,7 +49,7 @@ class AnthropicEndpoint(Endpoint):
     def _image(self, data: str) -> dict[str, Any]:
         return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
-    def _take(self, event: Any, writing: Writing) -> None:
+    def _take(self, event: Any, writing: StreamedReply) -> None:
         """Read an event of a stream, or a whole answer: the SDK does not check the types of what came."""
         kind = getattr(event, "type", None)
         if kind == "message_start":
@@ -70,18 +70,18 @@ class AnthropicEndpoint(Endpoint):
         elif kind == "message_stop":
             writing.finished = True
 
-    def _begin(self, message: Any, writing: Writing) -> None:
+    def _begin(self, message: Any, writing: StreamedReply) -> None:
         model = getattr(message, "model", None)
         writing.model = model if isinstance(model, str) and model else writing.model
         _count(getattr(message, "usage", None), writing)
 
-    def _add(self, part: Any, kind: Any, writing: Writing) -> None:
+    def _add(self, part: Any, kind: Any, writing: StreamedReply) -> None:
         if kind == "tool_use":
             writing.fault("tool_call")
         said = (getattr(part, name, None) for name in ("text", "thinking"))
         writing.add(*(text if isinstance(text, str) else None for text in said))
 
-    def _end(self, message: Any, writing: Writing) -> None:
+    def _end(self, message: Any, writing: StreamedReply) -> None:
         reason = getattr(message, "stop_reason", None)
         writing.finished = writing.finished or reason is not None
         if reason in _ENDINGS:
@@ -97,7 +97,7 @@ class AnthropicEndpoint(Endpoint):
         return True
 
 
-def _count(usage: Any, writing: Writing) -> None:
+def _count(usage: Any, writing: StreamedReply) -> None:
     """Take the numbers of a `Reply` that the endpoint reports; cached tokens count as input."""
     read = tokens(getattr(usage, "input_tokens", None))
     cached = tokens(getattr(usage, "cache_read_input_tokens", None))

@@ -1,6 +1,6 @@
 """A budget in money or tokens that all operator processes of an evaluation share.
 
-What a call may cost at most is reserved before it, what it has cost is booked after it. The books are a file
+What a call may cost at most is reserved before it, what it has cost is booked after it. The ledger is a file
 beside the recording, `budget.json`, changed under a lock. A process holds a lock of its own while it lives,
 so that its reservations end with it; then, and where the file is gone, what is spent is counted again from
 the recording. An evaluation removes the file when it starts, since it may have run without a budget before.
@@ -23,7 +23,7 @@ from mosaic_contract.language.prices import Price
 from mosaic_contract.language.recording import read
 
 LEDGER = "budget.json"
-"""The name of the books in a recording's folder."""
+"""The name of the ledger in a recording's folder."""
 
 _POLL_SECONDS = 0.05
 _TINY = 1e-9  # USD: sums of floating-point numbers may end a little above a budget that they fill
@@ -54,15 +54,15 @@ class Budget:
         """
         deadline = time.monotonic() + self._patience
         while True:
-            with self._books() as books:
-                if not self._fits(books, usd, tokens, books["reserved"].values()):
-                    self._drop_the_dead(books)
-                others = [] if time.monotonic() < deadline else books["reserved"].values()
-                if not self._fits(books, usd, tokens, others):
-                    raise BudgetSpent(self._spent(books))
-                if self._fits(books, usd, tokens, books["reserved"].values()):
+            with self._locked_ledger() as ledger:
+                if not self._fits(ledger, usd, tokens, ledger["reserved"].values()):
+                    self._release_abandoned(ledger)
+                others = [] if time.monotonic() < deadline else ledger["reserved"].values()
+                if not self._fits(ledger, usd, tokens, others):
+                    raise BudgetSpent(self._spent(ledger))
+                if self._fits(ledger, usd, tokens, ledger["reserved"].values()):
                     name = uuid.uuid4().hex
-                    books["reserved"][name] = [self._holder, usd or 0.0, tokens]
+                    ledger["reserved"][name] = [self._holder, usd or 0.0, tokens]
                     self._open.add(name)
                     return name
             time.sleep(_POLL_SECONDS)
@@ -70,42 +70,42 @@ class Budget:
     def book(self, name: str, usd: float, tokens: int, record: Callable[[], None]) -> None:
         """Replace a reservation by what the call has cost, and record its exchange: both or none, for whoever
         looks after this process has died."""
-        with self._books() as books:
+        with self._locked_ledger() as ledger:
             record()
-            books["reserved"].pop(name, None)
-            books["usd"] += usd
-            books["tokens"] += tokens
-            books["calls"] += 1
+            ledger["reserved"].pop(name, None)
+            ledger["usd"] += usd
+            ledger["tokens"] += tokens
+            ledger["calls"] += 1
         self._open.discard(name)
 
     def release(self, name: str) -> None:
         """Give a reservation back, unless it has been booked: the call did not come to an answer."""
         if name in self._open:
             self._open.discard(name)
-            with self._books() as books:
-                books["reserved"].pop(name, None)
+            with self._locked_ledger() as ledger:
+                ledger["reserved"].pop(name, None)
 
     def close(self) -> None:
         (self._locks / self._holder).unlink(missing_ok=True)
         os.close(self._life)
 
-    def _fits(self, books: dict[str, Any], usd: float | None, tokens: int, reserved: Any) -> bool:
+    def _fits(self, ledger: dict[str, Any], usd: float | None, tokens: int, reserved: Any) -> bool:
         reserved = list(reserved)
-        spent_usd = books["usd"] + sum(one[1] for one in reserved) + (usd or 0.0)
-        spent_tokens = books["tokens"] + sum(one[2] for one in reserved) + tokens
+        spent_usd = ledger["usd"] + sum(one[1] for one in reserved) + (usd or 0.0)
+        spent_tokens = ledger["tokens"] + sum(one[2] for one in reserved) + tokens
         return (self._usd is None or spent_usd <= self._usd + _TINY) and (
             self._tokens is None or spent_tokens <= self._tokens
         )
 
-    def _spent(self, books: dict[str, Any]) -> str:
-        calls = f"{books['calls']:,} call{'' if books['calls'] == 1 else 's'}"
+    def _spent(self, ledger: dict[str, Any]) -> str:
+        calls = f"{ledger['calls']:,} call{'' if ledger['calls'] == 1 else 's'}"
         if self._usd is not None:
-            return f"the budget of {dollars(self._usd)} is spent: {dollars(books['usd'])} in {calls}"
-        return f"the budget of {self._tokens:,} tokens is spent: {books['tokens']:,} in {calls}"
+            return f"the budget of {dollars(self._usd)} is spent: {dollars(ledger['usd'])} in {calls}"
+        return f"the budget of {self._tokens:,} tokens is spent: {ledger['tokens']:,} in {calls}"
 
     @contextmanager
-    def _books(self) -> Iterator[dict[str, Any]]:
-        """The books, locked; changes are kept unless the block raises."""
+    def _locked_ledger(self) -> Iterator[dict[str, Any]]:
+        """The ledger, locked; changes are kept unless the block raises."""
         path = self._folder / LEDGER
         lock = _open(self._locks / "budget")
         try:
@@ -113,25 +113,25 @@ class Budget:
             before = ""
             try:
                 before = path.read_text()
-                books = json.loads(before)
+                ledger = json.loads(before)
             except FileNotFoundError:
-                books = {"reserved": {}, **spent(self._folder, self._price)}
-            yield books
-            if (after := json.dumps(books)) != before:
+                ledger = {"reserved": {}, **spent(self._folder, self._price)}
+            yield ledger
+            if (after := json.dumps(ledger)) != before:
                 part = path.with_suffix(".part")
                 part.write_text(after)
                 part.replace(path)
         finally:
             os.close(lock)
 
-    def _drop_the_dead(self, books: dict[str, Any]) -> None:
+    def _release_abandoned(self, ledger: dict[str, Any]) -> None:
         """Give back what processes that are gone have reserved. One of them may have recorded an exchange
         and not booked it, so everything is counted again."""
-        holders = {one[0] for one in books["reserved"].values()} - {self._holder}
+        holders = {one[0] for one in ledger["reserved"].values()} - {self._holder}
         dead = {holder for holder in holders if not self._lives(holder)}
         if dead:
-            kept = {name: one for name, one in books["reserved"].items() if one[0] not in dead}
-            books.update(spent(self._folder, self._price), reserved=kept)
+            kept = {name: one for name, one in ledger["reserved"].items() if one[0] not in dead}
+            ledger.update(spent(self._folder, self._price), reserved=kept)
 
     def _lives(self, holder: str) -> bool:
         path = self._locks / holder

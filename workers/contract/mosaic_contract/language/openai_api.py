@@ -7,7 +7,7 @@ from typing import Any, Callable, Sequence
 from mosaic_contract.errors import EndpointRefused
 from mosaic_contract.language.endpoint import Endpoint, schema_of
 from mosaic_contract.language.exchange import Turn
-from mosaic_contract.language.writing import Writing
+from mosaic_contract.language.streamed_reply import StreamedReply
 
 _ENDINGS = {
     "length": "truncated",
@@ -57,7 +57,7 @@ class OpenAIEndpoint(Endpoint):
         url = f"data:image/png;base64,{data}"
         return {"type": "image_url", "image_url": {"url": url, "detail": self.settings.detail}}
 
-    def _take(self, event: Any, writing: Writing) -> None:
+    def _take(self, event: Any, writing: StreamedReply) -> None:
         """Read a piece of a stream, or a whole answer: the SDK does not check the types of what came."""
         model, usage, choices = (getattr(event, name, None) for name in ("model", "usage", "choices"))
         writing.model = model if isinstance(model, str) and model else writing.model
@@ -107,7 +107,7 @@ def parts_of(content: Any) -> tuple[str, str]:
     return text, thoughts
 
 
-def _count(usage: Any, writing: Writing) -> None:
+def _count(usage: Any, writing: StreamedReply) -> None:
     details = getattr(usage, "prompt_tokens_details", None)
     extra = getattr(usage, "model_extra", None) or {}
     writing.count(

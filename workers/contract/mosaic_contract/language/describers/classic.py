@@ -65,7 +65,7 @@ def _go_names(space: Mapping[str, Any]) -> list[str]:
     return [*points, "pass"]
 
 
-def _rps(last: Any) -> str:
+def _rock_paper_scissors(last: Any) -> str:
     moves = ("rock", "paper", "scissors")
     played = int(last)
     return f"Your opponent's last move: {moves[played] if 0 <= played < len(moves) else 'none yet'}."
@@ -179,7 +179,7 @@ _GAMES: Mapping[str, tuple[str, str, Any, Callable[[Any], str]]] = {
         "beats scissors, scissors beat paper, paper beats rock.",
         "Look for a pattern in your opponent's moves, and be hard to predict yourself.",
         [],
-        _rps,
+        _rock_paper_scissors,
     ),
     "leduc_holdem": (
         "This is Leduc hold'em, a small poker game with six cards: two jacks, two queens, two kings. Each "

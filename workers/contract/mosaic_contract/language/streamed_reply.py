@@ -18,7 +18,7 @@ _OPENS = re.compile(rf"<(?:{_NAMES})>|\[THINK\]|◁think▷", re.I)
 _CLOSES = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷", re.I)
 
 
-class Writing:
+class StreamedReply:
     """An answer while it is written; `show` is given all that has been written so far, `redact` takes out
     of it and of the reply what must not be recorded."""
 
