@@ -25,7 +25,7 @@ class EnvironmentFamilies:
     worker : str
         The worker's name, for messages.
     patterns : mapping of str to sequence of str
-        For each family's module the ids of its environments, as globs: ``{"visual_worker.vizdoom":
+        For each family's module the ids of its environments, as globs: ``{"visual_worker.doom":
         ["Vizdoom*"]}``. The worker's ``pyproject.toml`` lists them too.
     """
 
