@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.engines.mirror import PLACEMENT
-from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.errors import ArgumentError, MosaicError, UnknownRun
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
@@ -278,7 +278,10 @@ class Lab(Trainer):
             on=on,
         )
         if script is not None and request != EvaluateRequest():
-            raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
+            raise ArgumentError(
+                f"lab.evaluate: {str(script)!r} is taken for a script, which has all other arguments: write "
+                f"env={str(script)!r} if it is an environment"
+            )
         with installation_log() as progress:
             if script is None:
                 return launch.evaluate(self.supervisor, request, progress)

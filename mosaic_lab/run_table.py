@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
 _SHOWN = 50
+_COMPARISON = re.compile("[<>]")
 _COLUMNS = {
     "run": "17em",
     "name": "8em",
@@ -46,7 +48,8 @@ class RunList(Sequence[Run]):
     """Runs, oldest first; shown as a table of the newest fifty with ``notes`` below, or as the text
     ``empty``.
 
-    It is what the store held when it was read, and cannot be changed: `Run.remove` deletes a run.
+    Items are of their kinds' classes, as `Lab.run` returns them. A list is a snapshot of the store and cannot
+    be changed; `Run.remove` deletes a run.
     """
 
     def __init__(self, runs: Iterable[Run] = (), empty: str = "no runs", notes: Iterable[str] = ()) -> None:
@@ -59,22 +62,29 @@ class RunList(Sequence[Run]):
     @overload
     def __getitem__(self, index: slice) -> RunList: ...
     def __getitem__(self, index: int | slice) -> Run | RunList:
-        return RunList(self._runs[index], self._empty) if isinstance(index, slice) else self._runs[index]
+        if isinstance(index, slice):
+            return RunList(self._runs[index], self._empty)
+        return as_kind(self._runs[index])
 
     def __len__(self) -> int:
         return len(self._runs)
 
     def __iter__(self) -> Iterator[Run]:
-        return iter(self._runs)
+        return map(as_kind, self._runs)
 
     def search(self, text: str = "", tags: Iterable[str] = ()) -> RunList:
         """Return the runs that have all of ``tags`` and every word of ``text``, in capitals or not, in their
         id, name, label, group, state, tags or notes.
 
-        Raises ConfigurationError where ``text`` is not a string or ``tags`` are not a list.
+        Raises ConfigurationError if ``text`` is not a string or compares values, or ``tags`` is not a list.
         """
         if not isinstance(text, str):
-            raise ConfigurationError(f"search({text!r:.80}): give words to search for as one text")
+            raise ConfigurationError(f"search({text!r:.80}): give the words to search for as one string")
+        if compared := next((word for word in text.split() if _COMPARISON.search(word)), None):
+            raise ConfigurationError(
+                f"search() finds words, not values such as {compared!r}: filter the table, for example "
+                '`table = lab.runs.table(); table[table["params.learning_rate"] < 0.001]`'
+            )
         words, wanted = text.casefold().split(), set(checked_tags(tags))
         return RunList((run for run in self._runs if _fits(run, words, wanted)), "no such runs")
 

@@ -16,6 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
 
+_NAMED = 4  # arguments in an error
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
@@ -108,8 +109,8 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
         except TypeError as error:
             if len(args) > len(positional) and named:
                 raise ArgumentError(
-                    f"{name}: only {order} can be given without a name; write the others with theirs, such "
-                    f"as {named[0]}={args[len(positional)]!r:.100}"
+                    f"{name}: only {order} can be given without a name; write the others as "
+                    f"{', '.join(f'{one}=' for one in named[:_NAMED])} …"
                 ) from None
             raise ArgumentError(f"{name}: {error}") from None
         return function(*args, **kwargs)

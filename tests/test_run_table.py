@@ -41,8 +41,10 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     assert repr(lab.runs.search("nowhere")) == "no such runs"
     with pytest.raises(ConfigurationError, match="give a list"):
         lab.runs.search(tags="paper")
-    with pytest.raises(ConfigurationError, match="as one text"):
+    with pytest.raises(ConfigurationError, match="as one string"):
         lab.runs.search(["paper"])  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="not values such as 'lr<0"):
+        lab.runs.search("cartpole lr<0.001")
     shown = repr(lab.runs)
     assert "Baseline" in shown and "paper, v1" in shown and "name" not in repr(lab.runs[5:])
 
@@ -73,7 +75,7 @@ def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
     write_json(runs[0].folder.provenance_path, {"git": git, "environment": {"python": "3.12"}})
     runs[3].folder.config_path.write_text("{")
     runs[4].folder.config_path.write_text('{"seed": 1' + "0" * 40 + "}")
-    table = runs.table()
+    table = lab.runs.table()
     assert list(table["id"]) == [run.id for run in runs]
     assert list(table.columns[:3]) == ["id", "name", "kind"]
     row = table.iloc[0]

@@ -149,7 +149,7 @@ def _known(name: str, known: Mapping[str, Cluster]) -> Cluster:
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, 1)
-    there = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+    there = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known) or 'none'}."
     raise ConfigurationError(
         f"there is no cluster {name!r}; {there} `mosaic-lab clusters add {name} --ray HOST:PORT` adds one"
     )

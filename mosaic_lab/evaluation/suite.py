@@ -93,7 +93,7 @@ class Suite:
 
         seed = self._seed(rng)
         scores = {label: self._scores(label) for label in self.operators}
-        found = summary(scores, rng=np.random.default_rng(seed), gamma=1.0)
+        found = summary(scores, rng=np.random.default_rng(seed), target=1.0)
         rows = []
         for label, own in found.items():
             row = {"operator": label, "environments": len(own.tasks), "episodes": own.episodes}

@@ -8,6 +8,7 @@ from typing import Any
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators.python_policy import python
 from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, OperatorSpec, function_name
+from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.validation import checked
 
 
@@ -107,9 +108,11 @@ def as_operator(given: Any) -> OperatorSpec:
         raise ConfigurationError(f"operators.{function_name(given)} is not called: write its parentheses")
     if callable(given) or hasattr(given, "select_action") or hasattr(given, "predict"):
         return python(given)
+    if isinstance(given, RunRecord):
+        raise ConfigurationError(f"run {given.id} is not an operator: write mosaic.operators.rl(run)")
     raise ConfigurationError(
-        f"{given!r} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), .human(), "
-        '.rl(run, checkpoint or path), .sb3("model.zip"), .llm(model), .python("policy.py:act"), '
+        f"{given!r:.100} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), "
+        '.human(), .rl(run, checkpoint or path), .sb3("model.zip"), .llm(model), .python("policy.py:act"), '
         ".worker(name), and what has a select_action(observation) or a predict(observation), or is a "
         "function of an observation"
     )

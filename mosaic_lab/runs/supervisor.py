@@ -32,6 +32,7 @@ from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
+from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
@@ -90,13 +91,15 @@ class Supervisor:
 
     def run(self, run_id: str) -> Run:
         """Return one run by its id, an unambiguous beginning or end of it, or the name that it is shown by:
-        the user's, or its label. Raises UnknownRun."""
+        the user's, or its label; of runs that continue each other, the last. Raises UnknownRun."""
         try:
             return Run(self.store.folder(run_id), self.display)
         except UnknownRun:
             called = [run for run in self.runs() if isolated(partial(_is_called, run, run_id), _unreadable)]
             if not called:
                 raise
+        continued = {isolated(partial(continued_run, run), lambda reason: None) for run in called}
+        called = [run for run in called if run.id not in continued] or called
         if len(called) > 1:
             names = ", ".join(run.id for run in called[-_NAMED:])
             raise UnknownRun(

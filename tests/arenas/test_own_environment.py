@@ -209,7 +209,7 @@ def test_an_id_that_only_this_process_knows_is_refused_alike_by_every_verb(
 def test_seeds_and_arguments_that_cannot_be_meant_are_refused(lab: mosaic.Lab) -> None:
     with pytest.raises(ConfigurationError, match="seed has 1 more than once"):
         lab.train("cleanrl", env="CartPole-v1", seed=[1, 1], algorithm="ppo", total_timesteps=1_024)
-    by_position = "lab.train: only worker can be given without a name; .* such as algorithm='ppo'"
+    by_position = "lab.train: only worker can be given without a name; write the others as algorithm=, env="
     with pytest.raises(ConfigurationError, match=by_position):
         lab.train("cleanrl", "ppo", "CartPole-v1")  # type: ignore[misc]
 

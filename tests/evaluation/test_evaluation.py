@@ -31,6 +31,7 @@ def test_every_operator_plays_every_seed(tmp_path: Path) -> None:
     evaluation = lab.evaluate(env=CARTPOLE, operators=two(), seeds=range(10))
     assert isinstance(evaluation, mosaic.Evaluation)
     assert evaluation in lab.runs
+    assert isinstance(lab.runs[0], mosaic.Evaluation)
     table = evaluation.wait(120).results()
     assert list(table["seed"]) == [seed for seed in range(10) for _ in range(2)]
     assert list(table["operator"]) == ["random", "still"] * 10
@@ -187,6 +188,8 @@ def test_what_is_wrong_is_reported_at_once_and_nothing_starts(tmp_path: Path) ->
         assert part in text
     with pytest.raises(ConfigurationError, match="seeds is empty"):
         lab.evaluate(env=CARTPOLE, operators=two(), seeds=[])
+    with pytest.raises(ConfigurationError, match="write env='CartPole-v1' if it is an environment"):
+        lab.evaluate(CARTPOLE, operators=two())
     with pytest.raises(ConfigurationError, match="Did you mean CartPole-v1"):
         lab.evaluate(env="CartPol-v1", operators=two())
     with pytest.raises(ConfigurationError, match="no setting 'sutton_reward': did you mean"):

@@ -78,7 +78,7 @@ def summary_table(
 
     played, failed = played_by(plan.lanes, records), _failed(records)
     scores = {label: _scores(plan, found) for label, found in played.items() if found}
-    found = summary(scores, rng=np.random.default_rng(rng), gamma=target) if scores else {}
+    found = summary(scores, rng=np.random.default_rng(rng), target=target) if scores else {}
     rows: list[dict[str, Any]] = []
     models = any_models(records) or any(spec.is_language_model for spec in plan.operators.values())
     for label in plan.lanes:

@@ -45,21 +45,21 @@ class Summary:
     task_median: Estimate | None
     """Median over tasks of the mean score of each task (the "median" of rliable); None for one task."""
     optimality_gap: Estimate | None
-    """The mean distance of scores below gamma, scores above it counting as gamma; None without one."""
+    """The mean distance of scores below target, scores above it counting as target; None without one."""
 
 
 def summary(
     operators: Mapping[str, Scores],
     *,
     rng: np.random.Generator,
-    gamma: float | None = None,
+    target: float | None = None,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> dict[str, Summary]:
     """Return mean, median, interquartile mean and optimality gap of each operator, with intervals.
 
     ``operators`` is {name: scores}, see `Scores` for their shapes; numbers of episodes may differ between
-    operators, and between tasks. ``gamma`` is the target score of the optimality gap. One seed is taken from
+    operators, and between tasks. ``target`` is the target score of the optimality gap. One seed is taken from
     ``rng`` for all operators: the interval of an operator does not depend on which others are there. The
     interquartile mean cuts off n // 4 of n scores at either end, as `scipy.stats.trim_mean` does.
 
@@ -67,7 +67,7 @@ def summary(
     are a little narrow: of 40 normal scores they cover the true mean in 93 of 100 cases.
 
     Raises ConfigurationError for scores that `read_scores` refuses, for operators without some of the tasks
-    of others, and for a gamma that is not a finite number.
+    of others, and for a target that is not a finite number.
     """
     resampling.check(rng, resamples, confidence)
     if not isinstance(operators, Mapping) or not operators:
@@ -76,7 +76,7 @@ def summary(
         )
     samples = {name: read_scores(scores, f"operator {name!r}") for name, scores in operators.items()}
     same_tasks(samples)
-    target = None if gamma is None else float(read_numbers(gamma, "gamma"))
+    target = None if target is None else float(read_numbers(target, "target"))
     root = [int(word) for word in rng.integers(1 << 32, size=4)]
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, sample in samples.items():
@@ -96,7 +96,7 @@ MEAN, MEDIAN, IQM, TASK_MEDIAN, GAP = range(5)
 
 
 def replicate(
-    group: Sequence[Sample], gamma: float | None, rng: np.random.Generator, resamples: int
+    group: Sequence[Sample], target: float | None, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
     """Return all statistics of operators with the same units: float64[operators, 1 + resamples, 5].
 
@@ -105,8 +105,8 @@ def replicate(
     found = np.zeros((len(group), 1 + resamples, 5))
     units = group[0].units
     scores = np.stack([sample.unit_means() for sample in group], axis=1)
-    if gamma is not None:
-        gaps = [sample.unit_means(lambda values: np.maximum(gamma - values, 0.0)) for sample in group]
+    if target is not None:
+        gaps = [sample.unit_means(lambda values: np.maximum(target - values, 0.0)) for sample in group]
         scores = np.hstack([scores, np.stack(gaps, axis=1)])
     starts = np.cumsum((0, *units)).tolist()
     by_task = [
@@ -133,7 +133,7 @@ def replicate(
         found[:, rows, MEAN] = means[..., : len(group)].mean(axis=0).T
         if len(units) > 1:
             found[:, rows, TASK_MEDIAN] = np.median(means[..., : len(group)], axis=0).T
-        if gamma is not None:
+        if target is not None:
             found[:, rows, GAP] = means[..., len(group) :].mean(axis=0).T
         for batch, pool in zip(batches, pools, strict=True):
             found[batch, rows, MEDIAN], found[batch, rows, IQM] = pool.of(counts)

@@ -27,6 +27,8 @@ CARTPOLE = "CartPole-v1"
 def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Evaluate, tmp_path: Path) -> None:
     two = {"random": operators.random(), "still": operators.passive()}
     evaluation = start_evaluation(CARTPOLE, two, seeds=range(12)).wait(120)
+    with pytest.raises(ConfigurationError, match="target: numbers are needed"):
+        evaluation.summary("length")  # type: ignore[arg-type]
     summary = evaluation.summary(target=500)
     plot = evaluation.interval_plot(target=500)
     assert [facet.title for facet in plot.facets] == ["IQM", "Mean", "Median", "Optimality gap"]

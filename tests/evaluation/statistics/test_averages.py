@@ -22,9 +22,9 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def of(scores: object, gamma: float | None = 1.0, seed: int = 0, **others: object) -> Summary:
+def of(scores: object, target: float | None = 1.0, seed: int = 0, **others: object) -> Summary:
     """The summary of one operator."""
-    return summary({"it": scores}, rng=rng(seed), gamma=gamma, **others)["it"]
+    return summary({"it": scores}, rng=rng(seed), target=target, **others)["it"]
 
 
 def table(matrix: np.ndarray) -> dict[str, np.ndarray]:
@@ -33,7 +33,7 @@ def table(matrix: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def test_eight_scores_by_hand() -> None:
-    found = of([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 99.0], gamma=5.0)
+    found = of([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 99.0], target=5.0)
     assert found.mean.value == 15.0
     assert found.median.value == 3.5
     assert found.iqm.value == 3.5  # of 2, 3, 4, 5
@@ -50,17 +50,17 @@ def test_an_odd_number_of_scores_and_one_that_quarters_do_not_divide() -> None:
     assert of([1.0, 2.0, 30.0]).iqm.value == 11.0  # 3 // 4 = 0: nothing is
 
 
-def test_a_gamma_of_zero_is_a_target() -> None:
-    found = of([-1.0, 1.0], gamma=0.0)
+def test_zero_is_a_target() -> None:
+    found = of([-1.0, 1.0], target=0.0)
     assert found.optimality_gap is not None
     assert found.optimality_gap.value == 0.5
-    assert of([-1.0, 1.0], gamma=None).optimality_gap is None
+    assert of([-1.0, 1.0], target=None).optimality_gap is None
 
 
 @pytest.mark.parametrize(("runs", "tasks"), [(2, 2), (5, 3), (10, 26), (33, 1), (4, 7)])
 def test_estimates_are_those_that_rliable_defines(runs: int, tasks: int) -> None:
     matrix = rng(runs).lognormal(size=(runs, tasks))
-    found = of(table(matrix), gamma=1.5)
+    found = of(table(matrix), target=1.5)
     assert found.mean.value == pytest.approx(matrix.mean(axis=0).mean())
     assert found.iqm.value == pytest.approx(stats.trim_mean(matrix, 0.25, axis=None))
     assert found.median.value == pytest.approx(np.median(matrix))
@@ -71,7 +71,7 @@ def test_estimates_are_those_that_rliable_defines(runs: int, tasks: int) -> None
         assert found.task_median.value == pytest.approx(np.median(matrix.mean(axis=0)))
 
 
-def naive(matrix: np.ndarray, gamma: float, resamples: int) -> dict[str, np.ndarray]:
+def naive(matrix: np.ndarray, target: float, resamples: int) -> dict[str, np.ndarray]:
     """rliable's procedure: every resample is made, each task's runs with replacement."""
     generator, (runs, tasks) = rng(99), matrix.shape
     drawn = [
@@ -81,7 +81,7 @@ def naive(matrix: np.ndarray, gamma: float, resamples: int) -> dict[str, np.ndar
         "mean": np.array([one.mean(axis=0).mean() for one in drawn]),
         "median": np.array([np.median(one) for one in drawn]),
         "iqm": np.array([stats.trim_mean(one, 0.25, axis=None) for one in drawn]),
-        "optimality_gap": np.array([gamma - np.minimum(one, gamma).mean() for one in drawn]),
+        "optimality_gap": np.array([target - np.minimum(one, target).mean() for one in drawn]),
         "task_median": np.array([np.median(one.mean(axis=0)) for one in drawn]),
     }
 
@@ -89,7 +89,7 @@ def naive(matrix: np.ndarray, gamma: float, resamples: int) -> dict[str, np.ndar
 @pytest.mark.parametrize("runs_and_tasks", [(40, 1), (7, 6)])
 def test_intervals_are_those_of_resamples_really_made(runs_and_tasks: tuple[int, int]) -> None:
     matrix = rng(1).gamma(2.0, size=runs_and_tasks)
-    found = of(table(matrix), gamma=2.5, resamples=20_000)
+    found = of(table(matrix), target=2.5, resamples=20_000)
     for name, replicates in naive(matrix, 2.5, 6000).items():
         estimate = getattr(found, name)
         if estimate is None:
@@ -123,7 +123,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(name: str, truth: float,
     """500 samples of 40 normal scores with percentile intervals of 95%."""
     generator = rng(4)
     operators = {str(index): generator.normal(3.0, 1.0, size=40) for index in range(500)}
-    found = summary(operators, rng=generator, gamma=3.0, resamples=1000).values()
+    found = summary(operators, rng=generator, target=3.0, resamples=1000).values()
     covered = [getattr(one, name).low <= truth <= getattr(one, name).high for one in found]
     assert least <= np.mean(covered) <= 0.98
 
@@ -150,7 +150,7 @@ def test_an_interval_does_not_depend_on_the_company() -> None:
         "two": rng(10).normal(size=300),
         "three": rng(11).normal(size=70),
     }
-    together = summary(operators, rng=rng(), gamma=1.0)
+    together = summary(operators, rng=rng(), target=1.0)
     assert list(together) == ["one", "two", "three"]
     for name, scores in operators.items():
         assert numbers(together[name]) == pytest.approx(numbers(of(scores)), rel=1e-12)
@@ -158,7 +158,7 @@ def test_an_interval_does_not_depend_on_the_company() -> None:
 
 def test_scores_shifted_and_scaled_shift_and_scale_all_estimates() -> None:
     scores = rng(12).normal(size=(100))
-    before, after = of(scores, gamma=0.5), of(1e6 + 10 * scores, gamma=1e6 + 5)
+    before, after = of(scores, target=0.5), of(1e6 + 10 * scores, target=1e6 + 5)
     for name in ("mean", "median", "iqm"):
         expected = 1e6 + 10 * np.array(numbers_of(getattr(before, name)))
         assert numbers_of(getattr(after, name)) == pytest.approx(expected, rel=1e-13)
@@ -257,7 +257,7 @@ def test_operators_lacking_tasks_are_not_compared() -> None:
         ({"resamples": 0}, "resamples.*0"),
         ({"resamples": 2.5}, "resamples.*2.5"),
         ({"confidence": 95}, "confidence.*95"),
-        ({"gamma": math.nan}, "gamma.*nan"),
+        ({"target": math.nan}, "target.*nan"),
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object], said: str) -> None:

@@ -69,6 +69,7 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
     with pytest.raises(MosaicError, match=f"is continued already, by run {resumed.id}"):
         run.resume()
+    assert lab.run("baseline") == resumed, "the last of the runs that continue each other"
     resumed.stop()
     assert main(["runs", "resume", "--store", str(lab.root), run.id]) == 0
     assert lab.runs[-1].stop().config["checkpoint"] == resumed.config["checkpoint"]
