@@ -169,7 +169,7 @@ class Driver:
         lines = process.read()
         for line in lines or ():
             if lane.process is process:
-                lane.take(line)
+                lane.receive(line)
         if lane.process is process and (lines is None or process.oversize):
             lane.lost()
         if lines is None:

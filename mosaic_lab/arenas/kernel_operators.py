@@ -68,7 +68,7 @@ class KernelOperators:
     def _is_person(self, key: str) -> bool:
         return key in self._operators and self._operators[key].function is None
 
-    def take(self, message: Mapping[str, Any]) -> None:
+    def receive(self, message: Mapping[str, Any]) -> None:
         """Take the arena's request for an action. Raises KeyError, TypeError or ValueError for a malformed
         one.
         """

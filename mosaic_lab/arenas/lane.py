@@ -206,7 +206,7 @@ class Lane:
 
     # ------------------------------------------------------- the arena's output
 
-    def take(self, line: bytes) -> None:
+    def receive(self, line: bytes) -> None:
         """Take one line of the arena's output. Raises nothing, whatever is in it."""
         assert self._session is not None
         try:
@@ -230,7 +230,7 @@ class Lane:
             case "partial" if stepping:
                 now.partial[str(message["agent"])] = str(message["text"])
             case "ask" if stepping and operators is not None:
-                operators.take(message)
+                operators.receive(message)
             case "withdrawn" if operators is not None:
                 operators.withdraw(message["id"])
             case "beat" if self.moving and message["doing"] != "operators":
@@ -280,8 +280,8 @@ class Lane:
 
     def _on_stepped(self, session: ArenaSession, message: dict[str, Any]) -> None:
         session.answered()
-        self.now.take(message)
-        self.usage.take(self.now.moves)
+        self.now.record_step(message)
+        self.usage.add(self.now.moves)
         if not message["done"]:
             self.state = LaneState.READY
             return

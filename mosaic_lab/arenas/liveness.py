@@ -1,7 +1,7 @@
 """Whether an arena that executes a command still responds, and since when it has made no step.
 
-An environment that takes too long is reported by its arena itself; one that
-keeps the arena from reporting anything, and an arena that is suspended, are found by their silence.
+An environment that takes too long is reported by its arena itself; one that keeps the arena from reporting
+anything, and an arena that is suspended, are recognized because no message arrives.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ HUNG = "StepTimeout"
 """The error type of an environment that took longer; its arena is of no further use."""
 
 _MARGIN = 5.0  # seconds beyond the limit in which the arena itself says what takes so long
-_LOOK_SECONDS = 1.0  # of silence that one look may add: what this process itself has slept is not the arena's
+_LOOK_SECONDS = 1.0  # without a message that one look may add: this process may have slept itself
 _QUIET_SECONDS = 5.0  # without a beat, which come every second
 
 
@@ -29,12 +29,12 @@ class Liveness:
         """Count from now, when a command is sent."""
         self._step: Any = 0
         self._moved_at = self._looked_at = time.monotonic()
-        self._silence = 0.0
+        self._unresponsive = 0.0
         self._doing = "environment"
 
     def heard(self, message: Mapping[str, Any]) -> None:
         """Take any message of the arena's: it responds, and a beat says what it is doing."""
-        self._silence, self._looked_at = 0.0, time.monotonic()
+        self._unresponsive, self._looked_at = 0.0, time.monotonic()
         kind = message.get("type")
         if kind == "thinking":
             self._doing = "operators"
@@ -50,7 +50,7 @@ class Liveness:
     @property
     def waits_for(self) -> str:
         """A description of what the arena waits for; empty for a pause that was requested."""
-        if self._silence > _QUIET_SECONDS:
+        if self._unresponsive > _QUIET_SECONDS:
             return "its arena does not respond"
         return {"operators": "waiting for its operator", "pause": ""}.get(
             self._doing, "waiting for its environment"
@@ -59,9 +59,9 @@ class Liveness:
     def overdue(self) -> str | None:
         """Return why the arena's answer is not to be expected any more; None while it is."""
         now = time.monotonic()
-        self._silence += min(now - self._looked_at, _LOOK_SECONDS)
+        self._unresponsive += min(now - self._looked_at, _LOOK_SECONDS)
         self._looked_at = now
-        if self._silence < self._limit:
+        if self._unresponsive < self._limit:
             return None
         return (
             f"its arena has not responded for {self._limit:g} s: it was suspended, or its environment blocks "

@@ -41,8 +41,8 @@ class Progress:
         """When the step or the reset that is under way began, on the monotonic clock."""
         self.series = ReturnSeries()
 
-    def take(self, message: Mapping[str, Any]) -> None:
-        """Take a step that was made. Raises KeyError, TypeError or ValueError for a malformed message."""
+    def record_step(self, message: Mapping[str, Any]) -> None:
+        """Record a step that was made. Raises KeyError, TypeError or ValueError for a malformed message."""
         self.thinking = None
         self.partial = {}
         self.step = message["step_index"]
@@ -86,7 +86,7 @@ class ModelUsage:
     def __init__(self) -> None:
         self._sums = ExchangeSums()
 
-    def take(self, moves: Iterable[Mapping[str, Any]]) -> None:
+    def add(self, moves: Iterable[Mapping[str, Any]]) -> None:
         """Count the exchanges of one step, as its arena reports them."""
         for move in moves:
             self._sums.add(exchanges_of(move))

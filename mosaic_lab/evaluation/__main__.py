@@ -39,7 +39,7 @@ from mosaic_lab.evaluation.fan_out import FanOut
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.launch import equipped
 from mosaic_lab.evaluation.plan import EvaluationPlan, Key
-from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
+from mosaic_lab.evaluation.pool import EvaluationAborted, Pool, Spent
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder
 
@@ -73,7 +73,7 @@ def main() -> int:
     if failure is None:
         telemetry.run_completed()
         return COMPLETED
-    if isinstance(failure, GaveUp):
+    if isinstance(failure, EvaluationAborted):
         telemetry.run_failed(str(failure), error_type="ConfigError" if failure.refused else "EpisodeFailed")
         return BAD_CONFIGURATION if failure.refused else FAILED
     if isinstance(failure, NotRecorded):

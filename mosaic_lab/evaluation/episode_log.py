@@ -16,7 +16,7 @@ from mosaic_contract import as_number
 from mosaic_contract.codec import is_sealed
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
+from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.keeper.events import EPISODE, TERMINAL
 from mosaic_lab.telemetry import JsonlFollower
 from mosaic_lab.telemetry.decoding import whole
@@ -102,7 +102,7 @@ def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
 
 
 def write_episode(
-    telemetry: Telemetry, job: Job, played: Mapping[str, Any], category: str, arena: str
+    telemetry: Telemetry, job: EpisodeJob, played: Mapping[str, Any], category: str, arena: str
 ) -> None:
     """``played`` is the arena's account of the episode, ``arena`` its folder's name. Raises NotRecorded."""
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
@@ -121,7 +121,7 @@ def write_episode(
     )
 
 
-def write_failure(telemetry: Telemetry, job: Job, error: str, category: str, arena: str) -> None:
+def write_failure(telemetry: Telemetry, job: EpisodeJob, error: str, category: str, arena: str) -> None:
     """An episode that could not be played to its end; it has no return. Raises NotRecorded."""
     total = telemetry.total_reward
     _write(
@@ -134,7 +134,7 @@ def write_failure(telemetry: Telemetry, job: Job, error: str, category: str, are
     telemetry.total_reward = total
 
 
-def _write(telemetry: Telemetry, job: Job, **episode: Any) -> None:
+def _write(telemetry: Telemetry, job: EpisodeJob, **episode: Any) -> None:
     dropped = telemetry.dropped_lines
     telemetry.episode(episode_seed=job.episode_seed, agent_id=job.label, **episode)
     if telemetry.dropped_lines > dropped:
@@ -197,7 +197,7 @@ def damaged_lines(path: Path) -> Iterator[tuple[int, int, int]]:
             start += len(line)
 
 
-def _about(job: Job, category: str, arena: str) -> dict[str, Any]:
+def _about(job: EpisodeJob, category: str, arena: str) -> dict[str, Any]:
     return {
         "operator": job.label,
         "category": category,

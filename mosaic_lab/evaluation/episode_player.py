@@ -13,7 +13,7 @@ from typing import Any
 from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unreadable, unrepeated
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.plan import Job
+from mosaic_lab.evaluation.plan import EpisodeJob
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.sanitize import sanitize
@@ -30,7 +30,7 @@ class Seated:
 class Played:
     """An episode has ended; ``episode`` as the arena reports it."""
 
-    job: Job
+    job: EpisodeJob
     episode: Mapping[str, Any]
 
 
@@ -42,7 +42,7 @@ class Failed:
     language models is spent, so that the episode waits for a larger one.
     """
 
-    job: Job | None
+    job: EpisodeJob | None
     message: str
     refused: bool = False
     spent: bool = False
@@ -61,7 +61,7 @@ class EpisodePlayer:
     ) -> None:
         self.label = label
         self.path = path
-        self.job: Job | None = None
+        self.job: EpisodeJob | None = None
         """The episode that it plays."""
         self._session = ArenaSession(setup, label, mapping, path)
         self._step_delay = step_delay
@@ -73,7 +73,7 @@ class EpisodePlayer:
         """Whether it can begin an episode."""
         return self._session.seated and self.job is None
 
-    def play(self, job: Job) -> None:
+    def play(self, job: EpisodeJob) -> None:
         """Begin an episode; it must be idle."""
         self.job = job
         seeds = {"seed": job.episode_seed, "operator_seed": job.operator_seed}
@@ -97,7 +97,7 @@ class EpisodePlayer:
         """Return the failure for an output that has ended or has lost a line."""
         return None if self._session.ended else self._failed(f"its arena {self.process.how_it_ended()}")
 
-    def take(self, line: bytes) -> Seated | Played | Failed | None:
+    def receive(self, line: bytes) -> Seated | Played | Failed | None:
         """Take one line of the arena's output. Raises nothing, whatever is in it."""
         if self._session.ended:
             return None

@@ -23,7 +23,7 @@ from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
 from mosaic_lab.evaluation.episode_log import Record, settled
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
-from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
+from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
 from mosaic_lab.evaluation.results import Results
@@ -249,7 +249,7 @@ def _variables(plan: EvaluationPlan) -> dict[str, str]:
 
 
 def remaining_seconds(
-    ended: Mapping[Key, Record], jobs: Iterable[Job], parallel: int, now: float
+    ended: Mapping[Key, Record], jobs: Iterable[EpisodeJob], parallel: int, now: float
 ) -> float | None:
     """Return the estimated seconds until all ``jobs`` have ended, ``parallel`` at a time.
 

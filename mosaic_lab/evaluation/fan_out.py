@@ -21,8 +21,8 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.episode_log import Record, key_of, settled, write_episode, write_failure
 from mosaic_lab.evaluation.evaluation import COMMAND, WORKER
 from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, Part, chunk_size, part_plan
-from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key, episode_text
-from mosaic_lab.evaluation.pool import VERSIONS, GaveUp
+from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text
+from mosaic_lab.evaluation.pool import VERSIONS, EvaluationAborted
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import final_message
@@ -51,17 +51,18 @@ class FanOut:
         self._open = {job.key: job for job in plan.jobs() if job.key not in done}
         """The episodes that are not recorded."""
         self._failed = {key for key in recorded if key in self._open}
-        self._waiting: dict[str, deque[Job]] = {label: deque() for label in plan.lanes}
+        self._waiting: dict[str, deque[EpisodeJob]] = {label: deque() for label in plan.lanes}
         self._parts: list[Part] = []
         self._supervisor = Supervisor(folder / PARTS)
         self._played: dict[str, tuple[int, float]] = {}  # episodes and their seconds, by operator
         self._fruitless = 0
         self._not_before = 0.0  # the time of the next start
-        self._failure: GaveUp | None = None
+        self._failure: EvaluationAborted | None = None
         self._versions = RunFolder(folder).document(folder / VERSIONS)
 
     def run(self) -> None:
-        """Have the remaining episodes played. Raises `GaveUp`, MosaicError and ConfigurationError."""
+        """Have the remaining episodes played. Raises `EvaluationAborted`, MosaicError and
+        ConfigurationError."""
         with signals_held():
             self._adopt()
         while self._open and self._failure is None:
@@ -150,7 +151,9 @@ class FanOut:
         print(f"part {part.run.id} ended, {len(left):,} episodes remain: {part.run.reason}", flush=True)
         failure = (final_message(part.run.folder.telemetry_path) or {}).get("payload", {})
         if failure.get("error_type") in ("ConfigError", "EpisodeFailed"):  # another part would fail alike
-            self._failure = GaveUp(str(failure.get("error")), failure["error_type"] == "ConfigError")
+            self._failure = EvaluationAborted(
+                str(failure.get("error")), failure["error_type"] == "ConfigError"
+            )
             return
         if not part.played:
             self._fruitless += 1
@@ -158,7 +161,7 @@ class FanOut:
         if self._fruitless == MOST_FRUITLESS:
             text = f"{MOST_FRUITLESS} parts in a row ended without an episode; the last: {part.run.reason}"
             lines = (f"  {line}" for line in part.run.log(_LAST_LINES).splitlines())
-            self._failure = GaveUp("\n".join([text, *lines]), False)
+            self._failure = EvaluationAborted("\n".join([text, *lines]), False)
 
     def _wait(self, seconds: float) -> None:
         """Take what the parts still play, until they have ended or the time is over."""
@@ -184,7 +187,7 @@ class FanOut:
             self._versions |= versions
             write_json(self._folder / VERSIONS, self._versions)
 
-    def _record(self, job: Job, record: Record) -> None:
+    def _record(self, job: EpisodeJob, record: Record) -> None:
         category = self._plan.category(job.label)
         if record["status"] == "ok":
             played = {**record, "duration_seconds": record["seconds"]}
@@ -194,4 +197,4 @@ class FanOut:
             return
         write_failure(self._telemetry, job, record["error"], category, record["arena"])
         if self._plan.on_failure == "stop":
-            self._failure = GaveUp(f"{episode_text(*job.key)}: {record['error']}", False)
+            self._failure = EvaluationAborted(f"{episode_text(*job.key)}: {record['error']}", False)

@@ -11,7 +11,7 @@ from math import ceil
 from pathlib import Path
 
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record
-from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
+from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS
 from mosaic_lab.keeper.run_store import is_run_id
 from mosaic_lab.keeper.states import State
@@ -36,7 +36,7 @@ def chunk_size(waiting: int, parallel: int, seconds: float | None = None) -> int
     return min(waiting, max(least, ceil(waiting / (2 * parallel))))
 
 
-def part_plan(plan: EvaluationPlan, jobs: Sequence[Job]) -> EvaluationPlan:
+def part_plan(plan: EvaluationPlan, jobs: Sequence[EpisodeJob]) -> EvaluationPlan:
     """Return the plan of a part that plays these episodes, which are all of one operator."""
     lane = plan.lanes[jobs[0].label]
     operators = {key: plan.operators[key] for key in lane.values()}

@@ -34,7 +34,7 @@ def episode_text(label: str, seed: int, episode: int) -> str:
 
 
 @dataclass(frozen=True)
-class Job:
+class EpisodeJob:
     """One episode. ``index`` counts the episodes of an operator; ``episode_seed`` is the environment's, and
     ``operator_seed`` what the operators' random numbers follow from."""
 
@@ -93,11 +93,11 @@ class EvaluationPlan(ArenaPlan):
         folders = [str(self.brought_module.parent), self.passed.get("PYTHONPATH", "")]
         return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[EpisodeJob]:
         """Return all episodes: seed by seed, each operator in turn."""
         wanted = None if self.only is None else set(self.only)
         every = (
-            Job(
+            EpisodeJob(
                 label,
                 seed,
                 episode,

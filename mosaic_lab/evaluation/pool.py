@@ -1,7 +1,7 @@
 """The arenas of an evaluation at work: which of them plays what, and what is done when one fails.
 
-An evaluation's process runs a `Pool` to the end, or to `GaveUp` or `Spent`. Which arena plays an episode, and
-when, changes nothing in it.
+An evaluation's process runs a `Pool` to the end, or to `EvaluationAborted` or `Spent`. Which arena plays an
+episode, and when, changes nothing in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mosaic_lab.arenas.setup import EXCHANGES, ArenaSetup, folder_name, passed_t
 from mosaic_lab.evaluation.budgets import Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
 from mosaic_lab.evaluation.episode_player import EpisodePlayer, Failed, Played, Seated
-from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key, episode_text
+from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text
 from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 
@@ -32,7 +32,7 @@ VERSIONS = "versions.json"
 _LOOK_SECONDS = 0.25  # seconds between looks at clocks, and at arenas that are leaving
 
 
-class GaveUp(Exception):
+class EvaluationAborted(Exception):
     """An episode failed, and that was to stop the evaluation; `refused`: it can never be played."""
 
     def __init__(self, message: str, refused: bool) -> None:
@@ -70,7 +70,7 @@ class Pool:
             budget=plan.budget,
             replay=plan.replay,
         )
-        self._waiting: dict[str, deque[Job]] = {label: deque() for label in plan.lanes}
+        self._waiting: dict[str, deque[EpisodeJob]] = {label: deque() for label in plan.lanes}
         for job in plan.jobs():
             if job.key not in done:
                 self._waiting[job.label].append(job)
@@ -86,7 +86,7 @@ class Pool:
         (folder / EXCHANGES / LEDGER).unlink(missing_ok=True)
 
     def run(self) -> None:
-        """Play the remaining episodes. Raises `GaveUp` and `Spent`.
+        """Play the remaining episodes. Raises `EvaluationAborted` and `Spent`.
 
         When the budget is spent no episode begins any more; those under way continue to their end or
         to a call that it does not cover.
@@ -179,7 +179,7 @@ class Pool:
             if lines is None or player.process.oversize:
                 self._handle(player, player.lost())
             for line in lines or ():
-                self._handle(player, player.take(line))
+                self._handle(player, player.receive(line))
 
     def _look_at_clock(self) -> None:
         now = time.monotonic()
@@ -216,25 +216,25 @@ class Pool:
 
     # ------------------------------------------------------------------ failures
 
-    def _not_played(self, job: Job, failed: Failed, player: EpisodePlayer) -> None:
+    def _not_played(self, job: EpisodeJob, failed: Failed, player: EpisodePlayer) -> None:
         if self._plan.on_failure == "retry" and job.key not in self._retried:
             self._retried.add(job.key)
             self._waiting[job.label].appendleft(job)
             return
         self._write_failure(job, failed.message, player.path.name)
         if self._plan.on_failure == "stop":
-            raise GaveUp(f"{episode_text(*job.key)}: {failed.message}", False)
+            raise EvaluationAborted(f"{episode_text(*job.key)}: {failed.message}", False)
 
     def _not_opened(self, label: str, message: str, refused: bool) -> None:
         """Go on without a new arena for an operator: those that it has play its episodes, or they are not
         played.
         """
         if refused or self._plan.on_failure == "stop":
-            raise GaveUp(message if refused else f"{label}: {message}", refused)
+            raise EvaluationAborted(message if refused else f"{label}: {message}", refused)
         if self._plan.on_failure == "retry" and label not in self._reopened:
             self._reopened.add(label)
         else:
             self._unopened[label] = message
 
-    def _write_failure(self, job: Job, message: str, arena: str) -> None:
+    def _write_failure(self, job: EpisodeJob, message: str, arena: str) -> None:
         write_failure(self._telemetry, job, message, self._plan.category(job.label), arena)

@@ -15,7 +15,7 @@ from mosaic_lab.evaluation.budgets import Spending
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, lines_text
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.parts import arena_path
-from mosaic_lab.evaluation.plan import EvaluationPlan, Job
+from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan
 from mosaic_lab.evaluation.pool import VERSIONS
 from mosaic_lab.evaluation.reports.episode_table import results_table
 from mosaic_lab.evaluation.reports.exchange_table import exchanges_table
@@ -56,7 +56,7 @@ class Results(Run):
         return {}
 
     @cached_property
-    def _jobs(self) -> list[Job]:
+    def _jobs(self) -> list[EpisodeJob]:
         return self.plan.jobs()
 
     def records(self) -> list[Record]:

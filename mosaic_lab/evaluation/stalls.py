@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mosaic_lab.evaluation.plan import Job, episode_text
+from mosaic_lab.evaluation.plan import EpisodeJob, episode_text
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 
 STALL_SECONDS = 10.0
@@ -49,7 +49,7 @@ class Stalls:
         self._after = max(_LEAST_SECONDS, min(STALL_SECONDS, step_timeout / 4))
         self._written: list[Stall] | None = None
 
-    def update(self, found: Iterable[tuple[Job, float, str]]) -> None:
+    def update(self, found: Iterable[tuple[EpisodeJob, float, str]]) -> None:
         """Write those among the episodes that are played, each with the seconds since its last step and what
         it waits for."""
         known = {(one.operator, one.seed, one.episode): one for one in self._written or []}

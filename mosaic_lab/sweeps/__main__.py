@@ -14,14 +14,14 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.parent_process import run_to_end
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.runner import GaveUp, Runner
+from mosaic_lab.sweeps.runner import SweepAborted, SweepRunner
 from mosaic_lab.sweeps.segmented_trials import SegmentedTrials
 from mosaic_lab.sweeps.sweep import WORKER
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.whole_trials import WholeTrials
 
 
-def begin(folder: RunFolder, telemetry: Telemetry) -> Runner:
+def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:
     """Return what carries out the sweep in ``folder``. Raises ConfigurationError."""
     config = json.loads(folder.config_path.read_bytes())
     plan = SweepPlan.from_config(config)
@@ -40,4 +40,4 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> Runner:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_end("mosaic_lab.sweeps", begin, GaveUp, "TrialsFailed"))
+    sys.exit(run_to_end("mosaic_lab.sweeps", begin, SweepAborted, "TrialsFailed"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Plot, PlotMark, Points
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.population_plots import population_plots
 from mosaic_lab.sweeps.space import Choice
@@ -69,8 +69,8 @@ def _history(plan: SweepPlan, ended: Sequence[Trial]) -> Facet:
     completed = [one for one in ended if one.state is TrialState.COMPLETED]
     pruned = [one for one in ended if one.state is TrialState.PRUNED]
     marks = [
-        Mark("pruned", NEUTRAL, points=_points(pruned, lambda one: one.number)),
-        Mark("completed", TRIAL, points=_points(completed, lambda one: one.number)),
+        PlotMark("pruned", NEUTRAL, points=_points(pruned, lambda one: one.number)),
+        PlotMark("completed", TRIAL, points=_points(completed, lambda one: one.number)),
     ]
     if completed:
         running = np.maximum if plan.mode == "max" else np.minimum
@@ -79,7 +79,7 @@ def _history(plan: SweepPlan, ended: Sequence[Trial]) -> Facet:
         last = float(ended[-1].number)
         steps = np.repeat(running.accumulate(values), 2)
         places = np.append(np.repeat(at, 2)[1:], last)
-        marks.append(Mark("best", BEST, line=(places, steps)))
+        marks.append(PlotMark("best", BEST, line=(places, steps)))
     return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
 
 
@@ -89,11 +89,11 @@ def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Fac
 
     others = [one for one in trials if one is not best]
     marks = [
-        Mark(str(state), own, thin=curves([one for one in others if one.state is state]))
+        PlotMark(str(state), own, thin=curves([one for one in others if one.state is state]))
         for state, own in _COLORS.items()
     ]
     if best is not None and best.reports:
-        marks.append(Mark("best", BEST, line=_curve(plan, best)))
+        marks.append(PlotMark("best", BEST, line=_curve(plan, best)))
     return Facet("Learning curves", "steps", tuple(mark for mark in marks if _drawn(mark)))
 
 
@@ -117,9 +117,9 @@ def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | Non
         return (y, x) if rows else (x, y)
 
     marks = (
-        Mark("pruned", NEUTRAL, points=points(pruned)),
-        Mark("completed", TRIAL, points=points([one for one in completed if one is not best])),
-        Mark("best", BEST, points=points(chosen)),
+        PlotMark("pruned", NEUTRAL, points=points(pruned)),
+        PlotMark("completed", TRIAL, points=points([one for one in completed if one is not best])),
+        PlotMark("best", BEST, points=points(chosen)),
     )
     return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows)
 
@@ -141,11 +141,11 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
     ranked = sorted(completed, key=lambda one: one.value or 0.0, reverse=plan.mode == "max")
     top = ranked[: max(1, len(ranked) // 4)]
     marks = [
-        Mark("others", NEUTRAL, thin=tuple(line(one) for one in ranked[len(top) :])),
-        Mark("best quarter", TRIAL, thin=tuple(line(one) for one in top if one is not best)),
+        PlotMark("others", NEUTRAL, thin=tuple(line(one) for one in ranked[len(top) :])),
+        PlotMark("best quarter", TRIAL, thin=tuple(line(one) for one in top if one is not best)),
     ]
     if best is not None:
-        marks.append(Mark("best", BEST, line=line(best)))
+        marks.append(PlotMark("best", BEST, line=line(best)))
     drawn = tuple(mark for mark in marks if _drawn(mark))
     rows = (*names, plan.metric)
     return Facet("Parallel coordinates", "least to greatest", drawn, rows, PARALLEL_SPACING)
@@ -153,7 +153,7 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
 
 def _importance(importance: Mapping[str, float]) -> Facet:
     marks = tuple(
-        Mark(name, TRIAL, line=(np.array([0.0, share]), np.full(2, float(row))), points=_one(share, row))
+        PlotMark(name, TRIAL, line=(np.array([0.0, share]), np.full(2, float(row))), points=_one(share, row))
         for row, (name, share) in enumerate(importance.items())
     )
     return Facet("Importance", "share", marks, tuple(importance), PARALLEL_SPACING)
@@ -199,5 +199,5 @@ def _share(value: float, all_values: Any) -> float:
     return (value - low) / (high - low) if high > low else 0.5
 
 
-def _drawn(mark: Mark) -> bool:
+def _drawn(mark: PlotMark) -> bool:
     return bool(mark.thin) or mark.line is not None or (mark.points is not None and len(mark.points[0]) > 0)

@@ -11,9 +11,9 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mosaic_lab.sweeps.segments import Step
+from mosaic_lab.sweeps.segments import NextSegment
 from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, to_json
-from mosaic_lab.sweeps.trials import Proposal, Source, Trial, TrialState
+from mosaic_lab.sweeps.trials import Proposal, SegmentSource, Trial, TrialState
 
 SHARE = 0.25
 """Of the members, rounded down but at least one: the worst, each of which copies one of as many best."""
@@ -35,9 +35,9 @@ class Population:
         self._seed = seed
         self._maximize = maximize
 
-    def next(self, trials: Sequence[Trial]) -> Step | None:
+    def next(self, trials: Sequence[Trial]) -> NextSegment | None:
         if len(trials) < self._size:
-            return Step(self._drawn(self._generator(0, len(trials))))
+            return NextSegment(self._drawn(self._generator(0, len(trials))))
         alive = [trial for trial in trials if trial.alive]
         newest = max((trial.schedule[-1].place for trial in alive), default=0)
         waiting = [trial for trial in alive if trial.state is TrialState.WAITING]
@@ -48,16 +48,16 @@ class Population:
             return None
         return self._following(trials, waiting[0], newest + 1)
 
-    def _following(self, trials: Sequence[Trial], member: Trial, place: int) -> Step:
+    def _following(self, trials: Sequence[Trial], member: Trial, place: int) -> NextSegment:
         """Return the segment of a member in the round ``place``: its own way on, or a copy that explores."""
         ends = {trial.number: end for trial in trials if (end := trial.segment(place - 1)) is not None}
         values = {number: end.value or 0.0 for number, end in ends.items()}
         copied = copies(values, self._maximize, random.Random(f"{self._seed}/{place}"))
-        source = Source(copied.get(member.number, member.number), place - 1)
+        source = SegmentSource(copied.get(member.number, member.number), place - 1)
         parameters = ends[source.trial].parameters
         if source.trial != member.number:
             parameters = explored(parameters, self._space, self._generator(place, member.number))
-        return Step(_proposal(parameters, self._space), member.number, place, source)
+        return NextSegment(_proposal(parameters, self._space), member.number, place, source)
 
     def _drawn(self, generator: random.Random) -> Proposal:
         parameters = {name: drawn(one, generator) for name, one in self._space.parameters.items()}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Plot, PlotMark, Points
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.space import Choice
-from mosaic_lab.sweeps.trials import Segment, Trial
+from mosaic_lab.sweeps.trials import Trial, TrialSegment
 
 MEMBER, BEST = 0, 1
 """Numbers of colours."""
@@ -55,16 +55,16 @@ def _lineage(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
         if (source := segment.source) is not None and source.trial != trial.number:
             begin, start = start, start + REACH * (stop - start)
             kind = (PATH, BEST) if (trial.number, segment) in path else ("copied", NEUTRAL)
-            copying.append(Mark(*kind, line=_line([(begin, float(source.trial)), (start, row)])))
+            copying.append(PlotMark(*kind, line=_line([(begin, float(source.trial)), (start, row)])))
         if segment.value is not None:
             colour = _ramp(_share(trials, segment, plan.mode == "max"))
-            ended.append(Mark("", colour, line=_line([(start, row), (stop, row)])))
+            ended.append(PlotMark("", colour, line=_line([(start, row), (stop, row)])))
     places = [(float(segment.stop), float(number)) for number, segment in path]
-    marks = [*copying, *ended, *([Mark(PATH, BEST, points=_line(places))] if places else [])]
+    marks = [*copying, *ended, *([PlotMark(PATH, BEST, points=_line(places))] if places else [])]
     return Facet("Lineage", "steps", tuple(marks), tuple(f"member {trial.number}" for trial in trials))
 
 
-def _share(trials: Sequence[Trial], segment: Segment, maximize: bool) -> float:
+def _share(trials: Sequence[Trial], segment: TrialSegment, maximize: bool) -> float:
     """Return where a segment's value is between the worst of all members at its end, 0, and the best, 1."""
     values = [trial.reports[segment.stop] for trial in trials if segment.stop in trial.reports]
     low, high = min(values), max(values)
@@ -75,14 +75,16 @@ def _share(trials: Sequence[Trial], segment: Segment, maximize: bool) -> float:
 def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
     ways = [_way(plan, trials, segment) for _, segment in _all(trials) if segment.source is not None]
     ends = [(float(one.stop), one.value) for _, one in _all(trials) if one.value is not None]
-    marks = [Mark("members", MEMBER, points=_line(ends), thin=tuple(way for way in ways if len(way[0]) == 2))]
+    marks = [
+        PlotMark("members", MEMBER, points=_line(ends), thin=tuple(way for way in ways if len(way[0]) == 2))
+    ]
     path = [(float(one.stop), one.value) for _, one in _ancestors(plan, trials) if one.value is not None]
     if path:
-        marks.append(Mark(PATH, BEST, line=_line(path), points=_line(path)))
+        marks.append(PlotMark(PATH, BEST, line=_line(path), points=_line(path)))
     return Facet(plan.metric, "steps", tuple(marks))
 
 
-def _way(plan: SweepPlan, trials: Sequence[Trial], segment: Segment) -> Points:
+def _way(plan: SweepPlan, trials: Sequence[Trial], segment: TrialSegment) -> Points:
     """Return the line from the value that a segment began at to its own."""
     assert segment.source is not None
     before = trials[segment.source.trial].segment(segment.source.place)
@@ -91,29 +93,29 @@ def _way(plan: SweepPlan, trials: Sequence[Trial], segment: Segment) -> Points:
 
 
 def _schedule(
-    plan: SweepPlan, name: str, trials: Sequence[Trial], ancestors: Sequence[tuple[int, Segment]]
+    plan: SweepPlan, name: str, trials: Sequence[Trial], ancestors: Sequence[tuple[int, TrialSegment]]
 ) -> Facet:
     distribution = plan.space.parameters[name]
     rows = tuple(map(str, distribution.values)) if isinstance(distribution, Choice) else ()
     log = not isinstance(distribution, Choice) and distribution.log
 
-    def place(segment: Segment) -> float:
+    def place(segment: TrialSegment) -> float:
         value: Any = segment.parameters[name]
         if isinstance(distribution, Choice):
             return float([repr(one) for one in distribution.values].index(repr(value)))
         return math.log10(value) if log else float(value)
 
-    def steps(segments: Sequence[Segment]) -> Points:
+    def steps(segments: Sequence[TrialSegment]) -> Points:
         return _line([(x, place(one)) for one in segments for x in (_start(plan, one), float(one.stop))])
 
-    marks = [Mark("members", MEMBER, thin=tuple(steps(one.schedule) for one in trials if one.schedule))]
+    marks = [PlotMark("members", MEMBER, thin=tuple(steps(one.schedule) for one in trials if one.schedule))]
     if ancestors:
         line = steps([segment for _, segment in ancestors])
-        marks.append(Mark(PATH, BEST, line=line))
+        marks.append(PlotMark(PATH, BEST, line=line))
     return Facet(f"log10 {name}" if log else name, "steps", tuple(marks), rows)
 
 
-def _ancestors(plan: SweepPlan, trials: Sequence[Trial]) -> list[tuple[int, Segment]]:
+def _ancestors(plan: SweepPlan, trials: Sequence[Trial]) -> list[tuple[int, TrialSegment]]:
     """Return the lineage of the member with the best value at the last step that any has ended."""
     last = max((max(trial.reports) for trial in trials if trial.reports), default=0)
     there = [trial for trial in trials if last in trial.reports]
@@ -123,11 +125,11 @@ def _ancestors(plan: SweepPlan, trials: Sequence[Trial]) -> list[tuple[int, Segm
     return [(number, segment) for number, segment in path if segment.stop <= last]
 
 
-def _all(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Segment]]:
+def _all(trials: Sequence[Trial]) -> Iterator[tuple[Trial, TrialSegment]]:
     return ((trial, segment) for trial in trials for segment in trial.schedule)
 
 
-def _start(plan: SweepPlan, segment: Segment) -> float:
+def _start(plan: SweepPlan, segment: TrialSegment) -> float:
     return float(plan.stops[segment.place - 1]) if segment.place else 0.0
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.segments import FACTOR, Step
-from mosaic_lab.sweeps.trials import Source, Trial, TrialState
+from mosaic_lab.sweeps.segments import FACTOR, NextSegment
+from mosaic_lab.sweeps.trials import SegmentSource, Trial, TrialState
 
 
 class Promotion:
@@ -20,14 +20,14 @@ class Promotion:
         self._plan = plan
         self._exhausted = False
 
-    def next(self, trials: Sequence[Trial]) -> Step | None:
+    def next(self, trials: Sequence[Trial]) -> NextSegment | None:
         for rung in reversed(range(len(self._plan.stops) - 1)):
             if (best := self._promoted(trials, rung)) is not None:
                 return _to_next_rung(best)
         if len(trials) < self._plan.trials and not self._exhausted:
             proposal = self._plan.decisions(trials).propose()
             if proposal is not None:
-                return Step(proposal)
+                return NextSegment(proposal)
             self._exhausted = True
         last = self._last(trials)
         return None if last is None else _to_next_rung(last)
@@ -64,6 +64,6 @@ def _waits_at(trial: Trial, rung: int) -> bool:
     return waits and trial.schedule[-1].place == rung
 
 
-def _to_next_rung(trial: Trial) -> Step:
+def _to_next_rung(trial: Trial) -> NextSegment:
     place = trial.schedule[-1].place
-    return Step(trial.proposal, trial.number, place + 1, Source(trial.number, place))
+    return NextSegment(trial.proposal, trial.number, place + 1, SegmentSource(trial.number, place))

@@ -30,7 +30,7 @@ FIRST_FAILURES = 5
 """Trials that all fail at the beginning end the sweep: the others would too."""
 
 
-class GaveUp(Exception):
+class SweepAborted(Exception):
     """Raised when further trials would be of no use, or when none has completed."""
 
 
@@ -43,7 +43,7 @@ class Result(NamedTuple):
     values: Mapping[int, float]
 
 
-class Runner(ABC):
+class SweepRunner(ABC):
     """Carries out ``plan`` for the sweep ``sweep_id`` in the store of ``supervisor``.
 
     ``log`` has the trials so far. ``pass_env`` are the names of variables that trials are given.
@@ -69,11 +69,11 @@ class Runner(ABC):
 
     def run(self) -> None:
         """Return when every trial has ended. Raises MosaicError, ConfigurationError and, once the other
-        trials are stopped, GaveUp."""
+        trials are stopped, SweepAborted."""
         with Heartbeats(self._telemetry):
             try:
                 self._follow()
-            except GaveUp:
+            except SweepAborted:
                 self.stop(time.monotonic() + self._plan.training.grace_seconds + GRACE_SECONDS)
                 raise
 
@@ -87,7 +87,7 @@ class Runner(ABC):
         trials = self._log.trials
         if not any(one.state is TrialState.COMPLETED for one in trials):
             last = trials[-1]
-            raise GaveUp(f"none of {len(trials)} trials completed; the last: {last.reason}")
+            raise SweepAborted(f"none of {len(trials)} trials completed; the last: {last.reason}")
 
     def _look(self) -> None:
         ended = [one for one in self._live if one.finished]
@@ -156,14 +156,14 @@ class Runner(ABC):
     # ------------------------------------------------------------------ ends
 
     def _settle(self, runs: TrialRuns) -> None:
-        """Record what has ended. Raises GaveUp."""
+        """Record what has ended. Raises SweepAborted."""
         self._record(runs, Result(*runs.result()))
         trials = self._log.trials
         if (reason := runs.missing_metric) and all(one.value is None and not one.reports for one in trials):
-            raise GaveUp(f"trial {runs.trial.number} was trained, but {reason}")
+            raise SweepAborted(f"trial {runs.trial.number} was trained, but {reason}")
         ended = [one for one in trials if not one.alive]
         if len(ended) == FIRST_FAILURES and all(one.state is TrialState.FAILED for one in ended):
-            raise GaveUp(f"the first {FIRST_FAILURES} trials failed; the last: {runs.trial.reason}")
+            raise SweepAborted(f"the first {FIRST_FAILURES} trials failed; the last: {runs.trial.reason}")
 
     @abstractmethod
     def _record(self, runs: TrialRuns, result: Result) -> None:

@@ -7,19 +7,19 @@ from typing import Any
 from mosaic_lab.sweeps.population import Population
 from mosaic_lab.sweeps.promotion import Promotion
 from mosaic_lab.sweeps.request import POPULATION
-from mosaic_lab.sweeps.runner import Result, Runner
-from mosaic_lab.sweeps.segments import Course, Step
+from mosaic_lab.sweeps.runner import Result, SweepRunner
+from mosaic_lab.sweeps.segments import NextSegment, SegmentScheduler
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
 
-class SegmentedTrials(Runner):
-    """The runner of such a sweep; arguments as of `Runner`."""
+class SegmentedTrials(SweepRunner):
+    """The runner of such a sweep; arguments as of `SweepRunner`."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         plan = self._plan
-        self._course: Course = (
+        self._scheduler: SegmentScheduler = (
             Population(plan.space, plan.trials, len(plan.stops), plan.seed, plan.mode == "max")
             if plan.sampler == POPULATION
             else Promotion(plan)
@@ -40,7 +40,7 @@ class SegmentedTrials(Runner):
         """Record the next segment: the first of those that a stop had cancelled, or what comes next."""
         trials = self._log.trials
         stopped = next((_repeated(one) for one in trials if one.stopped), None)
-        step = stopped or self._course.next(trials)
+        step = stopped or self._scheduler.next(trials)
         if step is None:
             return None
         stop, runs = self._plan.stops[step.place], new_run_ids(self._plan)
@@ -66,6 +66,6 @@ class SegmentedTrials(Runner):
             self._report(trial.value, self._plan.done(self._log.trials))
 
 
-def _repeated(trial: Trial) -> Step:
+def _repeated(trial: Trial) -> NextSegment:
     stopped = trial.segments[-1]
-    return Step(trial.proposal, trial.number, stopped.place, stopped.source)
+    return NextSegment(trial.proposal, trial.number, stopped.place, stopped.source)

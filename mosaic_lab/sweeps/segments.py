@@ -13,7 +13,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.request import POPULATION, SweepRequest
 from mosaic_lab.sweeps.space import Space
-from mosaic_lab.sweeps.trials import Proposal, Segment, Source, Trial
+from mosaic_lab.sweeps.trials import Proposal, SegmentSource, Trial, TrialSegment
 from mosaic_lab.validation import Problems
 
 PROMOTION = "asha-promotion"
@@ -24,19 +24,19 @@ MOST_RUNS = 10_000
 """Of all trials: each segment has one of each seed."""
 
 
-class Step(NamedTuple):
-    """The next step of a sweep: a new trial (``trial`` None) or the next segment of one, at its ``place``."""
+class NextSegment(NamedTuple):
+    """The segment that a sweep trains next: of a new trial (``trial`` None), or of one at its ``place``."""
 
     proposal: Proposal
     trial: int | None = None
     place: int = 0
-    source: Source | None = None
+    source: SegmentSource | None = None
 
 
-class Course(Protocol):
-    """Decides the next step of a sweep in segments."""
+class SegmentScheduler(Protocol):
+    """Decides which segment of which trial a sweep trains next."""
 
-    def next(self, trials: Sequence[Trial]) -> Step | None:
+    def next(self, trials: Sequence[Trial]) -> NextSegment | None:
         """Return what to do next after what is in the log; None for now, and at the end."""
 
 
@@ -50,10 +50,10 @@ def promotion_stops(total: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(max(1, total // share) for share in (FACTOR**2, FACTOR, 1)))
 
 
-def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, Segment]]:
+def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, TrialSegment]]:
     """Return the segments that a trial's newest checkpoint comes from, in order, each with the number of its
     trial; empty where it has none."""
-    found: list[tuple[int, Segment]] = []
+    found: list[tuple[int, TrialSegment]] = []
     number, segment = trial.number, next(reversed(trial.schedule), None)
     while segment is not None:
         found.append((number, segment))

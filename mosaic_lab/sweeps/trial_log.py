@@ -15,7 +15,15 @@ from typing import Any
 
 from mosaic_contract.codec import encode_line, is_sealed, seal
 
-from mosaic_lab.sweeps.trials import Former, Proposal, Saved, Segment, Source, Trial, TrialState
+from mosaic_lab.sweeps.trials import (
+    Former,
+    Proposal,
+    SavedCheckpoint,
+    SegmentSource,
+    Trial,
+    TrialSegment,
+    TrialState,
+)
 from mosaic_lab.telemetry import JsonlFollower
 from mosaic_lab.telemetry.decoding import whole
 
@@ -62,7 +70,7 @@ class TrialLog:
             about = {name: found[name] for name in Proposal._fields}
             trial = Trial(found["trial"], **about, runs=_by_seed(found["runs"]), started=found["timestamp"])
             if (stop := found.get("stop")) is not None:
-                trial.segments.append(Segment(0, stop, trial.parameters, trial.runs))
+                trial.segments.append(TrialSegment(0, stop, trial.parameters, trial.runs))
             self._trials[trial.number] = trial
         elif (found := whole(line, REPORTED)) is not None:
             trial = self._trials[found["trial"]]
@@ -85,7 +93,7 @@ class TrialLog:
 
 
 def _resume(trial: Trial, found: Mapping[str, Any]) -> None:
-    saved = {seed: Saved(*one) for seed, one in _by_seed(found["checkpoints"]).items()}
+    saved = {seed: SavedCheckpoint(*one) for seed, one in _by_seed(found["checkpoints"]).items()}
     for seed, run in _by_seed(found["runs"]).items():
         kept = saved[seed].step if seed in saved else 0
         trial.former.setdefault(seed, []).append(Former(trial.runs[seed], kept))
@@ -100,10 +108,10 @@ def _continue(trial: Trial, found: Mapping[str, Any]) -> None:
     for name in Proposal._fields:
         setattr(trial, name, found[name])
     trial.runs = _by_seed(found["runs"])
-    source = None if found["source"] is None else Source(*found["source"])
+    source = None if found["source"] is None else SegmentSource(*found["source"])
     resumed = _by_seed(found["checkpoints"])
     trial.segments.append(
-        Segment(found["place"], found["stop"], trial.parameters, trial.runs, source, resumed)
+        TrialSegment(found["place"], found["stop"], trial.parameters, trial.runs, source, resumed)
     )
     trial.state, trial.reason, trial.ended = TrialState.RUNNING, "", None
 
@@ -139,7 +147,7 @@ class TrialWriter(TrialLog):
         return self._trials[number]
 
     def resume(
-        self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, Saved], reason: str
+        self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, SavedCheckpoint], reason: str
     ) -> None:
         """Record that a stopped trial continues, before its further runs are started. A run without a
         checkpoint begins again; ``reason`` says what they do."""
@@ -153,7 +161,7 @@ class TrialWriter(TrialLog):
         stop: int,
         proposal: Proposal,
         runs: Mapping[int, str],
-        source: Source | None,
+        source: SegmentSource | None,
         checkpoints: Mapping[int, str],
     ) -> Trial:
         """Record a further segment of a trial before its runs are started."""

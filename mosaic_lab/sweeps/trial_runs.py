@@ -17,7 +17,7 @@ from mosaic_lab.runs.ends import trained
 from mosaic_lab.runs.run_ids import default_label, new_run_id
 from mosaic_lab.sweeps.metric import MetricFollower, aggregated
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.trials import Saved, Trial, TrialState
+from mosaic_lab.sweeps.trials import SavedCheckpoint, Trial, TrialState
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
 logger = logging.getLogger(__name__)
@@ -165,7 +165,7 @@ class TrialRuns:
                 return f"run {self.runs[seed].id} never reported the metric {metric!r}{near}"
         return ""
 
-    def further(self) -> tuple[dict[int, str], dict[int, Saved]]:
+    def further(self) -> tuple[dict[int, str], dict[int, SavedCheckpoint]]:
         """Return how a stopped trial continues: an id for the next run of each seed that has not been
         `trained`, and the checkpoints that these resume from, where there are some and it can."""
         stopped = [seed for seed, run in self.runs.items() if not trained(run)]
@@ -173,14 +173,16 @@ class TrialRuns:
         found = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
         return {seed: ids[seed] for seed in stopped}, {seed: one for seed, one in found.items() if one}
 
-    def _newest(self, seed: int) -> Saved | None:
+    def _newest(self, seed: int) -> SavedCheckpoint | None:
         """Return the newest checkpoint before the end of the training that a seed's runs have saved."""
         saved = [one for one in self.runs[seed].checkpoints if one.step < self._plan.total_timesteps]
         if saved:
-            return Saved(os.path.relpath(saved[-1].path, self._supervisor.store.root), saved[-1].step)
+            return SavedCheckpoint(
+                os.path.relpath(saved[-1].path, self._supervisor.store.root), saved[-1].step
+            )
         former = self.trial.former.get(seed)
         path = self.trial.resumed.get(seed)
-        return Saved(path, former[-1].kept) if former and path is not None else None
+        return SavedCheckpoint(path, former[-1].kept) if former and path is not None else None
 
     def checkpoints(self) -> tuple[dict[int, str], list[int]]:
         """Return the newest checkpoint of the run of each seed, relative to the run store, and the seeds of

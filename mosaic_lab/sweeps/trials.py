@@ -31,14 +31,14 @@ class TrialState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Source(NamedTuple):
+class SegmentSource(NamedTuple):
     """Where a segment continues from: the end of the segment at a place of a trial."""
 
     trial: int
     place: int
 
 
-class Saved(NamedTuple):
+class SavedCheckpoint(NamedTuple):
     """A checkpoint: its path relative to the run store, and the step at which it was saved."""
 
     path: str
@@ -54,7 +54,7 @@ class Former(NamedTuple):
 
 
 @dataclass
-class Segment:
+class TrialSegment:
     """A part of a trial that was trained by runs of its own, to the step ``stop``.
 
     ``place`` is 0 for the first; each of the others continues from the checkpoints at the end of its
@@ -65,7 +65,7 @@ class Segment:
     stop: int
     parameters: dict[str, Any]
     runs: dict[int, str]
-    source: Source | None = None
+    source: SegmentSource | None = None
     resumed: dict[int, str] = field(default_factory=dict)
     saved: dict[int, str] = field(default_factory=dict)
     value: float | None = None
@@ -103,7 +103,7 @@ class Trial:
     rungs: dict[str, float] = field(default_factory=dict)
     former: dict[int, list[Former]] = field(default_factory=dict)
     resumed: dict[int, str] = field(default_factory=dict)
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[TrialSegment] = field(default_factory=list)
     pruned: bool = False
     """Whether it is to be stopped at the step of its last report."""
     idle: float = 0.0
@@ -136,11 +136,11 @@ class Trial:
         return Proposal(self.parameters, self.hyperparameters, self.distributions)
 
     @property
-    def schedule(self) -> list[Segment]:
+    def schedule(self) -> list[TrialSegment]:
         """Its segments in order, without those that were stopped and done again."""
         return [one for one in self.segments if not one.cancelled]
 
-    def segment(self, place: int) -> Segment | None:
+    def segment(self, place: int) -> TrialSegment | None:
         """The segment at a place that has ended with a value; None without one."""
         found = [one for one in self.segments if one.place == place and one.value is not None]
         return found[-1] if found else None

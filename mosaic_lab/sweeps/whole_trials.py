@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from mosaic_lab.sweeps.decisions import REPORTS
-from mosaic_lab.sweeps.runner import Result, Runner
+from mosaic_lab.sweeps.runner import Result, SweepRunner
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
-from mosaic_lab.sweeps.trials import Saved, Trial, TrialState
+from mosaic_lab.sweeps.trials import SavedCheckpoint, Trial, TrialState
 
 logger = logging.getLogger(__name__)
 
 
-class WholeTrials(Runner):
-    """The runner of such a sweep; arguments as of `Runner`."""
+class WholeTrials(SweepRunner):
+    """The runner of such a sweep; arguments as of `SweepRunner`."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -44,7 +44,7 @@ class WholeTrials(Runner):
         self._log.resume(trial, runs, saved, reason)
         return self._runs_of(trial)
 
-    def _how(self, seed: int, saved: Saved | None) -> str:
+    def _how(self, seed: int, saved: SavedCheckpoint | None) -> str:
         if saved is not None:
             return f"seed {seed} resumed from step {saved.step:,}"
         training = self._plan.training

@@ -22,7 +22,7 @@ from mosaic_lab.workers.discovery import Interpreter, environment_of, inspect_in
 from mosaic_lab.workers.home import worker_folder
 from mosaic_lab.workers.pip_settings import without_credentials
 from mosaic_lab.workers.shims import ADAPTER, Shim, bundled_folder, contract_folder, copied, copied_adapter
-from mosaic_lab.workers.sources import Choice, choose_source, torch_arguments
+from mosaic_lab.workers.sources import ChosenSource, choose_source, torch_arguments
 from mosaic_lab.workers.uv import Uv
 from mosaic_lab.workers.worker_environment import (
     BUNDLED,
@@ -184,7 +184,7 @@ def _packages(shim: Shim, folder: Path, extra: str | None) -> list[str]:
 
 
 def _install_packages(
-    ours: list[str], choice: Choice, shim: Shim, request: Request, python: Path, uv: Uv
+    ours: list[str], choice: ChosenSource, shim: Shim, request: Request, python: Path, uv: Uv
 ) -> str | None:
     """Install the shim with its pins, then upstream without its own; return what was decided about torch."""
     install = ["pip", "install", "--python", str(python)]

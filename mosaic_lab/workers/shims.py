@@ -47,7 +47,7 @@ _DEEPEST, _MOST_NAMED = 4, 6  # folders below that may be the one that was meant
 
 
 @dataclass(frozen=True)
-class Source:
+class UpstreamSource:
     """One place that upstream can come from: a requirement (None for a checkout's path) and the extra with
     its pins."""
 
@@ -65,8 +65,8 @@ class Shim:
     folder: Path
     description: str
     python: str | None
-    sources: tuple[Source, ...]
-    path_source: Source | None
+    sources: tuple[UpstreamSource, ...]
+    path_source: UpstreamSource | None
     dependencies: tuple[str, ...]
     extras: dict[str, tuple[str, ...]]
     environments: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
             f'in [project.entry-points."{ENTRY_POINT_GROUP}"]: a shim\'s folder holds one.'
         )
     declared = {
-        name: Source(name, table.get("upstream"), table.get("extra", name))
+        name: UpstreamSource(name, table.get("upstream"), table.get("extra", name))
         for name, table in ours.get("source", {}).items()
     }
     return Shim(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers.pip_settings import without_credentials
-from mosaic_lab.workers.shims import Shim, Source
+from mosaic_lab.workers.shims import Shim, UpstreamSource
 from mosaic_lab.workers.uv import Uv
 
 REACH_SECONDS = 10.0
@@ -22,7 +22,7 @@ _TORCH_FAMILY = re.compile(r"(torch|torchvision|torchaudio)\b(?!-)")
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenSource:
     """The source that was taken: its name (or a checkout's path), upstream's requirement, the extra, why."""
 
     source: str | None
@@ -31,7 +31,7 @@ class Choice:
     reason: str
 
 
-def choose_source(shim: Shim, requested: str | None) -> Choice:
+def choose_source(shim: Shim, requested: str | None) -> ChosenSource:
     """Return the requested source, or the first of the shim's that can be reached.
 
     Raises WorkerEnvironmentError when there is no such source or it cannot be reached.
@@ -39,13 +39,13 @@ def choose_source(shim: Shim, requested: str | None) -> Choice:
     if requested is not None:
         return _requested_source(shim, requested)
     if not shim.sources:
-        return Choice(None, None, None, "upstream is among the shim's own dependencies")
+        return ChosenSource(None, None, None, "upstream is among the shim's own dependencies")
     refused: list[str] = []
     for source in shim.sources:
         problem = unreachable(source.upstream or "")
         if problem is None:
             reason = "; ".join([*refused, f"taking {_place(source)}"])
-            return Choice(source.name, source.upstream, source.extra, reason)
+            return ChosenSource(source.name, source.upstream, source.extra, reason)
         refused.append(f"{_place(source)} cannot be reached from here ({problem})")
     raise WorkerEnvironmentError(
         f"Worker '{shim.name}' cannot be built: {'; '.join(refused)}. Check the network and the "
@@ -53,7 +53,7 @@ def choose_source(shim: Shim, requested: str | None) -> Choice:
     )
 
 
-def _place(source: Source) -> str:
+def _place(source: UpstreamSource) -> str:
     """Return where upstream is, in words."""
     requirement = without_credentials(source.upstream or source.name)
     name, _, url = (part.strip() for part in requirement.partition(" @ "))
@@ -138,7 +138,7 @@ def torch_backend(requested: str) -> str:
     return backend
 
 
-def _requested_source(shim: Shim, requested: str) -> Choice:
+def _requested_source(shim: Shim, requested: str) -> ChosenSource:
     by_name = {source.name: source for source in shim.sources}
     if source := by_name.get(requested):
         if problem := unreachable(source.upstream or ""):
@@ -146,11 +146,11 @@ def _requested_source(shim: Shim, requested: str) -> Choice:
                 f"The source '{requested}' of worker '{shim.name}' cannot be reached: {problem}. Leave "
                 "--source out to take the first one that can be."
             )
-        return Choice(requested, source.upstream, source.extra, "requested with --source")
+        return ChosenSource(requested, source.upstream, source.extra, "requested with --source")
     checkout = str(Path(requested).expanduser().resolve())
     if shim.path_source and Path(checkout).is_dir():
         reason = "requested with --source: a copy is installed"
-        return Choice(checkout, checkout, shim.path_source.extra, reason)
+        return ChosenSource(checkout, checkout, shim.path_source.extra, reason)
     choices = [*by_name, *(["the path of a checkout"] if shim.path_source else [])]
     raise WorkerEnvironmentError(
         f"--source {requested}: worker '{shim.name}' has no such source, and no folder of that name is here. "

@@ -32,7 +32,7 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 
 @dataclass(frozen=True)
-class Place:
+class Placeholder:
     """A marked line of a new worker: its file, relative to the working folder where it was written, the
     number of the line, and its text."""
 
@@ -60,10 +60,10 @@ def new(name: str, kind: str = "training", folder: str | Path = ".") -> Path:
     return target
 
 
-def places(worker: Path) -> list[Place]:
+def places(worker: Path) -> list[Placeholder]:
     """Return the marked lines of a new worker's folder."""
     return [
-        Place(file, number, line.strip().removeprefix("#").strip())
+        Placeholder(file, number, line.strip().removeprefix("#").strip())
         for file in sorted(worker.rglob("*"))
         if file.is_file()
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)

@@ -11,7 +11,7 @@ from support import wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.evaluation.evaluation import remaining_seconds
-from mosaic_lab.evaluation.plan import Job
+from mosaic_lab.evaluation.plan import EpisodeJob
 
 EPISODES = 25
 
@@ -25,7 +25,7 @@ def remaining(ends: dict[str, Iterable[float]], now: float) -> float | None:
         for seed, end in enumerate(times):
             record = {"operator": label, "arena": label, "timestamp": end, "seconds": end - begin - 0.5}
             ended[label, seed, 0], begin = record, end
-    jobs = [Job(label, seed, 0, seed, seed, seed) for label in ends for seed in range(EPISODES)]
+    jobs = [EpisodeJob(label, seed, 0, seed, seed, seed) for label in ends for seed in range(EPISODES)]
     return remaining_seconds(ended, jobs, 2, now)
 
 

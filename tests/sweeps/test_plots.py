@@ -17,7 +17,7 @@ import pytest
 from sweeps import stored
 
 from mosaic_lab import MosaicError
-from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, PlotMark
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.plots import BEST, sweep_plots
 from mosaic_lab.sweeps.space import Space
@@ -50,7 +50,7 @@ def facets(
     return {facet.title: facet for plot in sweep_plots(plan, trials, shares) for facet in plot.facets}
 
 
-def marks(facet: Facet) -> dict[str, Mark]:
+def marks(facet: Facet) -> dict[str, PlotMark]:
     return {mark.label: mark for mark in facet.marks}
 
 

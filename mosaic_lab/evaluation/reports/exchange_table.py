@@ -10,7 +10,7 @@ from mosaic_contract.language.recording import read
 
 from mosaic_lab.arenas.tables import table_of
 from mosaic_lab.errors import MosaicError, warn_user
-from mosaic_lab.evaluation.plan import Job
+from mosaic_lab.evaluation.plan import EpisodeJob
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ _KINDS = {
 _MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
 
 
-def exchanges_table(folder: Path, jobs: Iterable[Job], label: str | None) -> pd.DataFrame:
+def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None) -> pd.DataFrame:
     """Return a row for each exchange in a recording, of the operator ``label`` or of all; see
     `Evaluation.exchanges`. Raises MosaicError for more text than fits a table."""
     places = {(job.label, job.index): (place, job) for place, job in enumerate(jobs)}
@@ -64,7 +64,7 @@ def exchanges_table(folder: Path, jobs: Iterable[Job], label: str | None) -> pd.
     return table_of([row for _, row in sorted(rows, key=lambda one: one[0])], _KINDS)
 
 
-def _row(entry: Mapping[str, Any], job: Job) -> dict[str, Any]:
+def _row(entry: Mapping[str, Any], job: EpisodeJob) -> dict[str, Any]:
     return {
         **{name: entry[name] for name in _KINDS if name in entry},
         "operator": job.label,

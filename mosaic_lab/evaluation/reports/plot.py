@@ -40,10 +40,11 @@ MOST_INCHES = 12.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Mark:
-    """The drawing of one operator: ``color`` is its number, or a colour; ``band`` a closed outline to fill.
+class PlotMark:
+    """The line, band and points of one operator.
 
-    ``thin``: the lines that ``line`` is the average of, where they are too few for a band.
+    ``color`` is its number, or a colour; ``band`` a closed outline to fill; ``thin`` the lines that ``line``
+    is the average of, where they are too few for a band.
     """
 
     label: str
@@ -61,7 +62,7 @@ class Facet:
 
     title: str
     x_label: str
-    marks: tuple[Mark, ...]
+    marks: tuple[PlotMark, ...]
     rows: tuple[str, ...] = ()
     spacing: float = 1.0
 
@@ -113,7 +114,7 @@ def plot_picture(
     return png_of(figure, background, repr(plot))
 
 
-def mark_color(mark: Mark) -> str:
+def mark_color(mark: PlotMark) -> str:
     """Return the colour of a mark."""
     if isinstance(mark.color, str):
         return mark.color

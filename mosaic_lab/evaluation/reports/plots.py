@@ -11,7 +11,7 @@ from mosaic_contract.language.budget import dollars
 
 from mosaic_lab.chart_style import outline
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Plot, PlotMark, Points
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.runs import Run, RunGroup
@@ -52,11 +52,11 @@ def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
     return Plot(title, note, tuple(facets), int(table.attrs["rng"]))
 
 
-def _interval(label: str, row: int, value: float, low: float, high: float) -> Mark:
+def _interval(label: str, row: int, value: float, low: float, high: float) -> PlotMark:
     at = np.full(2, float(row))
     line = (np.array([low, high]), at) if np.isfinite([low, high]).all() else None
     points = (np.array([value]), at[:1]) if np.isfinite(value) else None
-    return Mark(label, row, line=line, points=points)
+    return PlotMark(label, row, line=line, points=points)
 
 
 def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
@@ -93,12 +93,12 @@ def costs_differ(table: pd.DataFrame) -> bool:
     return "episode_usd" in table and table["episode_usd"].nunique() > 1
 
 
-def _cross(label: str, color: int, numbers: Sequence[float]) -> Mark:
+def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
     """A point with a horizontal and a vertical interval, drawn in one line through the point."""
     x, x_low, x_high, y, y_low, y_high = numbers
     path = [(x_low, y), (x_high, y), (x, y), (x, y_low), (x, y_high)]
     known = np.array([point for point in path if np.isfinite(point).all()])
-    return Mark(label, color, line=(known[:, 0], known[:, 1]), points=(np.array([x]), np.array([y])))
+    return PlotMark(label, color, line=(known[:, 0], known[:, 1]), points=(np.array([x]), np.array([y])))
 
 
 def paired_plot(versus: Versus, title: str) -> Plot:
@@ -111,9 +111,9 @@ def paired_plot(versus: Versus, title: str) -> Plot:
     mean = versus.difference.mean
     level, low, high = (np.full(2, number) for number in (mean.value, mean.low, mean.high))
     marks = (
-        Mark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
-        Mark("mean, 95% interval", 1, line=(ends, level), band=outline(ends, low, high)),
-        Mark("one seed", 0, points=(drawn + 1.0, differences[drawn])),
+        PlotMark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
+        PlotMark("mean, 95% interval", 1, line=(ends, level), band=outline(ends, low, high)),
+        PlotMark("one seed", 0, points=(drawn + 1.0, differences[drawn])),
     )
     wins, ties, losses = (int(np.sum(np.sign(differences) == sign)) for sign in (1, 0, -1))
     note = (
@@ -188,8 +188,8 @@ def _run_curve(run: Run, metric: str) -> Points:
     return x, y
 
 
-def _curve(label: str, color: int, x: Floats, y: Floats, low: Floats, high: Floats) -> Mark:
-    return Mark(label, color, line=(x, y), band=outline(x, low, high))
+def _curve(label: str, color: int, x: Floats, y: Floats, low: Floats, high: Floats) -> PlotMark:
+    return PlotMark(label, color, line=(x, y), band=outline(x, low, high))
 
 
 def rating_plot(ratings: pd.DataFrame, title: str) -> Plot:
@@ -199,7 +199,7 @@ def rating_plot(ratings: pd.DataFrame, title: str) -> Plot:
     for row, (value, low, high) in enumerate(ratings[_RATING].to_numpy(np.float64)):
         at = np.full(2, float(row))
         marks.append(
-            Mark(rows[row], row, line=(np.array([low, high]), at), points=(np.array([value]), at[:1]))
+            PlotMark(rows[row], row, line=(np.array([low, high]), at), points=(np.array([value]), at[:1]))
         )
     return Plot(title, _RATING_NOTE, (Facet("Elo", "rating", tuple(marks), rows),), int(ratings.attrs["rng"]))
 
@@ -210,7 +210,7 @@ def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: 
     found = {str(player): values for player, values in zip(ratings.index, _values(ratings), strict=True)}
     steps = [about.step for player, about in trained.items() if player in found]
     ends = np.array([min(steps), max(steps)], dtype=np.float64)
-    marks: list[Mark] = []
+    marks: list[PlotMark] = []
     for training in dict.fromkeys(about.training for about in trained.values()):
         own = sorted(
             (about.step, player)
@@ -220,12 +220,12 @@ def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: 
         x = np.array([step for step, _ in own], dtype=np.float64)
         value, low, high = np.array([found[player] for _, player in own]).T
         marks.append(
-            Mark(training, len(marks), line=(x, value), band=outline(x, low, high), points=(x, value))
+            PlotMark(training, len(marks), line=(x, value), band=outline(x, low, high), points=(x, value))
         )
     for player, (value, low, high) in found.items():
         if player not in trained:
             across, one, other = (np.full(2, number) for number in (value, low, high))
-            marks.append(Mark(player, len(marks), line=(ends, across), band=outline(ends, one, other)))
+            marks.append(PlotMark(player, len(marks), line=(ends, across), band=outline(ends, one, other)))
     return Plot(title, _RATING_NOTE, (Facet("Elo", "steps", tuple(marks)),), int(ratings.attrs["rng"]))
 
 

@@ -16,7 +16,7 @@ from support import start_peer, store
 from mosaic_lab import RunGroup, operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve_plot
-from mosaic_lab.evaluation.reports.plot import Facet, Mark, Plot
+from mosaic_lab.evaluation.reports.plot import Facet, Plot, PlotMark
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 
@@ -66,9 +66,9 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
 
 
 def test_a_plot_is_written_where_there_never_was_a_lab(tmp_path: Path) -> None:
-    code = """from mosaic_lab.evaluation.reports.plot import Facet, Mark, Plot
+    code = """from mosaic_lab.evaluation.reports.plot import Facet, PlotMark, Plot
 points = [0.0, 1.0], [2.0, 3.0]
-Plot("title", "note", (Facet("facet", "x", (Mark("a", 0, points=points),)),), rng=1).png("plot.png")"""
+Plot("title", "note", (Facet("facet", "x", (PlotMark("a", 0, points=points),)),), rng=1).png("plot.png")"""
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     assert (tmp_path / "plot.png").read_bytes().startswith(PNG)
 
@@ -101,15 +101,15 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
 def test_a_figure_has_no_scale_before_there_are_results_and_few_round_numbers_then(
     rows: tuple[str, ...],
 ) -> None:
-    def plot(*marks: Mark) -> Plot:
+    def plot(*marks: PlotMark) -> Plot:
         return Plot("Returns", "", (Facet("Mean", "return", marks, rows),), rng=0)
 
-    figures = PlotFigures(plot(Mark("random", 0), Mark("still", 1)))
+    figures = PlotFigures(plot(PlotMark("random", 0), PlotMark("still", 1)))
     row = figures.box.children[1]
     assert EMPTY in row._dom_classes, "the scale of no data is not shown"
     values = np.linspace(-6.5, 520.7, 60)
     points = (values, np.zeros(60)) if rows else (np.arange(60.0), values)
-    figures.draw(plot(Mark("random", 0, points=points), Mark("still", 1)))
+    figures.draw(plot(PlotMark("random", 0, points=points), PlotMark("still", 1)))
     assert EMPTY not in row._dom_classes
     numbered = row.children[0].axes[0 if rows else 1]
     assert numbered.tick_values.tolist() == ([0, 200, 400] if rows else [0, 100, 200, 300, 400, 500])
