@@ -59,6 +59,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("path")
 def test_it_is_trained_on_compared_in_and_evaluated_alike(
     lab: mosaic.Lab,

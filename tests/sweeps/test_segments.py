@@ -69,6 +69,7 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
         sweep.resume(trials=1)
 
 
+@pytest.mark.extended
 def test_kills_interrupt_nothing_and_change_no_decision(lab: mosaic.Lab) -> None:
     """No segment is started twice, and the same seed decides the same, whichever member is faster."""
     generator = random.Random(11)

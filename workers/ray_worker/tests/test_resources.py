@@ -84,6 +84,7 @@ def test_a_training_waits_for_cpus_that_others_use_and_says_so(worker: Any) -> N
     assert worker.train(while_another_trains, **greedy).code == 143
 
 
+@pytest.mark.extended
 def test_a_stop_is_heard_while_upstream_waits_for_its_runners(worker: Any) -> None:
     """For ever: no node has as many CPUs as one of them needs, only all nodes together."""
     cluster = worker.cluster
