@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from mosaic_lab.keeper.marks import WORKER_MARK
+from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 
 PEERS = Path(__file__).with_name("peers")
@@ -138,7 +138,7 @@ def marked_processes(path: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            mark = process.environ().get(WORKER_MARK, "")
+            mark = process.environ().get(RUN_DIR_VARIABLE, "")
             if (
                 mark == str(path) or mark.startswith(f"{path}/")
             ) and process.status() != psutil.STATUS_ZOMBIE:

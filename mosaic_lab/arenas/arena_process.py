@@ -20,7 +20,7 @@ from mosaic_contract import LineSplitter, encode_line, fastlane
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 
 from mosaic_lab.keeper import locks, logs, orphans
-from mosaic_lab.keeper.marks import WORKER_MARK
+from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE
 from mosaic_lab.keeper.processes import send_group
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.state_writer import StateWriter
@@ -98,7 +98,7 @@ class ArenaProcess:
                 stderr=log,
                 bufsize=0,
                 cwd=run.path,
-                env={**variables, WORKER_MARK: str(run.path)},
+                env={**variables, RUN_DIR_VARIABLE: str(run.path)},
                 start_new_session=True,
             )
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -1,6 +1,6 @@
 """The bridge: one process for all runs of a user on a cluster, which mirrors them into their run folders.
 
-Keepers connect to its socket (see `keeper.bridge_link`), each for one run. It runs in an environment of its
+Keepers connect to its socket (see `keeper.remote_keeper`), each for one run. It runs in an environment of its
 own that matches the cluster, and leaves when it has had no run for a while. It may be killed at any moment.
 """
 

@@ -23,12 +23,10 @@ from mosaic_lab.engines.engine import Stop
 from mosaic_lab.engines.frames import NodeFrames
 from mosaic_lab.engines.job import INPUTS, Job
 from mosaic_lab.engines.node_files import NodeFiles, folder_of
-from mosaic_lab.keeper.environment_variables import compose_variables
-from mosaic_lab.keeper.launch import Launch
-from mosaic_lab.keeper.marks import WORKER_MARK
+from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, compose_variables
+from mosaic_lab.keeper.launch import Launch, start_keeper, take_new
 from mosaic_lab.keeper.processes import send_group
 from mosaic_lab.keeper.run_store import RunFolder, write_json
-from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import RunStatus, State, queued
 
 _FORGOTTEN = 30 * 86_400.0  # seconds after which an ended run that no bridge has read is deleted
@@ -110,7 +108,7 @@ class NodeRun:
             write_json(folder.launch_path, {"worker": job.worker, "command": command})
             launch = Launch(
                 command=[*command, "--config", str(folder.config_path)],
-                environment={**environment, WORKER_MARK: str(folder.path)},
+                environment={**environment, RUN_DIR_VARIABLE: str(folder.path)},
                 grace_seconds=job.grace_seconds,
                 max_running=None,
                 gpus=gpus[: job.gpus],  # the cluster has reserved them

@@ -1,14 +1,82 @@
-"""Starts a keeper: ``python -I -S …/keeper/__main__.py RUN_FOLDER LOCK_DESCRIPTOR CONTRACT_FOLDER``.
+"""The keeper's process: ``python -I -S …/keeper/__main__.py RUN_FOLDER LOCK_DESCRIPTOR CONTRACT_FOLDER``.
 
-Isolated and without site-packages, so that a keeper is small, starts in milliseconds and depends on nothing
-that the user may change while the run lives.
+It takes over the run folder, goes into the background, and keeps the run. Isolated and without site-packages,
+so that a keeper is small, starts in milliseconds and depends on nothing that the user may change while the
+run lives.
+
+Its parent is the guardian, which ends what a killed keeper leaves behind (Linux): a process can drop the
+environment that it was started with, but not its ancestors. Below a subreaper every orphan becomes its child.
+The keeper is one, and so is the guardian, which only waits for the keeper's end.
 """
 
+import os
+import shutil
+import signal
 import sys
+import time
 from pathlib import Path
 
 sys.path += [str(Path(__file__).resolve().parents[2]), sys.argv[3]]  # mosaic_lab, mosaic_contract
 
-from mosaic_lab.keeper.main import main
+from mosaic_lab.keeper import processes
+from mosaic_lab.keeper.keeper import Keeper, clear_frames
+from mosaic_lab.keeper.launch import Launch
+from mosaic_lab.keeper.remote_keeper import RemoteKeeper
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.worker_process import KILL_AFTER, end_descendants
+
+
+def main() -> None:
+    """Read the launch document, go into the background, and keep the run to its end."""
+    folder, lock = RunFolder(Path(sys.argv[1])), int(sys.argv[2])
+    os.set_inheritable(lock, False)
+    launch = Launch.from_json(sys.stdin.read())
+    if launch.lifeline is not None:
+        os.set_inheritable(launch.lifeline, False)
+    if os.fork():
+        os._exit(0)  # the parent sees that the document has arrived; the child still holds the lock
+    os.chdir("/")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    if launch.bridge is not None:
+        RemoteKeeper(folder, launch, lock).live()
+        return
+    if sys.platform == "linux" and not launch.starts_runs:  # a guardian would end these runs too
+        guard(folder, launch, lock)
+    Keeper(folder, launch, lock).live()
+
+
+def guard(folder: RunFolder, launch: Launch, lock: int) -> None:
+    """Fork: returns in the child, which becomes the keeper. The parent stays until the keeper has ended.
+
+    ``lock`` is the descriptor of the run's lock, which is the keeper's alone. What a killed keeper leaves has
+    the grace period to leave by itself (its worker got SIGTERM when the keeper died), then it is ended; at
+    last its temporary files and its frames go.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the keeper's handlers replace this
+    processes.become_subreaper()
+    keeper = os.fork()
+    if keeper == 0:
+        return
+    os.close(lock)
+    if os.waitpid(keeper, 0)[1] != 0:
+        grace = launch.grace_seconds
+        end_descendants(_reap, time.sleep, grace, grace + KILL_AFTER)
+        shutil.rmtree(launch.scratch, ignore_errors=True)
+        clear_frames(folder.path)
+    os._exit(0)
+
+
+def _reap() -> bool:
+    """Collect every child that has ended. Return False when no child remains."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                return True
+        except ChildProcessError:
+            return False
+
 
 main()

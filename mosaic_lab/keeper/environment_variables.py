@@ -1,4 +1,4 @@
-"""The environment variables of a worker's process.
+"""The environment variables of a run's processes.
 
 A variable of the user's reaches the worker only when it is listed here or was requested; values are recorded
 nowhere.
@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from mosaic_lab.errors import ConfigurationError
 
+RUN_DIR_VARIABLE, KEEPER_VARIABLE = "MOSAIC_RUN_DIR", "MOSAIC_KEEPER_OF"
+"""Variables of a worker's processes and of a keeper, with the path of their run folder as the value."""
 _INHERITED = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "DISPLAY"}
     | {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH"}

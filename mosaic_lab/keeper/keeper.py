@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from mosaic_lab.keeper.folder_lock import LockedFolder
 from mosaic_lab.keeper.launch import Launch
+from mosaic_lab.keeper.locks import LockedFolder
 from mosaic_lab.keeper.logs import BoundedLog
 from mosaic_lab.keeper.outcome import Evidence, classify
 from mosaic_lab.keeper.queueing import RunQueue, take_gpus, take_slot
@@ -50,7 +50,7 @@ class Keeper:
     def __init__(self, folder: RunFolder, launch: Launch, lock: int) -> None:
         self.folder = folder
         self.launch = launch
-        self.locked = LockedFolder(folder, lock)
+        self.locked = LockedFolder(folder.path, lock)
         self.stop: str | None = None  # why the run is to stop
         self.why = ""  # what the request says of that
         self.stopped_by: str | None = None

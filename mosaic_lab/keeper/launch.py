@@ -1,18 +1,31 @@
-"""The launch document: all that a keeper must know to start its worker, handed over on its stdin.
-
-It holds the worker's environment, so it is never written to disk.
-"""
+"""The launch of a keeper: its launch document, and the start of its process in the background."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
+from mosaic_lab.keeper.run_store import RunFolder
+
+_KEEPER = Path(__file__).with_name("__main__.py")
+_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens of milliseconds
 
 
 @dataclass(frozen=True)
 class Launch:
-    """``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, None: all, shared.
+    """The launch document: all that a keeper must know to start its worker, handed over on its stdin. It
+    holds the worker's environment, so it is never written to disk.
+
+    ``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, None: all, shared.
 
     ``scratch`` is the folder to make for the worker's temporary files, ``gpu_locks`` that of this machine's
     GPU locks; ``max_running`` limits the runs at once in this store (None: this run counts as none of them).
@@ -39,3 +52,46 @@ class Launch:
     @classmethod
     def from_json(cls, text: str) -> Launch:
         return cls(**json.loads(text))
+
+
+def take_new(folder: RunFolder) -> int:
+    """Take the lock of a new folder, which no process keeps but one may be testing."""
+    while (lock := locks.take(folder.lock_path)) is None:
+        time.sleep(0.001)
+    return lock
+
+
+def start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
+    """Start the keeper; return when it has the launch document and runs in the background.
+
+    ``lock`` is the descriptor of the run's lock. Raises MosaicError and OSError.
+    """
+    python = [sys.executable, "-I", "-S", "-X", "utf8"]
+    command = [*python, str(_KEEPER), str(folder.path), str(lock), str(_contract_folder())]
+    with folder.keeper_log_path.open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env={"PATH": os.environ.get("PATH", os.defpath), KEEPER_VARIABLE: str(folder.path)},
+            pass_fds=(lock, *([] if launch.lifeline is None else [launch.lifeline])),
+            start_new_session=True,
+        )
+    try:
+        process.communicate(launch.to_json().encode(), timeout=_DEADLINE)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        log_end = folder.keeper_log_path.read_text(errors="replace")[-2000:]
+        raise MosaicError(
+            f"the keeper of {folder.run_id} did not start (exit code {process.returncode}):\n{log_end}"
+        )
+
+
+def _contract_folder() -> Path:
+    import mosaic_contract  # here: a keeper, which reads the document, starts without it
+
+    return Path(mosaic_contract.__file__).parents[1]

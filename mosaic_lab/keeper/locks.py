@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -35,3 +36,44 @@ def held(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+class LockedFolder:
+    """A run folder, identified by its inode, whose ``keeper.lock`` the descriptor ``lock`` holds.
+
+    It is found again when it is moved, and locked again when its lock is deleted. Raises OSError when it is
+    not there.
+    """
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self._home = folder
+        self._lock = lock
+        self._inode = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+    def locate(self) -> Path | None:
+        """Return the folder's current path; None when it was deleted."""
+        places = (self._home, _path_of(self._inode))
+        return next((place for place in places if place and _same(place, self._inode)), None)
+
+    def lock_again(self, path: Path) -> None:
+        """Lock the file at ``path`` if the one that is locked is no longer there."""
+        with suppress(OSError):
+            if not _same(path, self._lock) and (lock := take(path)) is not None:
+                os.close(self._lock)
+                self._lock = lock
+
+
+def _same(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def _path_of(descriptor: int) -> Path | None:
+    """Return the path of an open folder; None where the system does not report it."""
+    with suppress(OSError):
+        if hasattr(fcntl, "F_GETPATH"):  # macOS
+            return Path(os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))
+        return Path(f"/proc/self/fd/{descriptor}").readlink()
+    return None

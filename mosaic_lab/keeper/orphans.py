@@ -1,8 +1,7 @@
-"""Finding the processes of a run whose keeper was killed: by a mark that its worker was started with, and
-below the keeper's guardian.
+"""Finding the processes of a run whose keeper was killed: by an environment variable that they
+were started with, and below the keeper's guardian.
 
-A pid alone proves nothing; the mark in a process's environment, passed on to whatever it starts, names the
-run folder. psutil guards its signals against a pid that was given out again.
+A pid alone proves nothing; the variable, passed on to whatever a process starts, names the run folder. psutil guards its signals against a pid that was given out again.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from mosaic_lab.keeper.marks import KEEPER_MARK, WORKER_MARK
+from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VARIABLE
 
 _FRESH = 0.5  # seconds for which survivors that were found are not searched for again
 _SHARED = (
@@ -26,26 +25,26 @@ _KILL_DEADLINE = 5.0
 
 _lock = threading.Lock()
 _searched = float("-inf")  # when all processes were last looked at
-_marked: dict[tuple[str, str], list[psutil.Process]] = {}  # by mark and run folder, as they were then
+_marked: dict[tuple[str, str], list[psutil.Process]] = {}  # by variable and run folder, as they were then
 _none: dict[tuple[str, str], float] = {}  # when it was first requested; infinity where none can come any more
 
 
-def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
-    """Living processes that carry the mark of the run in ``path``, whose keeper is dead.
+def survivors(path: Path, variable: str = RUN_DIR_VARIABLE) -> list[psutil.Process]:
+    """Return the living processes with the variable of the run in ``path``, whose keeper is dead.
 
     None can join from outside: once there are none there never will be (unless the run is resumed, see
     `forget`), and no search is made again.
     """
     global _searched, _marked
-    key = mark, str(path)
+    key = variable, str(path)
     with _lock:
         since = _none.setdefault(key, time.monotonic())
         if since == math.inf:
             return []
-        processes = list(filter(_running, _below(_marked, path, mark)))
+        processes = list(filter(_running, _below(_marked, path, variable)))
         if time.monotonic() - _searched > (_FRESH if processes else _SHARED):
             _searched, _marked = time.monotonic(), _all_marked()
-            processes = list(filter(_running, _below(_marked, path, mark)))
+            processes = list(filter(_running, _below(_marked, path, variable)))
         if not processes and _searched >= since:
             _none[key] = math.inf
         return processes
@@ -54,20 +53,20 @@ def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
 def forget(path: Path) -> None:
     """The run is about to have processes again: what was found, or not found, counts no more."""
     with _lock:
-        for mark in (WORKER_MARK, KEEPER_MARK):
-            _none.pop((mark, str(path)), None)
+        for variable in (RUN_DIR_VARIABLE, KEEPER_VARIABLE):
+            _none.pop((variable, str(path)), None)
 
 
 def end(path: Path, grace_seconds: float) -> None:
     """SIGTERM to the run's survivors, SIGKILL to those that are still there after the grace period."""
-    alive = _search(path, WORKER_MARK)
+    alive = _search(path, RUN_DIR_VARIABLE)
     for process in alive:
         with suppress(psutil.Error):
             process.terminate()
             process.resume()  # a suspended one receives the signal only then
     psutil.wait_procs(alive, timeout=grace_seconds)
     deadline = time.monotonic() + _KILL_DEADLINE
-    while (alive := _search(path, WORKER_MARK)) and time.monotonic() < deadline:
+    while (alive := _search(path, RUN_DIR_VARIABLE)) and time.monotonic() < deadline:
         for process in alive:
             with suppress(psutil.Error):
                 process.kill()
@@ -90,8 +89,8 @@ def resident_mb(processes: Sequence[psutil.Process]) -> float:
     return total / (1 << 20)
 
 
-def _search(path: Path, mark: str) -> list[psutil.Process]:
-    return list(filter(_running, _below(_all_marked(), path, mark)))
+def _search(path: Path, variable: str) -> list[psutil.Process]:
+    return list(filter(_running, _below(_all_marked(), path, variable)))
 
 
 def _all_marked() -> dict[tuple[str, str], list[psutil.Process]]:
@@ -99,18 +98,18 @@ def _all_marked() -> dict[tuple[str, str], list[psutil.Process]]:
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             variables = process.environ()
-            for mark in (WORKER_MARK, KEEPER_MARK):
-                if mark in variables:
-                    found.setdefault((mark, variables[mark]), []).append(process)
+            for variable in (RUN_DIR_VARIABLE, KEEPER_VARIABLE):
+                if variable in variables:
+                    found.setdefault((variable, variables[variable]), []).append(process)
     return found
 
 
 def _below(
-    marked: Mapping[tuple[str, str], list[psutil.Process]], path: Path, mark: str
+    marked: Mapping[tuple[str, str], list[psutil.Process]], path: Path, variable: str
 ) -> list[psutil.Process]:
-    """Return the processes with the mark of a run; of its worker also what is below the keeper's guardian."""
-    found = list(marked.get((mark, str(path)), ()))
-    for keeper in marked.get((KEEPER_MARK, str(path)), ()) if mark == WORKER_MARK else ():
+    """Return the processes with the variable of a run; of its worker also those below the guardian."""
+    found = list(marked.get((variable, str(path)), ()))
+    for keeper in marked.get((KEEPER_VARIABLE, str(path)), ()) if variable == RUN_DIR_VARIABLE else ():
         with suppress(psutil.Error):
             found += keeper.children(recursive=True)
     return list(dict.fromkeys(found))

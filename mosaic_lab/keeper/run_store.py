@@ -19,8 +19,8 @@ from typing import Any
 
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
 from mosaic_lab.keeper.files import folders_in, kind_of, list_folders, open_file
-from mosaic_lab.keeper.marks import KEEPER_MARK
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
 from mosaic_lab.keeper.tail import final_message, is_there
@@ -95,7 +95,7 @@ class RunFolder:
             from mosaic_lab.keeper import orphans
         except ImportError:  # keepers have no psutil: they go by the lock
             return False
-        return bool(orphans.survivors(self.path, KEEPER_MARK))
+        return bool(orphans.survivors(self.path, KEEPER_VARIABLE))
 
     def status(self) -> RunStatus:
         """Return the run's status now: ``lost`` without a keeper and a recorded end."""

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mosaic_lab.keeper.environment_variables import requested
-from mosaic_lab.keeper.marks import WORKER_MARK
+from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, requested
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.results import results
@@ -88,7 +87,7 @@ def _configuration(run: Run) -> Facts:
     for name in ("gpus", "threads", "grace_seconds", "films"):
         if launched.get(name) is not None:
             facts[name] = launched[name]
-    if isinstance(names, list) and (given := requested(names, besides=WORKER_MARK)):
+    if isinstance(names, list) and (given := requested(names, besides=RUN_DIR_VARIABLE)):
         facts["environment variables"] = ", ".join(given)
     return facts
 

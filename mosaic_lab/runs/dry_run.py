@@ -1,7 +1,7 @@
 """Checks a configuration with its worker before a run is created.
 
 The worker prints the resolved configuration and exits. It has a deadline and a temporary folder, and ends
-with this process (see `leash`).
+with this process (see `die_with_parent`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.keeper import leash
-from mosaic_lab.keeper.leash import END
+from mosaic_lab.keeper import die_with_parent
+from mosaic_lab.keeper.die_with_parent import END
 from mosaic_lab.keeper.outcome import own_message
 from mosaic_lab.keeper.processes import lives, place, start_time
 from mosaic_lab.keeper.run_store import RunFolder
@@ -29,7 +29,7 @@ from mosaic_lab.keeper.tail import final_message, last_lines
 DEADLINE = 60.0
 _END_DEADLINE = 30.0  # for what is killed to be gone
 _LONGEST_ANSWER = 1 << 20
-_LEASH = Path(leash.__file__)
+_DIE_WITH_PARENT = Path(die_with_parent.__file__)
 
 
 def dry_run(
@@ -76,7 +76,7 @@ def _run(command: list[str], variables: Mapping[str, str], folder: RunFolder, de
     """Return the command's exit code, -N when signal N ended it."""
     with folder.keeper_log_path.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-X", "utf8", str(_LEASH), str(folder.path), *command],
+            [sys.executable, "-I", "-S", "-X", "utf8", str(_DIE_WITH_PARENT), str(folder.path), *command],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import RunTimeout
-from mosaic_lab.keeper.marks import KEEPER_MARK
+from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
 from mosaic_lab.keeper.processes import place, send_to
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import RunStatus, State
@@ -51,7 +51,7 @@ def survivors(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:
     workers = orphans.survivors(folder.path)
     if folder.path.exists():
         return workers
-    return [*workers, *orphans.survivors(folder.path, KEEPER_MARK)]
+    return [*workers, *orphans.survivors(folder.path, KEEPER_VARIABLE)]
 
 
 def _wake_keeper(status: RunStatus) -> None:

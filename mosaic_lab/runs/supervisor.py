@@ -25,11 +25,9 @@ from mosaic_lab.engines.mirror import PLACEMENT
 from mosaic_lab.engines.placement import bridge_of, given_gpus, gpu_count
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper import locks, orphans
-from mosaic_lab.keeper.environment_variables import compose_variables
-from mosaic_lab.keeper.launch import Launch
-from mosaic_lab.keeper.marks import KEEPER_MARK, WORKER_MARK
+from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VARIABLE, compose_variables
+from mosaic_lab.keeper.launch import Launch, start_keeper, take_new
 from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
-from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
 from mosaic_lab.runs.checkpoint_path import continued_run
@@ -175,7 +173,7 @@ class Supervisor:
                 "group": group,
                 "hyperparameters": hyperparameters,
                 "command": [*command, "--config", str(folder.config_path)],
-                "environment_names": sorted([*variables, WORKER_MARK]),
+                "environment_names": sorted([*variables, RUN_DIR_VARIABLE]),
                 "gpus": gpus if isinstance(gpus, int) else list(gpus),
                 "threads": threads,
                 "grace_seconds": grace_seconds,
@@ -287,7 +285,7 @@ class Supervisor:
         takes_place = recorded.get("parent") is None and not starts_runs
         return Launch(
             command=[*recorded["command"][:-1], str(folder.config_path)],  # the store may have been moved
-            environment={**variables, WORKER_MARK: str(folder.path)},
+            environment={**variables, RUN_DIR_VARIABLE: str(folder.path)},
             grace_seconds=recorded["grace_seconds"],
             max_running=self.max_running if takes_place else None,
             gpus=candidates,
@@ -319,7 +317,7 @@ def _lock_of_ended(run: Run) -> int:
     and OSError where its folder cannot be written."""
     deadline = time.monotonic() + _LEAVE_DEADLINE
     while run.finished and time.monotonic() < deadline:
-        clearing_up = orphans.survivors(run.path, KEEPER_MARK)  # its guardian, perhaps
+        clearing_up = orphans.survivors(run.path, KEEPER_VARIABLE)  # its guardian, perhaps
         if not clearing_up and (lock := locks.take(run.folder.lock_path)) is not None:
             return lock
         time.sleep(0.02)

@@ -13,8 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from mosaic_lab.keeper.environment_variables import requested
-from mosaic_lab.keeper.marks import WORKER_MARK
+from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, requested
 from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run
@@ -142,7 +141,9 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
             "frames": _frames(_table(config.get("fastlane"))),
             "films": launched.get("films"),
             "wrappers": config.get("wrappers") or None,
-            "pass_env": requested(variables, besides=WORKER_MARK) if isinstance(variables, list) else None,
+            "pass_env": requested(variables, besides=RUN_DIR_VARIABLE)
+            if isinstance(variables, list)
+            else None,
             "grace_seconds": launched.get("grace_seconds"),
             "on": launched.get("on"),
             "restarts": launched.get("restarts"),

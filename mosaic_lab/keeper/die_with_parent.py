@@ -1,7 +1,7 @@
-"""Runs a command that must not outlive whoever started it: ``python -I -S …/leash.py FOLDER COMMAND…``.
+"""Runs a command that ends with its starter: ``python -I -S …/die_with_parent.py FOLDER COMMAND…``.
 
-stdin is the leash: it ends with the process at its other end, and then everything that the command has
-started is killed and the folder deleted. SIGTERM kills too, and leaves the folder. The command's output is in
+stdin is a pipe that ends with the process at its other end; then everything that the command has started is
+killed and the folder deleted. SIGTERM kills too, and leaves the folder. The command's output is in
 ``telemetry.jsonl`` there, its errors in ``worker.log``, and how it ended in ``end.json``.
 """
 
@@ -38,16 +38,16 @@ def run(folder: RunFolder, command: list[str]) -> None:
     except OSError as error:
         write_json(folder.path / END, {"problem": f"{error} ({command[0]})"})
         return
-    leashed, stopped = True, False
-    while leashed and not stopped and not worker.ended:
+    parent_lives, stopped = True, False
+    while parent_lives and not stopped and not worker.ended:
         ready, _, _ = select.select([heard, sys.stdin.fileno()], [], [])
-        leashed = sys.stdin.fileno() not in ready
+        parent_lives = sys.stdin.fileno() not in ready
         stopped = heard in ready and set(os.read(heard, 4096)) != {signal.SIGCHLD}
         worker.reap()
     if not worker.ended:
         worker.kill()
     worker.end_all(time.sleep, patient=False)
-    if leashed:
+    if parent_lives:
         code = worker.exit_code if worker.signal is None else -worker.signal
         write_json(folder.path / END, {"code": code})
     else:
