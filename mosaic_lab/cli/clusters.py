@@ -8,10 +8,10 @@ from typing import Any
 
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import OPEN, check
+from mosaic_lab.engines.capacity import Needs, refusal, waits_for
 from mosaic_lab.engines.clusters import FOLDER, Cluster
 from mosaic_lab.engines.engine import Node
 from mosaic_lab.engines.job import amounts
-from mosaic_lab.engines.room import Needs, refusal, waits_for
 from mosaic_lab.text_table import text_table
 
 _DESCRIPTION = """\

@@ -23,7 +23,7 @@ class NoHead(Unreachable):
     """The head's machine answers, but nothing listens there."""
 
 
-class Refused(Exception):
+class JobRefused(Exception):
     """The cluster can never run the job. The text is a sentence with the reason."""
 
 
@@ -43,7 +43,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Piece:
+class FileChunk:
     """Bytes of a file from ``offset`` on; ``size`` in bytes and ``changed``, the time of its last change in
     nanoseconds, are the whole file's."""
 
@@ -73,7 +73,7 @@ class Increment:
     """
 
     status: Mapping[str, Any]
-    pieces: tuple[Piece, ...] = ()
+    chunks: tuple[FileChunk, ...] = ()
     complete: bool = False
 
 
@@ -107,7 +107,7 @@ class Engine(Protocol):
     def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
         """Start the job, or queue it; find it again where it was submitted before, on ``node`` if known.
 
-        ``variables`` are added to its worker's environment. Raises Refused.
+        ``variables`` are added to its worker's environment. Raises JobRefused.
         """
 
     def node_of(self, run_id: str) -> str | None:
@@ -116,7 +116,7 @@ class Engine(Protocol):
     async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
         """Return what is new of a submitted job; wait up to ``seconds`` for it.
 
-        Raises NodeLost and Refused.
+        Raises NodeLost and JobRefused.
         """
 
     async def frame(self, run_id: str, fps: float) -> NodeFrame | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,12 +16,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Stop, Unreachable
+from mosaic_lab.engines.engine import (
+    Engine,
+    FileChunk,
+    Increment,
+    JobRefused,
+    Known,
+    NodeLost,
+    NoHead,
+    Stop,
+    Unreachable,
+)
 from mosaic_lab.engines.frames import mirror_frames
 from mosaic_lab.engines.job import Job
-from mosaic_lab.engines.pieces import GROWING, growing, is_growing
+from mosaic_lab.engines.node_files import GROWING, growing, is_growing
 from mosaic_lab.engines.restart import go_back, newest_checkpoint, next_attempt
-from mosaic_lab.engines.silence import Silence
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
 from mosaic_lab.keeper.states import State
@@ -29,6 +39,8 @@ from mosaic_lab.keeper.tail import progress
 PLACEMENT = "engine.json"
 """The file of a run folder until all of the run is here: the node that has it, which files came from there,
 the ``attempt``, how the one before was ``lost``, and the sizes of the files that grow when it was begun."""
+NODES_LEAVE = 60.0
+"""Seconds after which the nodes of a Ray cluster without its head leave, and end what runs there."""
 READ_SECONDS = 2.0
 _AGAIN = 1.0  # seconds until a cluster that did not answer is tried again
 _HEADLESS = 10.0  # seconds without a head after which what it had queued is given up when that is stopped
@@ -53,7 +65,7 @@ class Mirror:
         report: Report,
     ) -> None:
         self._engine = engine
-        self._silence = Silence(cluster)
+        self._outage = Outage(cluster)
         self._job = job
         self._variables = variables
         self._folder = folder
@@ -113,7 +125,7 @@ class Mirror:
                 self._heard = None
                 self._say({"state": str(State.QUEUED), "reason": reason, "outcome": None})
                 submitted = False
-            except Refused as error:
+            except JobRefused as error:
                 self._end(str(error))
                 return
 
@@ -135,12 +147,12 @@ class Mirror:
         grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in names}
         known = Known(grown, self._others, self._heard)
         increment = await self._engine.read(self._job.run_id, known, READ_SECONDS)
-        if sum(len(piece.data) for piece in increment.pieces) > _LARGE:
+        if sum(len(chunk.data) for chunk in increment.chunks) > _LARGE:
             await asyncio.to_thread(self._take, increment)
         else:
             self._take(increment)
         self._heard = increment.status
-        self._silence.end()
+        self._outage.end()
         status = {**increment.status, "reason": f"{increment.status['reason']}{self._restarted}"}
         deleted = not self._folder.is_dir()
         if State(status["state"]).finished:
@@ -164,41 +176,41 @@ class Mirror:
 
     def _take(self, increment: Increment) -> None:
         files = len(self._others)
-        for piece in increment.pieces:
+        for chunk in increment.chunks:
             if not self._folder.is_dir():
                 continue  # deleted by its user: its keeper requests the stop
-            if is_growing(piece.path):
-                self._append(piece)
+            if is_growing(chunk.path):
+                self._append(chunk)
             else:
-                self._write(piece)
+                self._write(chunk)
         if len(self._others) != files:
             self._place()
 
-    def _append(self, piece: Piece) -> None:
-        path = _inside(self._folder, piece.path)
+    def _append(self, chunk: FileChunk) -> None:
+        path = _inside(self._folder, chunk.path)
         path.parent.mkdir(exist_ok=True, parents=True)
         with open_for_appending(path) as file:
-            if piece.offset == 0:
-                file.truncate(self._base(piece.path))
-            if file.seek(0, os.SEEK_END) == self._base(piece.path) + piece.offset:
-                file.write(piece.data)
+            if chunk.offset == 0:
+                file.truncate(self._base(chunk.path))
+            if file.seek(0, os.SEEK_END) == self._base(chunk.path) + chunk.offset:
+                file.write(chunk.data)
 
-    def _write(self, piece: Piece) -> None:
-        """Write a piece of a file, which appears under its name when it is whole."""
-        path = _inside(self._folder, piece.path)
+    def _write(self, chunk: FileChunk) -> None:
+        """Write a chunk of a file, which appears under its name when it is whole."""
+        path = _inside(self._folder, chunk.path)
         part = path.with_name(f".{path.name}{_PART}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("r+b" if piece.offset and part.is_file() else "wb") as file:
-            if file.seek(0, os.SEEK_END) < piece.offset:
-                self._others.pop(piece.path, None)  # a part was lost: from the beginning
+        with part.open("r+b" if chunk.offset and part.is_file() else "wb") as file:
+            if file.seek(0, os.SEEK_END) < chunk.offset:
+                self._others.pop(chunk.path, None)  # a part was lost: from the beginning
                 return
-            file.seek(piece.offset)
-            file.write(piece.data)
+            file.seek(chunk.offset)
+            file.write(chunk.data)
             received = file.tell()
-        if received >= piece.size:
-            os.utime(part, ns=(piece.changed, piece.changed))
+        if received >= chunk.size:
+            os.utime(part, ns=(chunk.changed, chunk.changed))
             part.replace(path)
-        self._others[piece.path] = (received, piece.changed)
+        self._others[chunk.path] = (received, chunk.changed)
 
     def _place(self) -> None:
         """Record which node has the run, and which files came from there."""
@@ -219,10 +231,10 @@ class Mirror:
 
     def _report_unreachable(self, error: Unreachable) -> State:
         """Report why the cluster does not answer, and a stop that cannot be sent; return the run's state."""
-        state, reason = self._state, self._silence.reason(error)
+        state, reason = self._state, self._outage.reason(error)
         if self._stop is not None:
             queued = not (self._folder / PLACEMENT).is_file()  # no node has had it
-            if queued and self._silence.headless >= _HEADLESS:
+            if queued and self._outage.headless >= _HEADLESS:
                 state, reason = State.CANCELLED, f"{self._stop} before it started, as {error}"
             else:
                 how = (
@@ -291,3 +303,36 @@ def _inside(folder: Path, name: str) -> Path:
     if not path.is_relative_to(folder.resolve()):
         raise ValueError(f"{name!r} is not in the run folder")
     return path
+
+
+class Outage:
+    """The time in which the cluster called ``name`` does not answer, for the reasons of its runs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._since: float | None = None
+        self._headless: float | None = None
+        self._why = ""
+
+    def end(self) -> None:
+        """Take in that it has answered."""
+        self._since = self._headless = None
+
+    @property
+    def headless(self) -> float:
+        """The seconds for which nothing has listened at its head; 0 where the head may live."""
+        return 0.0 if self._headless is None else time.time() - self._headless
+
+    def reason(self, error: Unreachable) -> str:
+        """Return the reason of a run's state; it changes at most once in an outage."""
+        now = time.time()
+        if self._since is None:
+            self._since, self._why = now, str(error)
+        self._headless = (self._headless or now) if isinstance(error, NoHead) else None
+        text = f"{self._name} has not answered since {time.strftime('%H:%M:%S', time.localtime(self._since))}"
+        if self._headless is None or now - self._headless <= NODES_LEAVE:
+            return f"{text} ({self._why}); what runs there continues"
+        return (
+            f"{text} ({error}): if its head was lost, its nodes have left after {NODES_LEAVE:.0f} s and "
+            "ended this run, which fails, or begins again with restarts=, when a head answers there"
+        )

@@ -3,16 +3,98 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.engines.engine import Increment, Known, Piece
-from mosaic_lab.engines.pieces import GROWING, growing, pieces_of_growing, pieces_of_others
+from mosaic_lab.engines.engine import FileChunk, Increment, Known
+from mosaic_lab.engines.job import INPUTS
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import RunStatus, State
+
+GROWING = ("telemetry.jsonl", "system.jsonl", "worker.log")
+"""Files of a run that only grow; the log is also cut, and sent again then. See `growing`."""
+_ARENAS = "arenas"
+_OWN = {
+    "config.json",
+    "launch.json",
+    "provenance.json",
+    "state.json",
+    "stop.json",
+    "keeper.lock",
+    "keeper.log",
+}
+CHUNK_BYTES = 4 << 20
+"""Bytes that are sent at once, at most."""
+
+
+def growing(folder: Path) -> tuple[list[str], list[str]]:
+    """Return the names of the files in a run folder that only grow: its own, and those of the arenas of an
+    evaluation."""
+    found = (str(path.relative_to(folder)) for path in folder.glob(f"{_ARENAS}/*/*"))
+    return list(GROWING), sorted(name for name in found if is_growing(name))
+
+
+def is_growing(name: str) -> bool:
+    """Return whether `growing` has a file of this name."""
+    return name in GROWING or (name.startswith(f"{_ARENAS}/") and name.endswith((".jsonl", ".log")))
+
+
+def chunks_of_growing(folder: Path, names: Iterable[str], known: Mapping[str, int]) -> Iterable[FileChunk]:
+    """Yield a chunk of each file called ``names`` that has more bytes, or fewer, than are known of it."""
+    for name in names:
+        try:
+            with (folder / name).open("rb") as file:
+                about = os.fstat(file.fileno())
+                offset = known.get(name, 0)
+                if about.st_size == offset:
+                    continue
+                offset = 0 if about.st_size < offset else offset
+                file.seek(offset)
+                yield FileChunk(name, offset, file.read(CHUNK_BYTES), about.st_size, about.st_mtime_ns)
+        except FileNotFoundError:
+            continue
+
+
+def chunks_of_others(folder: Path, known: Mapping[str, tuple[int, int]]) -> Iterable[FileChunk]:
+    """Yield chunks of the other files that differ from what is known, at most `CHUNK_BYTES` bytes in total.
+
+    ``known`` has the size and the time of change of each, by its path in the folder. Of a file that is known
+    in part, with the same time of change, the rest.
+    """
+    left = CHUNK_BYTES
+    for path in _others(folder):
+        name = str(path.relative_to(folder))
+        size, changed = known.get(name, (0, 0))
+        try:
+            about = path.stat()
+            if (size, changed) == (about.st_size, about.st_mtime_ns):
+                continue
+            if left <= 0:
+                return
+            offset = size if changed == about.st_mtime_ns else 0
+            with path.open("rb") as file:
+                file.seek(offset)
+                data = file.read(left)
+        except FileNotFoundError:  # a temporary one, which was renamed or removed since it was listed
+            continue
+        left -= max(1, len(data))
+        yield FileChunk(name, offset, data, about.st_size, about.st_mtime_ns)
+
+
+def _others(folder: Path) -> list[Path]:
+    found = []
+    for here, folders, names in os.walk(folder):
+        top = Path(here) == folder
+        folders[:] = [one for one in folders if not one.startswith(".") and not (top and one == INPUTS)]
+        known = _OWN if top else set()
+        files = (Path(here, one) for one in names if not one.startswith(".") and one not in known)
+        found += [file for file in files if file.is_file() and not file.is_symlink()]
+    return sorted(file for file in found if not is_growing(str(file.relative_to(folder))))
+
 
 TICK = 0.03
 """Seconds between looks at the files that grow."""
@@ -61,7 +143,7 @@ class NodeFiles:
         if seen == self._seen and time.monotonic() < self._due:
             return None
         found = self._look(known)
-        if found.pieces or found.complete or found.status != known.status:
+        if found.chunks or found.complete or found.status != known.status:
             return found
         self._seen, self._due = seen, time.monotonic() + _SCAN  # a keeper that was killed writes nothing
         return None
@@ -73,20 +155,20 @@ class NodeFiles:
     def _look(self, known: Known) -> Increment:
         status, folder = self.status, self._folder.path
         own, of_arenas = growing(folder)
-        grown = list(pieces_of_growing(folder, own, known.grown))
-        due = status.state.finished or any(b'"checkpoint_saved"' in piece.data for piece in grown)
-        others: list[Piece] = []
+        grown = list(chunks_of_growing(folder, own, known.grown))
+        due = status.state.finished or any(b'"checkpoint_saved"' in chunk.data for chunk in grown)
+        others: list[FileChunk] = []
         if due or time.monotonic() - self._scanned > _SCAN:
-            others = list(pieces_of_others(folder, known.others))
+            others = list(chunks_of_others(folder, known.others))
             if not others:
                 self._scanned = time.monotonic()
         # What a line refers to is there before the line: files first, then the steps of an episode, and lines
         # when all of these are.
-        steps = list(pieces_of_growing(folder, of_arenas, known.grown))
-        whole = all(piece.offset + len(piece.data) >= piece.size for piece in steps)
-        pieces = tuple(others or [*steps, *(grown if whole else ())])
-        complete = status.state.finished and not pieces and not self._folder.alive()
-        return Increment(_shown(status), pieces, complete)
+        steps = list(chunks_of_growing(folder, of_arenas, known.grown))
+        whole = all(chunk.offset + len(chunk.data) >= chunk.size for chunk in steps)
+        chunks = tuple(others or [*steps, *(grown if whole else ())])
+        complete = status.state.finished and not chunks and not self._folder.alive()
+        return Increment(_shown(status), chunks, complete)
 
 
 def _shown(status: RunStatus) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Finding the processes of a run whose keeper was killed: by an environment variable that they
-were started with, and below the keeper's guardian.
+"""Finding the processes of a run whose keeper was killed: by an environment variable that they were started
+with, and below the keeper's guardian.
 
-A pid alone proves nothing; the variable, passed on to whatever a process starts, names the run folder. psutil guards its signals against a pid that was given out again.
+A pid alone proves nothing; the variable, passed on to whatever a process starts, names the run folder. psutil
+guards its signals against a pid that was given out again.
 """
 
 from __future__ import annotations

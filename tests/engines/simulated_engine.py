@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mosaic_lab.engines.engine import Increment, Known, Node, Piece, Stop
+from mosaic_lab.engines.engine import FileChunk, Increment, Known, Node, Stop
 from mosaic_lab.engines.job import Job
 
 _LINE = 200  # bytes of each line
@@ -67,14 +67,14 @@ class SimulatedEngine:
             busy = len(self._free)
             return _said("queued", f"waits for 1 CPU; {busy} of {busy} are busy on simulated")
         there = int((min(now, end) - run.start) / self._interval)
-        pieces = ()
+        chunks = ()
         if there > lines:
             data = b"".join(_line(run.start + (n + 1) * self._interval, n) for n in range(lines, there))
-            pieces = (Piece("telemetry.jsonl", lines * _LINE, data, there * _LINE, int(now * 1e9)),)
+            chunks = (FileChunk("telemetry.jsonl", lines * _LINE, data, there * _LINE, int(now * 1e9)),)
         if now < end:
-            return _said("running", "has reported", pieces)
+            return _said("running", "has reported", chunks)
         state = "cancelled" if run.stopped else "completed"
-        return _said(state, "ended", pieces, complete=not pieces)
+        return _said(state, "ended", chunks, complete=not chunks)
 
     async def frame(self, run_id: str, fps: float) -> None: ...
 
@@ -94,6 +94,6 @@ def _line(at: float, step: int) -> bytes:
     return json.dumps(event).encode().ljust(_LINE - 1) + b"\n"
 
 
-def _said(state: str, reason: str, pieces: tuple[Piece, ...] = (), complete: bool = False) -> Increment:
+def _said(state: str, reason: str, chunks: tuple[FileChunk, ...] = (), complete: bool = False) -> Increment:
     status: dict[str, Any] = {"state": state, "reason": reason, "outcome": None}
-    return Increment(status, pieces, complete)
+    return Increment(status, chunks, complete)

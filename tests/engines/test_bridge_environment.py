@@ -12,7 +12,7 @@ from mosaic_lab.engines import bridge_environment
 from mosaic_lab.engines.bridge_environment import bridge_python, check
 from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.engines.engine import Unreachable
-from mosaic_lab.engines.ray.refused_connection import WrongVersions, explained
+from mosaic_lab.engines.ray.connection import WrongVersions, explained
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.workers.home import Progress, home
 

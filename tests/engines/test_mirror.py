@@ -1,9 +1,10 @@
-"""What a mirror makes of a lost node, with an engine that gives the answers it was told to give."""
+"""A mirror of a run whose node is lost, or whose cluster does not answer, with an engine of set answers."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from mosaic_lab.engines.engine import Increment, Known, Node, NodeLost, NoHead, Piece, Stop
+from mosaic_lab.engines import mirror as mirror_module
+from mosaic_lab.engines.engine import FileChunk, Increment, Known, Node, NodeLost, NoHead, Stop, Unreachable
 from mosaic_lab.engines.job import Job
-from mosaic_lab.engines.mirror import Mirror
+from mosaic_lab.engines.mirror import Mirror, Outage
 from mosaic_lab.engines.restart import LOST
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs.checkpoints import read_checkpoints
@@ -65,16 +67,16 @@ SAVED = event("checkpoint_saved", checkpoint_path="/on/the/node/run/checkpoints/
 ENDED = event("run_completed", total_episodes=0, total_reward=0.0, duration_seconds=1.0)
 
 
-def said(state: str, *pieces: Piece, complete: bool = False) -> Increment:
-    return Increment({"state": state, "reason": f"it is {state}", "outcome": None}, pieces, complete)
+def said(state: str, *chunks: FileChunk, complete: bool = False) -> Increment:
+    return Increment({"state": state, "reason": f"it is {state}", "outcome": None}, chunks, complete)
 
 
-def telemetry(offset: int, data: bytes) -> Piece:
-    return Piece("telemetry.jsonl", offset, data, offset + len(data), 1)
+def telemetry(offset: int, data: bytes) -> FileChunk:
+    return FileChunk("telemetry.jsonl", offset, data, offset + len(data), 1)
 
 
-def weights(data: bytes, changed: int, size: int | None = None, offset: int = 0) -> Piece:
-    return Piece("checkpoints/2.pt", offset, data, size or len(data), changed)
+def weights(data: bytes, changed: int, size: int | None = None, offset: int = 0) -> FileChunk:
+    return FileChunk("checkpoints/2.pt", offset, data, size or len(data), changed)
 
 
 def mirrored(folder: Path, engine: Scripted, restarts: int) -> list[dict[str, Any]]:
@@ -221,3 +223,41 @@ def test_the_clock_of_a_node_may_be_an_hour_off(tmp_path: Path, off: int) -> Non
     assert len(seconds) == 3
     assert seconds.min() == 0
     assert feed.seconds == seconds.max()
+
+
+CUT, REFUSED = Unreachable("no answer within 32 s"), NoHead("nothing answers at 10.0.0.5:6379")
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1e9
+        monkeypatch.setattr(mirror_module.time, "time", lambda: self.now)
+
+
+def test_a_network_that_is_cut_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, one = Clock(monkeypatch), Outage("gpu-lab")
+    first = one.reason(CUT)
+    clock.now += 3600
+    assert one.reason(CUT) == one.reason(Unreachable("another reason")) == first
+    said = (
+        r"gpu-lab has not answered since \d\d:\d\d:\d\d \(no answer within 32 s\); what runs there continues"
+    )
+    assert re.fullmatch(said, first)
+    one.end()
+    assert one.reason(CUT) != first
+
+
+def test_a_head_that_is_gone_for_a_minute_takes_the_nodes_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, one = Clock(monkeypatch), Outage("gpu-lab")
+    one.reason(CUT)
+    clock.now += 600
+    assert one.reason(REFUSED).endswith("what runs there continues")
+    clock.now += 61
+    lost = one.reason(REFUSED)
+    assert "(nothing answers at 10.0.0.5:6379): if its head was lost, its nodes have left after 60 s" in lost
+    assert "ended this run, which fails, or begins again with restarts=, when a head answers there" in lost
+    clock.now += 61
+    assert one.reason(REFUSED) == lost
+    assert one.reason(CUT).endswith("what runs there continues"), (
+        "its machine is out of reach: perhaps all lives"
+    )

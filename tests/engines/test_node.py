@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mosaic_lab.engines import node, pieces
-from mosaic_lab.engines.engine import Known, Piece
+from mosaic_lab.engines import node, node_files
+from mosaic_lab.engines.engine import FileChunk, Known
 from mosaic_lab.engines.job import Job
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.run_store import RunFolder
@@ -21,7 +21,7 @@ STEPS = "arenas/0-random.1/telemetry.jsonl"
 def test_the_steps_of_an_episode_come_before_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE", 8)
+    monkeypatch.setattr(node_files, "CHUNK_BYTES", 8)
     run = node.NodeRun(Job("a-part", "evaluation", {}, str(tmp_path), 1.0), "node")
     steps = run.folder.path / STEPS
     steps.parent.mkdir(parents=True)
@@ -30,10 +30,10 @@ def test_the_steps_of_an_episode_come_before_its_line(
     received: list[tuple[str, int]] = []
     sizes: dict[str, int] = {}
     while new := read(run, sizes):
-        for piece in new:
-            assert piece.offset == sizes.get(piece.path, 0)  # none is sent again as the file grows
-            sizes[piece.path] = piece.offset + len(piece.data)
-            received.append((piece.path, sizes[piece.path]))
+        for chunk in new:
+            assert chunk.offset == sizes.get(chunk.path, 0)  # none is sent again as the file grows
+            sizes[chunk.path] = chunk.offset + len(chunk.data)
+            received.append((chunk.path, sizes[chunk.path]))
         if len(received) == 1:
             with steps.open("ab") as file:
                 file.write(b"step\n")
@@ -44,10 +44,10 @@ def test_a_temporary_file_that_is_gone_meanwhile_is_no_error(tmp_path: Path) -> 
     saved = [tmp_path / name for name in ("a.pt", "b.pt.tmp", "c.pt")]
     for path in saved:
         path.write_bytes(b"weights")
-    sent = iter(pieces.pieces_of_others(tmp_path, {}))
+    sent = iter(node_files.chunks_of_others(tmp_path, {}))
     first = next(sent)
     saved[1].unlink()
-    assert [piece.path for piece in (first, *sent)] == ["a.pt", "c.pt"]
+    assert [chunk.path for chunk in (first, *sent)] == ["a.pt", "c.pt"]
 
 
 def test_runs_that_were_left_behind_long_ago_are_deleted(
@@ -85,5 +85,5 @@ def old_run(home: Path, name: str, age: float) -> RunFolder:
     return folder
 
 
-def read(run: node.NodeRun, sizes: dict[str, int]) -> tuple[Piece, ...]:
-    return asyncio.run(run.files.read(Known(dict(sizes)), 0.0)).pieces
+def read(run: node.NodeRun, sizes: dict[str, int]) -> tuple[FileChunk, ...]:
+    return asyncio.run(run.files.read(Known(dict(sizes)), 0.0)).chunks

@@ -5,15 +5,34 @@ the ``socket`` to serve; without one the cluster is checked, and the answer is o
 """
 
 import json
+import platform
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path += [str(Path(__file__).resolve().parents[3] / part) for part in ("", "workers/contract")]
 
+import ray
+
 from mosaic_lab.engines.bridge import main
 from mosaic_lab.engines.code_archive import pack
-from mosaic_lab.engines.ray.check import answer
+from mosaic_lab.engines.engine import Unreachable
+from mosaic_lab.engines.ray.connection import WrongVersions
 from mosaic_lab.engines.ray.engine import RayEngine
+
+
+def description(cluster: str, address: str) -> dict[str, Any]:
+    """Return the cluster's ``nodes`` or the ``problem``, and its versions, ``ray`` and ``python``, where
+    they are known."""
+    try:
+        nodes = [asdict(node) for node in RayEngine(cluster, address, b"").nodes()]
+    except WrongVersions as error:
+        return {"problem": str(error), "ray": error.ray_version, "python": error.python}
+    except Unreachable as error:
+        return {"problem": str(error)}
+    return {"nodes": nodes, "ray": ray.__version__, "python": platform.python_version()}
+
 
 settings = json.loads(sys.argv[1])
 if settings.get("socket"):
@@ -21,4 +40,4 @@ if settings.get("socket"):
     engine = RayEngine(settings["cluster"], settings["address"], archive)
     main(Path(settings["socket"]), engine, settings["cluster"])
 else:
-    print(json.dumps(answer(settings["cluster"], settings["address"])))
+    print(json.dumps(description(settings["cluster"], settings["address"])))

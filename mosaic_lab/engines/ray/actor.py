@@ -139,5 +139,5 @@ class NodeReader:
         for key, one in known.items():
             if size < _LARGE and (increment := self._files[key].news(one)):
                 found[key] = increment
-                size += sum(len(piece.data) for piece in increment.pieces)
+                size += sum(len(chunk.data) for chunk in increment.chunks)
         return found

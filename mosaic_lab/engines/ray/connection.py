@@ -1,17 +1,16 @@
-"""Connects to a Ray cluster, and says in a sentence why it cannot."""
+"""The connection to a Ray cluster, and in a sentence why there is none."""
 
 from __future__ import annotations
 
+import re
 import socket
 from urllib.parse import urlsplit
 
-import ray
-
-from mosaic_lab.engines.engine import NoHead, Unreachable
-from mosaic_lab.engines.ray.refused_connection import explained
+from mosaic_lab.engines.engine import JobRefused, NoHead, Unreachable
 
 NAMESPACE = "mosaic-lab"
 _CONNECT = 5.0  # seconds for a port to answer
+_VERSIONS = re.compile(r"cluster was started with:\s*Ray: (\S+)\s*Python: (\S+)", re.DOTALL)
 
 
 def connect(cluster: str, address: str) -> None:
@@ -34,6 +33,50 @@ def connect(cluster: str, address: str) -> None:
 
 
 def _init(address: str) -> None:
+    import ray  # here: only the bridge's environment has it
+
     ray.init(
         address, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR", configure_logging=False
     )
+
+
+class WrongVersions(JobRefused):
+    """The cluster has another Ray or another Python than this environment."""
+
+    def __init__(self, cluster: str, ray_version: str, python: str) -> None:
+        super().__init__(
+            f"{cluster} has Ray {ray_version} and Python {python}, the bridge has others: "
+            f"`mosaic-lab clusters check {cluster}` makes an environment that matches"
+        )
+        self.ray_version = ray_version
+        self.python = python
+
+
+def explained(cluster: str, error: Exception) -> WrongVersions | Unreachable:
+    """Return what an error of ``ray.init`` means."""
+    text = str(error)
+    if found := _VERSIONS.search(text):
+        return WrongVersions(cluster, found[1], found[2])
+    return Unreachable(f"{_last_line(text)}; {_hint(error)}")
+
+
+def _hint(error: Exception) -> str:
+    text = str(error)
+    if "oken" in text or "nauthenticated" in text:
+        return "the token is missing or wrong"
+    if isinstance(error, ConnectionAbortedError):  # all that a client of Ray learns of other versions
+        return (
+            "its Ray or its Python may be another version than the bridge's: `mosaic-lab clusters add` takes "
+            "them as --ray-version and --python; `ray --version` and `python --version` show them on a node"
+        )
+    if "timeout" in text.lower() or "timed out" in text:
+        return "its network or its head is down, or busy"
+    if "node" in text and "ip" in text.lower():
+        return "a machine that is none of the cluster's nodes connects by ray://HOST:10001"
+    return "the address, the token or the versions are wrong"
+
+
+def _last_line(text: str) -> str:
+    """Return the line that has the reason: the text may be a traceback of the server's."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "no reason given"

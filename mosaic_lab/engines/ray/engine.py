@@ -16,14 +16,23 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from mosaic_lab.engines.engine import Increment, Known, Node, NodeFrame, NodeLost, Refused, Stop, Unreachable
+from mosaic_lab.engines.capacity import Needs, refusal, waits_for
+from mosaic_lab.engines.engine import (
+    Increment,
+    JobRefused,
+    Known,
+    Node,
+    NodeFrame,
+    NodeLost,
+    Stop,
+    Unreachable,
+)
 from mosaic_lab.engines.job import Job
-from mosaic_lab.engines.pieces import PIECE
+from mosaic_lab.engines.node_files import CHUNK_BYTES
 from mosaic_lab.engines.ray import actor as actor_module
 from mosaic_lab.engines.ray.actor import NodeReader, RunActor, free_on_nodes
 from mosaic_lab.engines.ray.connection import NAMESPACE, connect
 from mosaic_lab.engines.ray.node_reads import NodeReads, answered
-from mosaic_lab.engines.room import Needs, refusal, waits_for
 from mosaic_lab.keeper.states import State
 
 _AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
@@ -191,7 +200,7 @@ class RayEngine:
         """Send an actor the job's inputs and the job."""
         for path, source in place.job.inputs.items():
             with Path(source).open("rb") as file:
-                while data := file.read(PIECE):
+                while data := file.read(CHUNK_BYTES):
                     place.actor.put.remote(path, file.tell() - len(data), data)
         place.actor.start.remote(dict(place.variables))
 
@@ -229,12 +238,14 @@ class RayEngine:
             raise self._unreachable("the run's node does not answer") from error
         except (ActorDiedError, RayActorError) as error:
             if place.node is None:
-                raise Refused(f"the run's process on {self._cluster} ended at its start: {error}") from error
+                raise JobRefused(
+                    f"the run's process on {self._cluster} ended at its start: {error}"
+                ) from error
             place.actor = await asyncio.to_thread(self._reader, place.job, place.node)
             raise Unreachable("the run's process on its node has ended; reading what it has left") from error
         except RayTaskError as error:
             ray.kill(place.actor)
-            raise Refused(f"the run's process on {self._cluster} failed: {error.cause!r}") from error
+            raise JobRefused(f"the run's process on {self._cluster} failed: {error.cause!r}") from error
         except ConnectionError:
             os._exit(1)
         except RayError as error:
@@ -265,9 +276,9 @@ class RayEngine:
         return found
 
     def _check(self, job: Job) -> None:
-        """Raise Refused where no node can ever give what the job needs."""
+        """Raise JobRefused where no node can ever give what the job needs."""
         if why := refusal(_needs(job), self.nodes(), self._cluster):
-            raise Refused(why)
+            raise JobRefused(why)
 
     def _waits_for(self, job: Job) -> str:
         now = time.monotonic()

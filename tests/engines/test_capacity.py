@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mosaic_lab.engines.capacity import Needs, refusal, waits_for
 from mosaic_lab.engines.engine import Node
-from mosaic_lab.engines.room import Needs, refusal, waits_for
 
 
 def node(cpus: float, free_cpus: float, gpus: float = 0, free_gpus: float = 0, **labels: str) -> Node:
