@@ -10,7 +10,7 @@ from mosaic_contract.fastlane import Hud
 
 from mosaic_lab.fastlane import Packet
 from mosaic_lab.fastlane.pictures import mp4
-from mosaic_lab.runs.film import film_path
+from mosaic_lab.runs.films import film_path
 
 
 def write_film(run: Path, step: int) -> None:

@@ -14,7 +14,7 @@ from mosaic_contract.codec import DEFAULT_LINE_LIMIT
 from mosaic_lab.arenas.lane import Lane
 from mosaic_lab.keeper.events import STEP
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import whole
+from mosaic_lab.telemetry.decoding import decode_message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,6 +144,6 @@ def _steps(lines: Iterable[bytes]) -> pd.DataFrame:
     rows = []
     for line in lines:
         with suppress(KeyError, ValueError):
-            if (step := whole(line, STEP)) is not None:
+            if (step := decode_message(line, STEP)) is not None:
                 rows.append({name: step.get(name) for name in _STEPS} | {"reward": as_number(step["reward"])})
     return table_of(rows, _STEPS)

@@ -24,8 +24,8 @@ from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.runs.curriculum_file import read_curriculum
 from mosaic_lab.runs.films import MODES, Films
+from mosaic_lab.runs.stages import read_curriculum
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed

@@ -16,10 +16,10 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.stage_returns import RecentReturns
+from mosaic_lab.runs.curriculum import RecentReturns
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import Health, Message, parse, whole
-from mosaic_lab.telemetry.episodes import EpisodeCount
+from mosaic_lab.telemetry.decoding import Health, Message, decode_message, parse
+from mosaic_lab.telemetry.progress import EpisodeCount
 
 
 class Passed:
@@ -104,7 +104,7 @@ class Relay:
 
     def _furthest(self, line: bytes) -> bytes | None:
         """Return a heartbeat with the counts of the curriculum: a worker that is starting counts from 0."""
-        found = whole(line, HEARTBEAT)
+        found = decode_message(line, HEARTBEAT)
         if found is None:
             return None
         counts = {"step": self._telemetry.last_step, "episode": self._telemetry.episodes}
@@ -113,7 +113,7 @@ class Relay:
     def _placed(self, line: bytes) -> bytes | None:
         """Return the report of a checkpoint with its path from the curriculum's folder on, so that the run
         store can be moved."""
-        found = whole(line, CHECKPOINT_SAVED)
+        found = decode_message(line, CHECKPOINT_SAVED)
         if found is None:
             return None
         path = self._run.folder.placed(str(found["payload"]["checkpoint_path"]))

@@ -18,7 +18,7 @@ LOST = "telemetry.lost.jsonl"
 
 
 @dataclass(frozen=True)
-class SavedCheckpoint:
+class LocalCheckpoint:
     """A checkpoint whose files are here. ``end`` is the byte of the telemetry after its line."""
 
     path: Path
@@ -26,7 +26,7 @@ class SavedCheckpoint:
     end: int
 
 
-def newest_checkpoint(folder: RunFolder) -> SavedCheckpoint | None:
+def newest_checkpoint(folder: RunFolder) -> LocalCheckpoint | None:
     """Return the last checkpoint that the telemetry reports and that is here."""
     found, position = None, 0
     if not folder.telemetry_path.exists():
@@ -40,11 +40,11 @@ def newest_checkpoint(folder: RunFolder) -> SavedCheckpoint | None:
             if message.get("event") == CHECKPOINT_SAVED:
                 path = folder.placed(message["payload"]["checkpoint_path"])
                 if path.exists():
-                    found = SavedCheckpoint(path, int(message["payload"].get("step") or 0), position)
+                    found = LocalCheckpoint(path, int(message["payload"].get("step") or 0), position)
     return found
 
 
-def next_attempt(job: Job, saved: SavedCheckpoint | None) -> Job:
+def next_attempt(job: Job, saved: LocalCheckpoint | None) -> Job:
     """Return the job as it is begun again; without a checkpoint as it was begun at first."""
     again = replace(job, attempt=job.attempt + 1)
     if saved is None:
@@ -53,7 +53,7 @@ def next_attempt(job: Job, saved: SavedCheckpoint | None) -> Job:
     return replace(again, config=config, inputs={**job.inputs, **files})
 
 
-def go_back(folder: RunFolder, saved: SavedCheckpoint | None, note: str) -> None:
+def go_back(folder: RunFolder, saved: LocalCheckpoint | None, note: str) -> None:
     """Have the run's files end where the next attempt begins, and say so in its log.
 
     What the telemetry has after the checkpoint goes to `LOST`. Readers find a file that was replaced.

@@ -19,7 +19,7 @@ from mosaic_contract.telemetry import Telemetry
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.keeper.events import EPISODE, TERMINAL
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import whole
+from mosaic_lab.telemetry.decoding import decode_message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +175,7 @@ def repair(path: Path) -> list[int]:
         block = file.read()
         torn = len(block) - (block.rfind(b"\n") + 1)
         last = block[block.rfind(b"\n", 0, len(block) - torn - 1) + 1 : len(block) - torn]
-        is_end = any(whole(last, event) for event in TERMINAL)
+        is_end = any(decode_message(last, event) for event in TERMINAL)
         surplus = torn + (len(last) if is_end else 0)
         if surplus:
             file.truncate(size - surplus)
@@ -211,7 +211,7 @@ def _about(job: EpisodeJob, category: str, arena: str) -> dict[str, Any]:
 def _record_of(line: bytes) -> Record | None:
     """Return the episode in a line; None for other lines."""
     try:
-        if (message := whole(line, EPISODE)) is None:
+        if (message := decode_message(line, EPISODE)) is None:
             return None
         about = message["metadata"]
         returns = {agent: as_number(value) for agent, value in (about.get("returns") or {}).items()}

@@ -27,7 +27,7 @@ from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import final_message
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.run_ids import new_run_id
+from mosaic_lab.runs.run_labels import new_run_id
 
 MOST_FRUITLESS = 3
 """Parts in a row without an episode, after which the others would have none either."""

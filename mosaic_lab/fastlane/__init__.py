@@ -1,6 +1,6 @@
 """Frames of runs in the kernel: read from the worker's ring, kept, encoded, written as pictures and films."""
 
-from mosaic_lab.fastlane.packet import Encoding, Packet, Pixels
+from mosaic_lab.fastlane.encoding import Encoding, Packet, Pixels
 from mosaic_lab.fastlane.recorder import Recorder
 from mosaic_lab.fastlane.source import FrameSource, Notice, last_seen, pixels_of
 

@@ -8,17 +8,20 @@ unless the bandwidth is too low: then it becomes a JPEG.
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass, field
 from io import BytesIO
 from math import ceil, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from mosaic_lab.fastlane.packet import Encoding, Packet
-
 if TYPE_CHECKING:
-    from mosaic_contract.fastlane import Frame
+    from mosaic_contract.fastlane import Frame, Hud
 
+Encoding = Literal["raw", "deflate", "jpeg"]
+"""Of a page's frames: the pixels in C order, the same in zlib's format, or a JPEG file."""
+Pixels = np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]
+"""Height × width × channels (1 gray, 3 RGB, 4 RGBA), 0 to 255."""
 SMALL_BYTES = 64 << 10
 LARGE_BYTES = 512 << 10
 """Beyond it even a wide way is served better by a JPEG: the page takes longer over such a message than over
@@ -29,8 +32,46 @@ MOST_PIXELS = 2 << 20
 """Of a frame on a page; larger ones are reduced by whole factors."""
 QUALITY = 80
 _BANDS, _BAND_BYTES = 16, 4 << 10
-
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packet:
+    """An encoded frame, as it travels to a page and waits in a recording, with its HUD record.
+
+    ``published``: Unix seconds, by the worker's clock.
+    """
+
+    sequence: int
+    published: float
+    width: int
+    height: int
+    channels: int
+    encoding: Encoding
+    data: bytes = field(repr=False)
+    hud: Hud
+
+    def decode(self) -> Pixels:
+        """Return the read-only pixels, those of a JPEG as it kept them. Raises ValueError for bad data."""
+        shape = self.height, self.width, self.channels
+        try:
+            if self.encoding == "jpeg":
+                return _decoded_jpeg(self.data, self.channels).reshape(shape)
+            data = self.data
+            if self.encoding == "deflate":
+                data = zlib.decompressobj().decompress(data, self.height * self.width * self.channels + 1)
+            return np.frombuffer(data, np.uint8).reshape(shape)
+        except (ValueError, OSError, zlib.error) as error:
+            raise ValueError(
+                f"frame {self.sequence} is not a valid {self.encoding} of shape {shape}: {error}"
+            ) from error
+
+
+def _decoded_jpeg(data: bytes, channels: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    from PIL import Image
+
+    with Image.open(BytesIO(data), formats=["JPEG"]) as image:
+        return np.asarray(image.convert("L" if channels == 1 else "RGB"))
 
 
 class Content:
@@ -87,11 +128,19 @@ def _jpeg(height: int, width: int, channels: int, pixels: bytes) -> tuple[int, b
     from PIL import Image
 
     if channels == 4:
-        from mosaic_lab.fastlane.pictures import rgb
-
         pixels = rgb(np.frombuffer(pixels, np.uint8).reshape(height, width, 4)).tobytes()
         channels = 3
     file = BytesIO()
     mode = _MODES[channels]
     Image.frombuffer(mode, (width, height), pixels, "raw", mode, 0, 1).save(file, "JPEG", quality=QUALITY)
     return channels, file.getvalue()
+
+
+def rgb(pixels: Pixels) -> Pixels:
+    """The same picture in RGB: gray thrice, transparent over black."""
+    channels = pixels.shape[2]
+    if channels == 1:
+        return pixels.repeat(3, 2)
+    if channels == 4:
+        return (pixels[:, :, :3] * (pixels[:, :, 3:] / 255.0)).round().astype(np.uint8)
+    return pixels

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.fastlane.packet import Packet, Pixels
+from mosaic_lab.fastlane.encoding import Packet, Pixels, rgb
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -193,16 +193,6 @@ def _extent(packets: Sequence[Packet]) -> tuple[int, int]:
 
 def _even(length: int) -> int:
     return length + length % 2
-
-
-def rgb(pixels: Pixels) -> Pixels:
-    """The same picture in RGB: gray thrice, transparent over black."""
-    channels = pixels.shape[2]
-    if channels == 1:
-        return pixels.repeat(3, 2)
-    if channels == 4:
-        return (pixels[:, :, :3] * (pixels[:, :, 3:] / 255.0)).round().astype(np.uint8)
-    return pixels
 
 
 def _on_canvas(pixels: Pixels, height: int, width: int) -> Pixels:

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.fastlane.packet import Packet
+from mosaic_lab.fastlane.encoding import Packet
 
 RECORDED_SECONDS = 60.0
 RECORDED_BYTES = 64 << 20

@@ -17,8 +17,8 @@ import numpy as np
 from mosaic_contract.fastlane import Frame, FrameReader
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.fastlane.encoding import Pixels
 from mosaic_lab.fastlane.last_frames import keep, newest
-from mosaic_lab.fastlane.packet import Pixels
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder, is_run_id
 from mosaic_lab.keeper.states import RunStatus, State

@@ -24,8 +24,7 @@ from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec, rl
 from mosaic_lab.runs.checkpoints import Checkpoint
-from mosaic_lab.runs.film import film_path
-from mosaic_lab.runs.films import WORKER
+from mosaic_lab.runs.films import WORKER, film_path
 
 _LOOK_SECONDS = 1.0  # between looks at the training
 _PROBLEM_LIMIT = 2_000  # characters

@@ -20,8 +20,7 @@ from PIL import Image
 from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unrepeated
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.fastlane.encoding import Content, encode
-from mosaic_lab.fastlane.packet import Packet
+from mosaic_lab.fastlane.encoding import Content, Packet, encode
 from mosaic_lab.fastlane.pictures import SMALL_FILM, mp4
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec

@@ -17,7 +17,7 @@ from mosaic_lab.runs.checkpoints import read_checkpoints
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
 
-    from mosaic_lab.fastlane.packet import Packet
+    from mosaic_lab.fastlane.encoding import Packet
 
 _FPS = 30.0
 _POLL = 0.005

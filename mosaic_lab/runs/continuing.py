@@ -1,4 +1,4 @@
-"""Continuing a training that has ended early, by a new run from its newest checkpoint."""
+"""Continuing a training that has ended early, by a new run from its newest checkpoint; whether one can."""
 
 from __future__ import annotations
 
@@ -59,3 +59,13 @@ def why_not_continued(run: Run) -> str:
             "with checkpoint_every= for more checkpoints"
         )
     return ""
+
+
+def trained(run: Run) -> bool:
+    """Whether nothing of the training of a run that has ended remains to be done: it has completed, or was
+    stopped with a checkpoint after its last update, which may be before ``total_timesteps``."""
+    if run.state is not State.CANCELLED:
+        return run.state is State.COMPLETED
+    saved = run.checkpoints
+    planned = run.planned_timesteps
+    return bool(saved) and planned is not None and saved[-1].step >= planned

@@ -6,24 +6,102 @@ They are made by a run of their own, whose ``parent`` is the run (see `mosaic_la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import html
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
+
+from mosaic_contract import as_number
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.files import open_file
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
-from mosaic_lab.runs.film import FOLDER, TYPE, Film, read_film
-from mosaic_lab.runs.film_html import strip
+from mosaic_lab.number_format import number
 from mosaic_lab.sanitize import sanitize
 
+FOLDER = "films"
+"""The folder, in that of the run, with its films."""
+TYPE = "video/mp4"
+THUMBNAIL_SIDE = 240
+"""Pixels of a first frame's longer side."""
+LARGEST = 8 << 20
+"""Bytes of a film that is read; those that are made have at most 2.5 million."""
 FilmMode = Literal["off", "last", "each"]
 """Of which checkpoints there are to be films: none, the newest when the run ends, or each."""
 MODES: tuple[FilmMode, ...] = ("off", "last", "each")
 WORKER = "films"
 """The name of the worker of runs that make films."""
 _NAMED = 5  # steps in an error
-_TOLD = 3  # checkpoints without a film, below the others
+_SHOWN_MISSING = 3  # checkpoints without a film, below the others
+_STRIP_FILMS = 50  # the newest
+_STRIP_BYTES = 6 << 20  # of all films in a strip, which a notebook keeps; others show their first frame alone
+_STRIP_WIDTH = 240
+
+
+def film_path(folder: Path, step: int) -> Path:
+    """Return the path of the film of the checkpoint at ``step`` of the run in ``folder``."""
+    return folder / FOLDER / f"{step}.mp4"
+
+
+@dataclass(frozen=True)
+class Film:
+    """One film: an episode of the policy at ``step``, played by its best actions.
+
+    ``episode_return`` (of several agents their sum) and ``length`` (steps) are those of the episode;
+    ``complete`` is False where it was cut off before its end. The same ``seed`` plays it again. ``seconds``:
+    how long the film is.
+    """
+
+    path: Path
+    step: int
+    checkpoint: str
+    episode_return: float
+    length: int
+    seed: int
+    seconds: float
+    complete: bool
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Facts shown beside it: step, return, length, seconds, complete."""
+        about = {name: getattr(self, name) for name in ("step", "length", "seconds", "complete")}
+        return {**about, "return": self.episode_return}
+
+    @cached_property
+    def first_frame(self) -> bytes:
+        """The first frame, reduced, as a PNG file. Raises MosaicError where the film is gone or damaged."""
+        from mosaic_lab.fastlane.pictures import first_frame
+
+        try:
+            return first_frame(self.read(), THUMBNAIL_SIDE)
+        except ValueError as error:
+            raise MosaicError(f"the film {self.path} cannot be read: {error}") from None
+
+    def read(self) -> bytes:
+        """Return the film, an MP4 file. Raises MosaicError where it is gone."""
+        try:
+            with open_file(self.path) as file:
+                return file.read(LARGEST)
+        except OSError as error:
+            raise MosaicError(f"the film {self.path} cannot be read: {error}") from None
+
+
+def read_film(path: Path, about: Mapping[str, Any]) -> Film:
+    """Return the film at ``path`` as its JSON file describes it. Raises KeyError, TypeError or ValueError."""
+    return Film(
+        path,
+        int(about["step"]),
+        str(about["checkpoint"]),
+        as_number(about["return"]),
+        int(about["length"]),
+        int(about["seed"]),
+        float(about["seconds"]),
+        bool(about["complete"]),
+    )
 
 
 class Films(Sequence[Film]):
@@ -109,7 +187,7 @@ class Films(Sequence[Film]):
 
     def _repr_html_(self) -> str:
         problems = [f"no film of step {step:,}: {why}" for step, why in self.missing.items()]
-        notes = [*problems[-_TOLD:], *filter(None, [self.status])]
+        notes = [*problems[-_SHOWN_MISSING:], *filter(None, [self.status])]
         return strip(self, notes if self else ["no films", *notes])
 
 
@@ -136,3 +214,41 @@ def _status(folder: RunFolder) -> str:
         return f"run {folder.run_id} makes films"
     wrong = status.state in (State.FAILED, State.LOST)
     return f"run {folder.run_id} {status.state}: {status.reason}" if wrong else ""
+
+
+def strip(films: Sequence[Film], notes: Iterable[str]) -> str:
+    """Return the films as a strip in HTML that needs nothing else, with the notes below."""
+    shown, used = [], 0
+    for film in reversed(films[-_STRIP_FILMS:]):
+        try:
+            data, poster = film.read(), film.first_frame
+        except MosaicError:
+            continue  # removed meanwhile
+        used += len(data)
+        shown.append(_figure(film, poster, data if used <= _STRIP_BYTES else None))
+    older = [f"{len(films) - _STRIP_FILMS:,} older films are not shown"] if len(films) > _STRIP_FILMS else []
+    below = "".join(f"<p>{html.escape(note)}</p>" for note in [*older, *notes])
+    row = "display:flex; gap:8px; overflow-x:auto; padding:4px 0"
+    return f'<div style="{row}">{"".join(reversed(shown))}</div>{below}'
+
+
+def caption(film: Film) -> str:
+    """Return the text below a film: ``step 1,000: return 23.5, 23 steps``."""
+    cut = "" if film.complete else ", cut off"
+    return f"step {film.step:,}: return {number(film.episode_return)}, {film.length:,} steps{cut}"
+
+
+def _figure(film: Film, poster: bytes, data: bytes | None) -> str:
+    text = html.escape(caption(film))
+    picture = f"data:image/png;base64,{b64encode(poster).decode()}"
+    size = f'style="width:{_STRIP_WIDTH}px; max-height:{_STRIP_WIDTH}px; background:#000; object-fit:contain"'
+    if data is None:
+        shown = f'<img {size} src="{picture}" alt="{text}">'
+    else:
+        source = f"data:{TYPE};base64,{b64encode(data).decode()}"
+        shown = (
+            f'<video {size} controls muted playsinline preload="none" poster="{picture}" '
+            f'src="{source}" aria-label="{text}"></video>'
+        )
+    note = f'<figcaption style="width:{_STRIP_WIDTH}px; font-size:small">{text}</figcaption>'
+    return f'<figure style="margin:0">{shown}{note}</figure>'

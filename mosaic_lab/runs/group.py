@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from mosaic_lab.errors import MosaicError, RunFailed
+from mosaic_lab.keeper.processes import identified, own_identity
+from mosaic_lab.keeper.run_store import RunStore, read_json, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, await_end, display_of
 from mosaic_lab.runs.run_labels import title_and_labels
@@ -18,6 +21,7 @@ from mosaic_lab.validation import checked_methods
 if TYPE_CHECKING:
     import pandas as pd
     from mosaic_contract.fastlane import Frame
+
 
 _MOST_WATCHED = 32  # runs whose frames are waited for at once
 
@@ -189,3 +193,36 @@ class RunGroup(Sequence[Run]):
         return f"<RunGroup{name} of {len(self)}: {states}{', …' if len(self) > 8 else ''}" + (
             f"; {self.trouble}>" if self.missing else ">"
         )
+
+
+@contextmanager
+def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[int]], None]]:
+    """Record below the store's ``.groups`` that a group is being started; yields a function to call with the
+    remaining seeds."""
+    path = _starting_folder(store) / f"{group.replace('/', '_')}.json"
+
+    def remain(seeds: Sequence[int]) -> None:
+        with suppress(OSError):  # a full disk is reported by the run that cannot be started
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(path, {"remaining": list(seeds), "starter": own_identity()})
+
+    try:
+        yield remain
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def unstarted_seeds(store: RunStore) -> dict[str, list[int]]:
+    """Return by group the seeds that were never started because their starting kernel exited."""
+    found = {}
+    for path in sorted(_starting_folder(store).glob("*.json")):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            content = read_json(path)
+            if not identified(content["starter"]):
+                found[path.stem] = [int(seed) for seed in content["remaining"]]
+    return found
+
+
+def _starting_folder(store: RunStore) -> Path:
+    return store.root / ".groups"

@@ -17,7 +17,7 @@ from mosaic_lab.runs.supervisor import Supervisor
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
-class Kind(NamedTuple):
+class RunKind(NamedTuple):
     """A kind of runs; ``name`` is in the rows of tables, the others are paths of `pkgutil.resolve_name`.
 
     ``panel`` is empty where runs share one panel with others, ``code`` where no single call makes such a run.
@@ -29,18 +29,18 @@ class Kind(NamedTuple):
     code: str = ""
 
 
-_TRAINING = Kind("training", code="mosaic_lab.runs.code_text:training_code")
+_TRAINING = RunKind("training", code="mosaic_lab.runs.code_text:training_code")
 _CURRICULUM = _TRAINING._replace(run_class="mosaic_lab.runs.curriculum:Curriculum")
 _BY_WORKER = {
-    "evaluation": Kind(
+    "evaluation": RunKind(
         "evaluation",
         "mosaic_lab.evaluation:Evaluation",
         "mosaic_lab.widgets.evaluation.evaluation_panel:EvaluationPanel",
         "mosaic_lab.evaluation.code_text:evaluation_code",
     ),
-    "films": Kind("films"),
+    "films": RunKind("films"),
     "script": _TRAINING._replace(name="script"),
-    "sweep": Kind(
+    "sweep": RunKind(
         "sweep",
         "mosaic_lab.sweeps:Sweep",
         "mosaic_lab.widgets.sweeps.sweep_panel:SweepPanel",
@@ -49,7 +49,7 @@ _BY_WORKER = {
 }
 
 
-def kind_of(run: RunRecord) -> Kind:
+def kind_of(run: RunRecord) -> RunKind:
     """Return the kind of a run, by its worker and, of a curriculum, its configuration."""
     return _CURRICULUM if "curriculum" in run.config else _BY_WORKER.get(run.worker, _TRAINING)
 

@@ -27,7 +27,7 @@ GRACE_SECONDS = 10.0
 """Seconds for such a process to record the ends of its runs, beside their own time to stop."""
 
 
-class Runner(Protocol):
+class ParentRunner(Protocol):
     """Starts runs and follows them."""
 
     def run(self) -> None:
@@ -38,7 +38,10 @@ class Runner(Protocol):
 
 
 def run_to_end(
-    program: str, begin: Callable[[RunFolder, Telemetry], Runner], given_up: type[Exception], error_type: str
+    program: str,
+    begin: Callable[[RunFolder, Telemetry], ParentRunner],
+    given_up: type[Exception],
+    error_type: str,
 ) -> int:
     """Run what ``begin`` makes of the folder that the command line names; return the exit code.
 
@@ -53,7 +56,7 @@ def run_to_end(
     signals = CancelOnSignal()
     folder = RunFolder(path.parent)
     telemetry = Telemetry.take_stdout(folder.run_id)
-    runner: Runner | None = None
+    runner: ParentRunner | None = None
     failure: BaseException | None = None
     try:
         try:

@@ -19,7 +19,6 @@ from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.keeper.tail import is_count, last_lines, progress, recent_values, started_config
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.isolation import isolated
-from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.runs.stopping import survivors
 from mosaic_lab.sanitize import sanitize
 
@@ -196,7 +195,7 @@ class RunRecord:
         if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
             return why
         step = self.step or 0
-        doing = timed(phase(status.state, step, learns=step > 0), self.elapsed)
+        doing = with_duration(training_phase(status.state, step, learns=step > 0), self.elapsed)
         return "; ".join(filter(None, (doing, why)))
 
     def explained(self, status: RunStatus) -> str:
@@ -398,3 +397,19 @@ def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFr
         if any(not one.startswith(SYSTEM_PREFIX) for one in known):
             raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, known)}")
     return points
+
+
+def training_phase(state: State, step: int, *, learns: bool) -> str:
+    """Return what a training in ``state`` does at ``step``; empty once it ``learns``, and before or after."""
+    if state is State.STARTING:
+        return "starting the worker and checking the configuration"
+    if state is not State.RUNNING or learns:
+        return ""
+    return "first steps, no update yet" if step else "importing libraries and building the environment"
+
+
+def with_duration(what: str, seconds: float | None) -> str:
+    """Return ``what`` with its time: ``importing libraries, 12 s``."""
+    if not what or seconds is None:
+        return what
+    return f"{what}, {seconds:.0f} s" if seconds < 120 else f"{what}, {seconds // 60:.0f} min"

@@ -7,17 +7,21 @@ started, so that a curriculum that was killed finds each of them by its id.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
+from mosaic_lab.validation import Problems
 
 WINDOW = 20
 """Episodes that the mean return is over, by default."""
-
-
+TABLE = "curriculum"
+"""The table of a stage in a file."""
+_MOST_BYTES = 1 << 20  # of such a file
 _NO_STEPS = ("steps", None)
 
 
@@ -124,3 +128,23 @@ def stage_starts(segments: Iterable[Segment]) -> dict[int, int]:
     for segment in segments:
         starts.setdefault(segment.stage, segment.start)
     return starts
+
+
+def read_curriculum(path: Path) -> list[Stage]:
+    """Return the stages in a file, a table ``[[curriculum]]`` each; `Lab.train` checks them.
+
+    Raises ConfigurationError for a file that has other content.
+    """
+    try:
+        with path.open("rb") as file:
+            given = tomllib.loads(file.read(_MOST_BYTES).decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path.name} is not a curriculum that can be read: {error}") from None
+    problems = Problems(path.name)
+    tables = given.pop(TABLE, None)
+    if not isinstance(tables, list) or not tables or not all(isinstance(one, dict) for one in tables):
+        problems.add(TABLE, f"give a table [[{TABLE}]] for each stage, with its env and its steps or until")
+    for name in given:
+        problems.add(name, f"{name} is not a part of a stage: give it as an option of the command")
+    problems.check()
+    return [Stage(**{"env": "", **table}) for table in tables]

@@ -32,14 +32,13 @@ from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.films import FilmMode
-from mosaic_lab.runs.group import RunGroup
+from mosaic_lab.runs.group import RunGroup, unstarted_seeds
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
 from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.own_module import recorded_module
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
-from mosaic_lab.runs.run_ids import default_label, new_run_id
-from mosaic_lab.runs.unstarted import unstarted
+from mosaic_lab.runs.run_labels import default_label, new_run_id
 
 _NAMED = 5  # runs in an error
 _LEAVE_DEADLINE = 5.0  # seconds for a keeper that has recorded the end to leave
@@ -79,12 +78,12 @@ class Supervisor:
         for run in self.runs():
             if run.group is not None:
                 members.setdefault(run.group, []).append(run)
-        missing = unstarted(self.store)
+        missing = unstarted_seeds(self.store)
         return {name: RunGroup(runs, name, missing.get(name, ())) for name, runs in members.items()}
 
     def incomplete(self) -> list[str]:
         """Return a line for each group some of whose runs were never started because its kernel exited."""
-        groups = self.groups().items() if unstarted(self.store) else ()
+        groups = self.groups().items() if unstarted_seeds(self.store) else ()
         return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
 
     def run(self, run_id: str) -> Run:

@@ -23,13 +23,13 @@ from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
 from mosaic_lab.runs.curriculum_plan import plan_curriculum
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
+from mosaic_lab.runs.group import record_starting
 from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
-from mosaic_lab.runs.unstarted import starting
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import remedy
@@ -272,7 +272,7 @@ def _start_group(
     """Start a run for each of the seeds, or for none of them."""
     runs: list[Run] = []
     try:
-        with starting(supervisor.store, group) as remain:
+        with record_starting(supervisor.store, group) as remain:
             for number, seed in enumerate(seeds):
                 remain(seeds[number:])
                 runs.append(start(seed))

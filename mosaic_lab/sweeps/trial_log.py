@@ -25,7 +25,7 @@ from mosaic_lab.sweeps.trials import (
     TrialState,
 )
 from mosaic_lab.telemetry import JsonlFollower
-from mosaic_lab.telemetry.decoding import whole
+from mosaic_lab.telemetry.decoding import decode_message
 
 PROPOSED, RESUMED, REPORTED, ENDED = "trial_proposed", "trial_resumed", "trial_reported", "trial_ended"
 CONTINUED, PAUSED = "segment_proposed", "segment_ended"
@@ -66,26 +66,26 @@ class TrialLog:
         return self.trials
 
     def _take(self, line: bytes) -> None:
-        if (found := whole(line, PROPOSED)) is not None:
+        if (found := decode_message(line, PROPOSED)) is not None:
             about = {name: found[name] for name in Proposal._fields}
             trial = Trial(found["trial"], **about, runs=_by_seed(found["runs"]), started=found["timestamp"])
             if (stop := found.get("stop")) is not None:
                 trial.segments.append(TrialSegment(0, stop, trial.parameters, trial.runs))
             self._trials[trial.number] = trial
-        elif (found := whole(line, REPORTED)) is not None:
+        elif (found := decode_message(line, REPORTED)) is not None:
             trial = self._trials[found["trial"]]
             trial.reports[found["step"]] = found["value"]
             trial.rungs |= found["rungs"]
             trial.pruned = found["prune"]
-        elif (found := whole(line, RESUMED)) is not None:
+        elif (found := decode_message(line, RESUMED)) is not None:
             _resume(self._trials[found["trial"]], found)
-        elif (found := whole(line, CONTINUED)) is not None:
+        elif (found := decode_message(line, CONTINUED)) is not None:
             _continue(self._trials[found["trial"]], found)
-        elif (found := whole(line, PAUSED)) is not None:
+        elif (found := decode_message(line, PAUSED)) is not None:
             trial = self._trials[found["trial"]]
             _set_values(trial, TrialState.WAITING, found)
             trial.segments[-1].saved = _by_seed(found["checkpoints"])
-        elif (found := whole(line, ENDED)) is not None:
+        elif (found := decode_message(line, ENDED)) is not None:
             trial = self._trials[found["trial"]]
             _set_values(trial, TrialState(found["state"]), found)
             trial.reason = found["reason"] or trial.reason  # how it went on after a stop, where it did

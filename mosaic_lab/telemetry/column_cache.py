@@ -43,8 +43,8 @@ _END = struct.Struct("=8sQQI")
 _MAGIC = b"mosaicCL"  # in this machine's byte order, as all numbers of the file
 
 
-class Source(msgspec.Struct, frozen=True):
-    """The stream that a cache file was made from, as it was."""
+class StreamVersion(msgspec.Struct, frozen=True):
+    """The content of a stream's file at one time, from which a cache file was made."""
 
     path: str
     inode: int
@@ -56,19 +56,19 @@ class Index(msgspec.Struct, frozen=True):
     """The index of a cache file. ``start``: the Unix time of the stream's first line."""
 
     version: int
-    source: Source
+    source: StreamVersion
     names: list[str]
     start: float | None
     chunks: list[Chunk]
 
 
-def source_of(path: Path) -> Source | None:
+def version_of(path: Path) -> StreamVersion | None:
     """Return what identifies the present content of a stream's file; None where there is no such file."""
     try:
         found = os.stat(path)  # noqa: PTH116 - hundreds are looked at for every chart
     except OSError:
         return None
-    return Source(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+    return StreamVersion(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 class ColumnCache:
@@ -81,7 +81,7 @@ class ColumnCache:
         self._room = 0  # bytes that may be written
         self._unlooked = LOOK_AGAIN  # files that were written since the folder was looked at
 
-    def load(self, source: Source) -> tuple[Index, MappedChunks] | None:
+    def load(self, source: StreamVersion) -> tuple[Index, MappedChunks] | None:
         """Return the columns of a stream as it is now; None where the cache does not have these."""
         path = self._path(source)
         try:
@@ -99,7 +99,12 @@ class ColumnCache:
         return index, MappedChunks(mapped, index.chunks)
 
     def keep(
-        self, source: Source, names: list[str], start: float | None, full: MappedChunks, last: OpenChunk
+        self,
+        source: StreamVersion,
+        names: list[str],
+        start: float | None,
+        full: MappedChunks,
+        last: OpenChunk,
     ) -> bool:
         """Write the columns of a stream that will not change; whether they are in the cache now."""
         with suppress(OSError):
@@ -130,7 +135,7 @@ class ColumnCache:
         except OSError:
             return SpilledChunks(None)
 
-    def _path(self, source: Source) -> Path:
+    def _path(self, source: StreamVersion) -> Path:
         return self.folder / (hashlib.sha256(os.fsencode(source.path)).hexdigest()[:32] + _SUFFIX)
 
     def _make_room(self, size: int) -> bool:

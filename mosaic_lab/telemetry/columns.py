@@ -9,12 +9,11 @@ from pathlib import Path
 
 from mosaic_lab.keeper.events import EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.batch import Batch
-from mosaic_lab.telemetry.clock import StepProgress
-from mosaic_lab.telemetry.column_cache import ColumnCache, Source, source_of
+from mosaic_lab.telemetry.column_cache import ColumnCache, StreamVersion, version_of
 from mosaic_lab.telemetry.column_chunks import MappedChunks, OpenChunk, Piece, SpilledChunks
 from mosaic_lab.telemetry.decoding import Health, parse
-from mosaic_lab.telemetry.episodes import EpisodeCount
 from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.progress import EpisodeCount, StepProgress
 
 BYTES_PER_READ = 1 << 20
 """Bytes that one slice reads at most: some ten milliseconds of work."""
@@ -93,11 +92,13 @@ class _Stream:
         self.size = 0
         self.unread = 0
         self._cache = cache
-        self._settled: Source | None = None  # the file as it was when it was mapped, or could not be cached
+        self._settled: StreamVersion | None = (
+            None  # the file as it was when it was mapped, or could not be cached
+        )
         self._begin()
 
     def read(self, ended: Callable[[], bool], max_bytes: int) -> None:
-        source = source_of(self.path)
+        source = version_of(self.path)
         if source is None or source == self._settled:  # what was read of a file that is gone stays
             self.unread = 0
             return
@@ -114,7 +115,7 @@ class _Stream:
             self._take(lines)
         self._follower.close()  # hundreds of runs may be read at the same time
         self.unread = max(0, source.size - self._follower.offset)
-        if self._follower.offset == source.size and ended() and source_of(self.path) == source:
+        if self._follower.offset == source.size and ended() and version_of(self.path) == source:
             self._keep(source)
 
     @property
@@ -140,7 +141,7 @@ class _Stream:
         self._episodes = EpisodeCount()
         self._replaced = self._follower.health.replaced
 
-    def _load(self, source: Source) -> bool:
+    def _load(self, source: StreamVersion) -> bool:
         found = self._cache.load(source)
         if found is None:
             return False
@@ -150,7 +151,7 @@ class _Stream:
         self._settled, self.unread = source, 0
         return True
 
-    def _keep(self, source: Source) -> None:
+    def _keep(self, source: StreamVersion) -> None:
         self._settled = source
         if self._cache.keep(source, list(self.names), self.start, self._full, self._last):
             self._load(source)

@@ -1,4 +1,4 @@
-"""Decoding of telemetry lines: the fields that are read as a typed `Message`, or a whole message.
+"""Decoding of telemetry lines: into a typed `Message` of the fields that are read, or into all fields.
 
 Nothing here raises for what a worker wrote. A line is decoded straight into the fields' types; one that this
 refuses (bare ``NaN`` tokens, values that are not numbers) is decoded again by the contract's own codec, which
@@ -114,7 +114,7 @@ def parse(line: bytes, health: Health) -> Message | None:
     return message
 
 
-def whole(line: bytes, kind: str) -> dict[str, Any] | None:
+def decode_message(line: bytes, kind: str) -> dict[str, Any] | None:
     """Return the object in ``line`` with all its fields, ``None`` if it is not a message of this kind."""
     if f'"{kind}"'.encode() not in line:
         return None

@@ -12,11 +12,10 @@ from pathlib import Path
 
 from mosaic_lab.keeper.events import EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.batch import Batch
-from mosaic_lab.telemetry.clock import StepProgress
 from mosaic_lab.telemetry.decoding import Health, Payload, parse
-from mosaic_lab.telemetry.episodes import EpisodeCount
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.metric_names import RETURN_NAMES
+from mosaic_lab.telemetry.progress import EpisodeCount, StepProgress
 from mosaic_lab.telemetry.returns import ReturnMeans, episodes_return
 from mosaic_lab.telemetry.series import Series
 

@@ -10,7 +10,7 @@ from support import start_learner
 from written_films import write_film
 
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.film import film_path
+from mosaic_lab.runs.films import film_path
 
 SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"

@@ -11,7 +11,7 @@ from mosaic_contract.fastlane import Hud
 from PIL import Image
 
 from mosaic_lab.fastlane import Packet, Pixels, Recorder
-from mosaic_lab.fastlane.packet import Encoding
+from mosaic_lab.fastlane.encoding import Encoding
 
 
 def noise(height: int, width: int, channels: int) -> Pixels:

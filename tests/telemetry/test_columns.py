@@ -14,7 +14,7 @@ import pytest
 
 from mosaic_lab.telemetry import RunFeed, read_metrics
 from mosaic_lab.telemetry import column_chunks as chunks
-from mosaic_lab.telemetry.column_cache import ColumnCache, source_of
+from mosaic_lab.telemetry.column_cache import ColumnCache, version_of
 from mosaic_lab.telemetry.columns import RunColumns
 
 START = 1_760_000_000.0
@@ -235,7 +235,7 @@ def test_the_cache_is_bounded_and_keeps_what_was_used_last(tmp_path: Path) -> No
     kept = [
         cache.load(source) is not None
         for folder in folders
-        if (source := source_of(folder / "telemetry.jsonl"))
+        if (source := version_of(folder / "telemetry.jsonl"))
     ]
     assert kept == [True, False, False, True, True]
     (tmp_path / "huge").mkdir()

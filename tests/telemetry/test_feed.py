@@ -15,8 +15,8 @@ import pytest
 
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.telemetry.batch import MAX_NAMES
-from mosaic_lab.telemetry.clock import RunClock, SpeedEstimate
 from mosaic_lab.telemetry.feed import BYTES_PER_POLL
+from mosaic_lab.telemetry.progress import RunClock, SpeedEstimate
 
 START = 1_700_000_000.0
 

@@ -82,7 +82,7 @@ export interface RunDetails {
   readonly code: string;
 }
 
-/** A film of a checkpoint's policy; `Film.facts` in `mosaic_lab/runs/film.py`. */
+/** A film of a checkpoint's policy; `Film.facts` in `mosaic_lab/runs/films.py`. */
 export interface FilmFacts {
   readonly step: number;
   readonly return: number | null;

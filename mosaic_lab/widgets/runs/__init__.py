@@ -39,7 +39,7 @@ def show_runs(
 
 
 def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
-    """Show the panel of a run's kind (`Kind.panel`) here; the same as before if this kernel has shown it.
+    """Show the panel of a run's kind (`RunKind.panel`) here; the same as before if this kernel has shown it.
 
     ``output``: show it there, where a former kernel has shown it.
     """

@@ -14,8 +14,7 @@ from ipywidgets import VBox, Widget, widget_serialization
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.film import TYPE, Film
-from mosaic_lab.runs.films import Films
+from mosaic_lab.runs.films import TYPE, Film, Films
 from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.page_code import page_code

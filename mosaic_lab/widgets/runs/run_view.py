@@ -14,7 +14,7 @@ from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.overview.returns import mean_speed
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.runs.phases import phase, timed
+from mosaic_lab.runs.run_record import training_phase, with_duration
 from mosaic_lab.telemetry import RunFeed, watcher
 
 SILENCE_SECONDS = 30.0
@@ -85,7 +85,7 @@ class RunView:
         if self.run.total_timesteps is None:
             return ""
         learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.series)
-        return timed(phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
+        return with_duration(training_phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
 
     def catch_up(self, seconds: float = 20.0) -> None:
         """Read all that the run wrote, or as much as ``seconds`` allow."""
