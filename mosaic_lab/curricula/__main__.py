@@ -10,14 +10,14 @@ import sys
 
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.curricula.runner import Runner, StageFailed
+from mosaic_lab.curricula.runner import CurriculumRunner, StageFailed
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.curriculum_plan import CurriculumPlan
 from mosaic_lab.runs.parent_process import run_to_end
 
 
-def begin(folder: RunFolder, telemetry: Telemetry) -> Runner:
+def begin(folder: RunFolder, telemetry: Telemetry) -> CurriculumRunner:
     """Return what carries out the curriculum in ``folder``. Raises ConfigurationError."""
     config = json.loads(folder.config_path.read_bytes())
     plan = CurriculumPlan.from_config(config)
@@ -30,7 +30,7 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> Runner:
     )
     launch = folder.document(folder.launch_path)
     supervisor = Supervisor(folder.path.parent, launch.get("max_running"))
-    return Runner(plan, folder, config["seed"], supervisor, telemetry, list(config["pass_env"]))
+    return CurriculumRunner(plan, folder, config["seed"], supervisor, telemetry, list(config["pass_env"]))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class StageFailed(Exception):
     """Raised when the run of a stage has not ended as it should, or the next one cannot begin."""
 
 
-class Runner:
+class CurriculumRunner:
     """Carries out ``plan`` for the curriculum in ``folder``, whose runs are in the store of ``supervisor``.
 
     ``pass_env`` are the names of variables that the runs are given.

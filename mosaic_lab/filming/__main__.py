@@ -20,8 +20,8 @@ from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.filming.filming import Filming, TrainingGone
-from mosaic_lab.filming.take import NotFilmed
+from mosaic_lab.filming.episode_recorder import NotFilmed
+from mosaic_lab.filming.film_maker import FilmMaker, TrainingGone
 from mosaic_lab.keeper.run_store import RunFolder
 
 _NICENESS = 10
@@ -44,7 +44,7 @@ def main() -> int:
     try:
         try:
             with Heartbeats(telemetry):
-                Filming(folder, json.loads(path.read_bytes()), telemetry).run()
+                FilmMaker(folder, json.loads(path.read_bytes()), telemetry).run()
         except BaseException as error:
             failure = error
         signals.disarm()

@@ -47,7 +47,7 @@ _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True)
-class Chart:
+class ExportedChart:
     """A chart to export, as it is on the page. Raises ConfigurationError for values that cannot be drawn.
 
     ``colors``: by the key of a line, ``#rrggbb``; without one, those of all charts. ``low`` and ``high``: the
@@ -76,7 +76,7 @@ class ChartFile(NamedTuple):
     content: bytes
 
 
-def export(charts: Sequence[Chart], format: str, pool: ColumnPool) -> ChartFile:
+def export(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> ChartFile:
     """Return charts as one file; ``format`` is "csv", "png" or "svg".
 
     A CSV file has all points in view at full resolution, as the runs reported them, whatever is smoothed,
@@ -103,7 +103,7 @@ def export(charts: Sequence[Chart], format: str, pool: ColumnPool) -> ChartFile:
 
 
 def picture(
-    charts: Sequence[Chart],
+    charts: Sequence[ExportedChart],
     drawn: Sequence[Curves],
     format: str = "png",
     background: str = "white",
@@ -145,7 +145,7 @@ def _draw(axes: Axes, line: CurveLine, own: str, is_time: bool) -> None:
     axes.plot(x, line.y, color=own, linewidth=1.5, marker=marker, label=_plain(line.label))
 
 
-def _scale(axes: Axes, chart: Chart) -> None:
+def _scale(axes: Axes, chart: ExportedChart) -> None:
     if chart.log_x and chart.request.x != "time":
         axes.set_xscale("log", nonpositive="mask")
     if chart.log_y:
@@ -173,7 +173,7 @@ def _plain(text: str) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def _csv(charts: Sequence[Chart], pool: ColumnPool) -> bytes:
+def _csv(charts: Sequence[ExportedChart], pool: ColumnPool) -> bytes:
     import pandas as pd
 
     tables: list[pd.DataFrame] = []

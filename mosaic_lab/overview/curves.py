@@ -10,11 +10,9 @@ import numpy as np
 from mosaic_lab.chart_marks import Place
 from mosaic_lab.overview.averages import GRID_POINTS, smooth
 from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
-from mosaic_lab.overview.curve_lines import CurveLine, Curves
-from mosaic_lab.overview.curve_request import FEWEST_POINTS, CurveRequest
+from mosaic_lab.overview.curve_model import FEWEST_POINTS, CurveLine, CurveRequest, Curves
 from mosaic_lab.overview.grouping import mean_lines
-from mosaic_lab.overview.run_points import Points, read_points
-from mosaic_lab.overview.step_places import stage_places
+from mosaic_lab.overview.run_points import Points, read_points, stage_places
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names
 from mosaic_lab.telemetry.metric_names import ordered

@@ -9,7 +9,7 @@ from typing import Any
 
 from mosaic_lab.chart_marks import mean_places
 from mosaic_lab.overview.averages import mean_over_runs
-from mosaic_lab.overview.curve_lines import CurveLine
+from mosaic_lab.overview.curve_model import CurveLine
 from mosaic_lab.runs import Run
 from mosaic_lab.text_table import shortened
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.parts import Counted, counted, row_with_parts
-from mosaic_lab.overview.returns import Returns, returns_of, with_returns
+from mosaic_lab.overview.results import Counted, Returns, counted, returns_of, row_with_parts, with_returns
 from mosaic_lab.overview.rows import RunRow, comparison_row, unreadable_row
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import FILE as ANNOTATIONS

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -21,22 +22,22 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.files import check_inside, folder_in
 from mosaic_lab.keeper.run_store import RunFolder, RunStore
 from mosaic_lab.overview import forms
-from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
+from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
-from mosaic_lab.overview.details import details
 from mosaic_lab.overview.difference import Row, Section, difference
 from mosaic_lab.overview.index import RunIndex
-from mosaic_lab.overview.step_places import step_places
+from mosaic_lab.overview.results import READ_SECONDS, last_values
+from mosaic_lab.overview.run_points import step_places
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import film
 from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.sanitize import sanitize
 
 Answer = tuple[dict[str, Any], list[bytes]]
 """An answer as JSON, and the binary parts that it describes."""
-
 MOST_RUNS = 10_000
 """Named in one request."""
 MOST_LINES = 100_000
@@ -47,7 +48,6 @@ MOST_DETAILED = 200
 MOST_FILMS = 100
 """Of a run, in a strip: the newest."""
 _KEPT_RUNS = 20_000
-
 P = TypeVar("P", bound=Struct)
 RunId = Annotated[str, Meta(min_length=1, max_length=255)]
 Runs = Annotated[list[RunId], Meta(min_length=1, max_length=MOST_RUNS)]
@@ -176,7 +176,7 @@ class Service:
 
     def export(self, params: ExportParams) -> Answer:
         charts = [
-            Chart(
+            ExportedChart(
                 self.runs(one.runs), one.request(), one.log_x, one.log_y, one.low, one.high, dict(one.colors)
             )
             for one in params.charts
@@ -304,3 +304,13 @@ def _form(params: FormsParams) -> dict[str, Any]:
     if params.worker is None:
         raise ConfigurationError("the form of a training needs a worker: the request names none")
     return forms.training_form(params.worker, params.algorithm)
+
+
+def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
+    """Return ``RunDetails`` of ``js/src/shared/run-api.ts``. ``pool`` is where the metrics are read."""
+    found = pool.columns([run], Reading(), READ_SECONDS)
+    writer = kind_of(run).code  # none for a run that no single call has made
+    return {
+        "results": next((last_values(columns) for _, columns in found), {}),
+        "code": str(resolve_name(writer)(run)) if writer and run.config else "",
+    }

@@ -14,7 +14,7 @@ from mosaic_lab.chart_style import DOTS_PER_INCH, dress, new_figure, png_of
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.grouping import setting
-from mosaic_lab.overview.results import Results
+from mosaic_lab.overview.results import RunResults
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.runs import Run
 from mosaic_lab.text_table import shortened
@@ -37,7 +37,7 @@ class PicturedRun:
 
     run: Run
     row: RunRow
-    results: Results
+    results: RunResults
     color: str
 
     def value(self, name: str) -> Any:

@@ -16,17 +16,17 @@ from tornado import web
 
 from mosaic_lab import __version__
 from mosaic_lab.server.reader_process import Payload, ReaderEnded, ReaderProcess
-from mosaic_lab.server.wire import Kind
+from mosaic_lab.server.wire import PayloadKind
 
 LARGEST_REQUEST = 4 << 20
 """Bytes: the ids of ten thousand runs take one million."""
 LONGEST_WAIT = 25.0
 """Seconds that changes may be waited for (`follow`): proxies end requests that are silent for 30 or 60."""
 VERSION_HEADER = "X-Mosaic-Lab-Version"
-_STATUS = {Kind.REFUSED: HTTPStatus.BAD_REQUEST, Kind.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR}
+_STATUS = {PayloadKind.REFUSED: HTTPStatus.BAD_REQUEST, PayloadKind.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR}
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """There is no answer, for a reason that the page shows."""
 
     def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
@@ -57,10 +57,10 @@ class _Handler(APIHandler):
             self._request = asyncio.ensure_future(self._reader.request(method, store, params, wait))
             kind, content = await self._request
             if kind in _STATUS:
-                raise Refused(content.decode(errors="replace"), _STATUS[kind])
+                raise RequestRefused(content.decode(errors="replace"), _STATUS[kind])
         except asyncio.CancelledError:
             return
-        except Refused as error:
+        except RequestRefused as error:
             self._refuse(error.status, str(error))
             return
         except TimeoutError:
@@ -71,11 +71,11 @@ class _Handler(APIHandler):
             return
         self.set_header(VERSION_HEADER, __version__)
         self.set_header("Cache-Control", "no-store")
-        binary = kind is Kind.BINARY
+        binary = kind is PayloadKind.BINARY
         self.finish(content, set_content_type="application/octet-stream" if binary else "application/json")
 
     def requested(self) -> tuple[str, str | None, dict[str, Any], float]:
-        """Return the method, the store, the parameters and the seconds to wait. Raises Refused."""
+        """Return the method, the store, the parameters and the seconds to wait. Raises RequestRefused."""
         raise NotImplementedError
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
@@ -98,21 +98,21 @@ class CallHandler(_Handler):
 
     def requested(self) -> tuple[str, str | None, dict[str, Any], float]:
         if len(self.request.body) > LARGEST_REQUEST:
-            raise Refused(
+            raise RequestRefused(
                 f"a request may have {LARGEST_REQUEST >> 20} MiB", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             )
         try:
             body = msgspec.json.decode(self.request.body)  # no lone surrogates, no NaN, unlike json's
         except (ValueError, RecursionError) as error:
-            raise Refused(f"the request is not JSON: {error}") from None
+            raise RequestRefused(f"the request is not JSON: {error}") from None
         if not isinstance(body, dict):
-            raise Refused("the request is not a JSON object")
+            raise RequestRefused("the request is not a JSON object")
         method, store, params = body.get("method"), body.get("store"), body.get("params", {})
         wait = body.get("wait", 0)
         if not isinstance(method, str) or not (store is None or isinstance(store, str)):
-            raise Refused('a request names a "method", and a "store" by its path')
+            raise RequestRefused('a request names a "method", and a "store" by its path')
         if not isinstance(params, dict) or isinstance(wait, bool) or not isinstance(wait, int | float):
-            raise Refused('"params" is an object, "wait" a number of seconds')
+            raise RequestRefused('"params" is an object, "wait" a number of seconds')
         return method, store, params, float(min(wait, LONGEST_WAIT)) if wait > 0 else 0.0
 
 

@@ -27,7 +27,7 @@ from mosaic_lab.keeper.files import confine
 from mosaic_lab.overview.service import Params, Service, converted
 from mosaic_lab.overview.stores import find_stores
 from mosaic_lab.overview.watching import Changes, ChangeWatcher
-from mosaic_lab.server.wire import Kind, frame, payload
+from mosaic_lab.server.wire import PayloadKind, frame, payload
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +57,10 @@ class Reader:
         self._cancels: dict[int, Callable[[], object]] = {}
         self._lock = threading.Lock()  # of both
 
-    def take(self, request: Request) -> None:
-        """Take in a request, and return at once."""
+    def submit(self, request: Request) -> None:
+        """Have a request answered, and return at once."""
         if "cancel" in request:
-            self._take_cancel(request["cancel"])()
+            self._pop_cancel(request["cancel"])()
             return
         number = request["id"]
         with self._lock:
@@ -78,10 +78,10 @@ class Reader:
             service, _ = self._store(request["store"])
             self._reply(number, *service.answer(request["method"], request["params"]))
         except MosaicError as error:
-            self._write(number, Kind.REFUSED, [_bytes(error)])
+            self._write(number, PayloadKind.REFUSED, [_bytes(error)])
         except Exception as error:
             logger.exception("A request could not be answered.")
-            self._write(number, Kind.FAILED, [_bytes(f"{type(error).__name__}: {error}")])
+            self._write(number, PayloadKind.FAILED, [_bytes(f"{type(error).__name__}: {error}")])
 
     def _follow(self, number: int, params: FollowParams, seconds: float) -> None:
         """Answer with the first changes in any of these stores, or after some seconds with none."""
@@ -105,13 +105,13 @@ class Reader:
 
         with self._lock:
             if number in self._cancels:
-                ends = [
+                cancels = [
                     watcher.poll(version, seconds, partial(send, path))
                     for path, (watcher, version) in followed.items()
                 ]
-                self._cancels[number] = lambda: [end() for end in ends]
+                self._cancels[number] = lambda: [cancel() for cancel in cancels]
 
-    def _take_cancel(self, number: int) -> Callable[[], object]:
+    def _pop_cancel(self, number: int) -> Callable[[], object]:
         with self._lock:
             return self._cancels.pop(number, lambda: None)
 
@@ -145,8 +145,8 @@ class Reader:
     def _reply(self, number: int, result: dict[str, Any], buffers: list[bytes]) -> None:
         self._write(number, *payload(result, buffers))
 
-    def _write(self, number: int, kind: Kind, parts: list[bytes]) -> None:
-        self._take_cancel(number)
+    def _write(self, number: int, kind: PayloadKind, parts: list[bytes]) -> None:
+        self._pop_cancel(number)
         with self._output_lock, suppress(BrokenPipeError):  # the server has ended, and this is about to
             self._output.write(frame(number, kind, parts))
             self._output.flush()
@@ -166,7 +166,7 @@ def main() -> None:
     confine(root)
     reader = Reader(root, output)
     for line in sys.stdin.buffer:
-        reader.take(json.loads(line))
+        reader.submit(json.loads(line))
     os._exit(0)  # whatever is being read, no request waits for it
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.server.wire import HEADER, Kind
+from mosaic_lab.server.wire import HEADER, PayloadKind
 
 DEADLINE = 60.0
 """Seconds for an answer, beside those that were to be waited."""
@@ -20,7 +20,7 @@ IDLE_SECONDS = 600.0
 _TRIES = 2
 _MOST_BUFFERED = 4 << 20
 
-Payload = tuple[Kind, bytes]
+Payload = tuple[PayloadKind, bytes]
 
 
 class ReaderEnded(Exception):
@@ -123,7 +123,7 @@ class _Running:
                 content = await output.readexactly(length)
                 answer = self._answers.get(number)
                 if answer is not None and not answer.done():
-                    answer.set_result((Kind(kind), content))
+                    answer.set_result((PayloadKind(kind), content))
         except asyncio.IncompleteReadError:
             code = await self._process.wait()
         self._cancel_idle()

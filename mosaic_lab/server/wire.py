@@ -19,7 +19,7 @@ HEADER = struct.Struct("<IBI")
 _LENGTH = struct.Struct("<I")
 
 
-class Kind(IntEnum):
+class PayloadKind(IntEnum):
     """The kind of a payload."""
 
     JSON = 0
@@ -30,14 +30,14 @@ class Kind(IntEnum):
     """The type and message of an error in the reader."""
 
 
-def payload(result: dict[str, Any], buffers: Sequence[bytes]) -> tuple[Kind, list[bytes]]:
+def payload(result: dict[str, Any], buffers: Sequence[bytes]) -> tuple[PayloadKind, list[bytes]]:
     """Return an answer's kind, and its payload in parts."""
     if not buffers:
-        return Kind.JSON, [msgspec.json.encode({"result": result})]
+        return PayloadKind.JSON, [msgspec.json.encode({"result": result})]
     text = msgspec.json.encode({"result": result, "buffers": [len(part) for part in buffers]})
-    return Kind.BINARY, [_LENGTH.pack(len(text)), text, *buffers]
+    return PayloadKind.BINARY, [_LENGTH.pack(len(text)), text, *buffers]
 
 
-def frame(number: int, kind: Kind, parts: Sequence[bytes]) -> bytes:
+def frame(number: int, kind: PayloadKind, parts: Sequence[bytes]) -> bytes:
     """Return the frame of an answer."""
     return b"".join([HEADER.pack(number, kind, sum(map(len, parts))), *parts])

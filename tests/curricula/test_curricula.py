@@ -23,7 +23,7 @@ from mosaic_lab.cli import main
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import State
-from mosaic_lab.overview.chart_export import Chart, export
+from mosaic_lab.overview.chart_export import ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves
 from mosaic_lab.runs.code_text import training_code
@@ -275,7 +275,7 @@ def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(la
     assert len(thin) == 2 and not any(line.marks for line in thin)
     answer, _ = curves([one], CurveRequest("skill"), pool).answer()
     assert answer["lines"][0]["marks"][1] == {"x": 100, "label": "2 Peak-v0"}
-    chart = Chart([one], CurveRequest("skill"))
+    chart = ExportedChart([one], CurveRequest("skill"))
     marked = export([chart], "svg", pool).content
     assert b"2 Peak-v0" in marked
 

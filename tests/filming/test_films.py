@@ -19,7 +19,7 @@ from worker_fixtures import home_with
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
-from mosaic_lab.filming.backlog import KEPT, Backlog
+from mosaic_lab.filming.film_maker import KEPT, Backlog
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.runs.films import film

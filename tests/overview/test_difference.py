@@ -16,9 +16,8 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.overview.column_pool import ColumnPool
-from mosaic_lab.overview.details import details
 from mosaic_lab.overview.difference import difference
-from mosaic_lab.overview.service import Service
+from mosaic_lab.overview.service import Service, details
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.column_cache import ColumnCache
 

@@ -214,11 +214,11 @@ def test_a_wait_that_its_page_has_left_costs_nothing(tmp_path: Path) -> None:
     store, answers = tmp_path / "mosaic_runs", io.BytesIO()
     store.mkdir()
     reader = Reader(tmp_path, answers)
-    reader.take({"id": 1, "method": "changes", "store": str(store), "params": {}})
+    reader.submit({"id": 1, "method": "changes", "store": str(store), "params": {}})
     version = json.loads(wait_until(answers.getvalue)[HEADER.size :])["result"]["version"]
-    reader.take({"id": 2, "method": "follow", "params": {"stores": {str(store): version}}, "wait": 600})
+    reader.submit({"id": 2, "method": "follow", "params": {"stores": {str(store): version}}, "wait": 600})
     wait_until(watching)
-    reader.take({"cancel": 2})
+    reader.submit({"cancel": 2})
     wait_until(lambda: not watching())
 
 

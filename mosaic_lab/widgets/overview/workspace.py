@@ -11,7 +11,7 @@ import traitlets as t
 
 from mosaic_lab.chart_style import color
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.overview.chart_export import READ_SECONDS, Chart, picture
+from mosaic_lab.overview.chart_export import READ_SECONDS, ExportedChart, picture
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
 from mosaic_lab.overview.difference import difference
@@ -121,17 +121,20 @@ class RunWorkspace:
         ]
         return html_table(["", *titles], rows)
 
-    def _charts(self, state: Mapping[str, Any]) -> list[Chart]:
+    def _charts(self, state: Mapping[str, Any]) -> list[ExportedChart]:
         """Return the charts as they are on the page, the first of those that are many."""
         if not (runs := self._visible()):
             return []
         if state.get("charts") is None:
-            return [Chart(runs, CurveRequest(name)) for name in metric_names(runs, self._pool)[:FIRST_CHARTS]]
+            return [
+                ExportedChart(runs, CurveRequest(name))
+                for name in metric_names(runs, self._pool)[:FIRST_CHARTS]
+            ]
         start, end = state["xLimits"]
         grouped = state["groupBy"]
         own = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
         return [
-            Chart(
+            ExportedChart(
                 runs,
                 CurveRequest(
                     chart["metric"],

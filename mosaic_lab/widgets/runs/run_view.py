@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
-from mosaic_lab.overview.returns import mean_speed
+from mosaic_lab.overview.results import mean_speed
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.run_record import training_phase, with_duration

@@ -33,7 +33,7 @@ class Known(RunView):
         outcome = Outcome(peak_memory_mb=self.memory) if self.state.finished else None
         self.status, self.reason = RunStatus(self.state, "", 0.0, history, outcome=outcome), ""
         left = (TOTAL - self.step) / self.per_second if self.per_second else None
-        self.feed = cast(Any, SimpleNamespace(
+        self.feed = cast("Any", SimpleNamespace(
             step=self.step, episodes=1, progress=SimpleNamespace(steps_per_second=self.per_second, first=0),
             seconds_left=lambda total: left, memory_mb=self.memory, seconds=0.0, series={},
         ))  # fmt: skip
@@ -44,7 +44,7 @@ class Known(RunView):
 
 def run_of(total: int | None) -> Run:
     steps = {"total_timesteps": total, "requested_timesteps": total}
-    return cast(Any, SimpleNamespace(**steps, path=Path("runs/one"), id="one", config={}))
+    return cast("Any", SimpleNamespace(**steps, path=Path("runs/one"), id="one", config={}))
 
 
 def facts(*views: dict[str, Any]) -> dict[str, str]:

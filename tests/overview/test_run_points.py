@@ -8,7 +8,7 @@ import pytest
 from overview.run_folders import START, metrics, run_in
 
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.step_places import step_places
+from mosaic_lab.overview.run_points import step_places
 
 NOWHERE = {"episode": None, "time": None, "relative": None}
 

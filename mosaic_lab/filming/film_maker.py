@@ -1,11 +1,14 @@
-"""The films of one training, made one after the other while it trains and after it."""
+"""The films of one training, made one after the other while it trains and after it.
+
+The newest checkpoint is filmed first, and a bounded number of older ones wait (`Backlog`).
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,25 +19,64 @@ from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.filming.backlog import Backlog
-from mosaic_lab.filming.take import MOST_STEPS, NotFilmed, Take, take
+from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, NotFilmed, record_episode
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec, rl
-from mosaic_lab.runs.checkpoints import Checkpoint
-from mosaic_lab.runs.films import WORKER, film_path
+from mosaic_lab.runs.checkpoints import Checkpoint, CheckpointFollower
+from mosaic_lab.runs.films import WORKER, Films, film_path
 
 _LOOK_SECONDS = 1.0  # between looks at the training
 _PROBLEM_LIMIT = 2_000  # characters
+KEPT = 20
+"""Checkpoints that wait for their film; where a training saves them faster, the oldest of them get none."""
+
+
+class Backlog:
+    """The checkpoints of the training in ``folder`` that have no film yet.
+
+    ``films``: "each", "last", or the steps of those that are wanted.
+    """
+
+    def __init__(self, folder: RunFolder, films: str | Sequence[int]) -> None:
+        self._films = films
+        self._checkpoints = CheckpointFollower(folder)
+        self._settled = {film.step for film in Films(folder)}
+        self.empty = True
+        """Whether no checkpoint was ever seen."""
+
+    def settle(self, checkpoint: Checkpoint) -> None:
+        """Note that this one needs no film any more."""
+        self._settled.add(checkpoint.step)
+
+    def look(self, ended: bool) -> tuple[Checkpoint | None, list[Checkpoint]]:
+        """Return the next checkpoint to film (None while there is none) and those that are given up for it.
+
+        ``ended``: whether the training has, so that the last checkpoint is known.
+        """
+        saved = {checkpoint.step: checkpoint for checkpoint in self._checkpoints.read()}
+        self.empty = self.empty and not saved
+        if self._films == "last":
+            newest = max(saved, default=None)
+            wanted = [newest] if ended and newest is not None else []
+        elif self._films == "each":
+            wanted = sorted(saved)
+        else:
+            wanted = [step for step in self._films if step in saved]
+        waiting = [saved[step] for step in wanted if step not in self._settled]
+        late = waiting[:-KEPT] if self._films == "each" else []
+        for checkpoint in late:
+            self.settle(checkpoint)
+        return (waiting[-1] if waiting else None), late
 
 
 class TrainingGone(Exception):
     """The training was stopped or removed: there is nothing to make films for any more."""
 
 
-class Filming:
+class FilmMaker:
     """``folder`` is the folder of the run that makes the films, ``config`` its configuration."""
 
     def __init__(self, folder: RunFolder, config: Mapping[str, Any], telemetry: Telemetry) -> None:
@@ -86,7 +128,7 @@ class Filming:
         shutil.rmtree(folder, ignore_errors=True)
         try:
             spec = self._operator(checkpoint)
-            taken = take(self._setup(spec, seed), spec, seed, folder, self._check)
+            filmed = record_episode(self._setup(spec, seed), spec, seed, folder, self._check)
         except NotFilmed as failure:
             for line in failure.log:
                 print(f"  {line}", flush=True)
@@ -96,7 +138,7 @@ class Filming:
             self._note(checkpoint, str(failure))
             return
         shutil.rmtree(folder, ignore_errors=True)  # a log of each would be as many as there are checkpoints
-        self._write(checkpoint, taken, seed)
+        self._write(checkpoint, filmed, seed)
 
     def _operator(self, checkpoint: Checkpoint) -> OperatorSpec:
         try:
@@ -132,24 +174,24 @@ class Filming:
 
     # ------------------------------------------------------------------ files
 
-    def _write(self, checkpoint: Checkpoint, taken: Take, seed: int) -> None:
+    def _write(self, checkpoint: Checkpoint, filmed: FilmedEpisode, seed: int) -> None:
         path = film_path(self._training.path, checkpoint.step)
         about = {
-            "return": sum(taken.returns.values()),
-            "returns": taken.returns,
-            "length": taken.length,
+            "return": sum(filmed.returns.values()),
+            "returns": filmed.returns,
+            "length": filmed.length,
             "seed": seed,
-            "seconds": taken.seconds,
-            "complete": taken.complete,
+            "seconds": filmed.seconds,
+            "complete": filmed.complete,
         }
         with self._films_folder():
-            write_whole(path, taken.film)
+            write_whole(path, filmed.film)
             self._describe(checkpoint, about)
         self._made += 1
         self._backlog.settle(checkpoint)
         self._telemetry.episode(
-            total_reward=sum(taken.returns.values()),
-            steps=taken.length,
+            total_reward=sum(filmed.returns.values()),
+            steps=filmed.length,
             episode_seed=seed,
             metadata={"step": checkpoint.step, "film": path.name},
         )

@@ -54,7 +54,7 @@ class NotFilmed(Exception):
 
 
 @dataclass(frozen=True)
-class Take:
+class FilmedEpisode:
     """An episode with its film; ``complete``: whether it was played to its end."""
 
     film: bytes
@@ -64,7 +64,9 @@ class Take:
     complete: bool
 
 
-def take(setup: ArenaSetup, spec: OperatorSpec, seed: int, folder: Path, check: Callable[[], None]) -> Take:
+def record_episode(
+    setup: ArenaSetup, spec: OperatorSpec, seed: int, folder: Path, check: Callable[[], None]
+) -> FilmedEpisode:
     """Play and film an episode of ``spec`` in an arena in the new folder ``folder``.
 
     ``check`` is called all the time; what it raises ends the arena. Raises `NotFilmed`.
@@ -74,14 +76,14 @@ def take(setup: ArenaSetup, spec: OperatorSpec, seed: int, folder: Path, check: 
     except OSError as error:
         raise NotFilmed(f"its arena could not be started: {error}", refused=True) from None
     try:
-        return _Filming(session, FrameReader(folder), seed, check).play()
+        return _EpisodeRecorder(session, FrameReader(folder), seed, check).play()
     finally:
         session.end(State.COMPLETED, "the film is done", GIVE_UP_SECONDS)
         while not session.process.ended():
             time.sleep(0.01)
 
 
-class _Filming:
+class _EpisodeRecorder:
     """The frames are those of every ``_stride``-th step: of all at first, of fewer as there come more."""
 
     def __init__(
@@ -96,7 +98,7 @@ class _Filming:
         self._until = time.monotonic() + stretched(_PLAY_SECONDS)
         self._returns: dict[str, float] = {}
 
-    def play(self) -> Take:
+    def play(self) -> FilmedEpisode:
         session = self._session
         for message in self._messages():
             match message.get("type"):
@@ -115,7 +117,7 @@ class _Filming:
                         self._shoot(step)
                     if done or time.monotonic() > self._until:
                         cut = not done or self._cut(message["episode"])
-                        return self._take(step, complete=not cut)
+                        return self._filmed(step, complete=not cut)
                     session.send({"cmd": "step"})
                 case "error":
                     raise self._failure(message)
@@ -190,14 +192,14 @@ class _Filming:
                 raise NotFilmed(f"the environment was not drawn within {seconds:.0f} s at step {step}")
             time.sleep(_LOOK_SECONDS)
 
-    def _take(self, length: int, complete: bool) -> Take:
+    def _filmed(self, length: int, complete: bool) -> FilmedEpisode:
         """Make the film: every step is shown for as long, the last one too."""
         shown = len(self._packets)
         per_second = min(float(_FPS), max(_SLOWEST, shown / _SHORTEST))
         timed = [
             replace(packet, published=number / per_second) for number, packet in enumerate(self._packets)
         ]
-        return Take(
+        return FilmedEpisode(
             mp4(timed, SIDE, SMALL_FILM), round(shown / per_second, 3), self._returns, length, complete
         )
 
