@@ -22,8 +22,8 @@ from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets import DISPLAY, register
-from mosaic_lab.widgets.overview.live_runs import LiveRunList
-from mosaic_lab.widgets.runs.installation_log import installation_log
+from mosaic_lab.widgets.notebook_display import installation_log
+from mosaic_lab.widgets.overview import LiveRunList
 from mosaic_lab.widgets.status import announce
 
 if TYPE_CHECKING:

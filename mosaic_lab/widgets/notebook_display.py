@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING
 
 from IPython.display import DisplayHandle
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
 
 _LINE_SECONDS = 1.0  # between two updates of the line of a run that is waited for
-
 logger = logging.getLogger(__name__)
 
 
@@ -127,3 +128,37 @@ def _attempt(update: Callable[[Run], None], run: Run) -> None:
         update(run)
     except Exception:
         logger.exception("The static form of run %s could not be made.", run.id)
+
+
+@contextmanager
+def installation_log() -> Iterator[Callable[[str], None]]:
+    """Provide a function that shows a line of an installation's progress.
+
+    In a notebook the lines are one output of the cell, which collapses at the end of the block and stays open
+    after an error. Anywhere else they are printed.
+    """
+    if notebook_shell() is None:
+        yield print
+        return
+    from mosaic_lab.widgets.page.outputs import new_id, publish
+
+    lines: list[str] = []
+    output = new_id()
+
+    def display(opened: bool) -> None:
+        text = "\n".join(lines)
+        last, every = (escape(part, quote=False) for part in (lines[-1].strip(), text))
+        html = (
+            f"<details{' open' * opened}><summary>Installation: {last}</summary>"
+            f'<pre style="max-height:16em;overflow:auto">{every}</pre></details>'
+        )
+        first = opened and len(lines) == 1
+        publish({"text/html": html, "text/plain": text}, output, update=not first)
+
+    def add(line: str) -> None:
+        lines.append(line)
+        display(opened=True)
+
+    yield add
+    if lines:
+        display(opened=False)

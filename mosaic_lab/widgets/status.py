@@ -3,7 +3,9 @@
 One comm with the page, target ``mosaic_lab.status``: the kernel sends ``{"runs": int, "evaluations": int,
 "comparisons": int, "store": str, "stores": [str], "version": str}`` when that changes: ``store`` is that of
 the latest `Lab`, ``stores`` are those of all, ``version`` is that of this package. Whatever the page sends is
-answered with the same. What the page reports of its outputs goes to ``page_reports``.
+answered with the same. The page also reports which outputs of
+panels it has read from a file, which may have missed updates, and which are gone because their cell was
+executed again, cleared or deleted; panels of a former kernel are shown again in their outputs.
 
 The comm has its target's name for an id and is never opened from here: a page knows it by that id, and front
 ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
@@ -11,7 +13,9 @@ ends without our extension, such as nbconvert, would warn the user of a comm tha
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,20 +27,32 @@ from comm.base_comm import BaseComm
 from mosaic_lab._version import __version__
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.runs import Run
+from mosaic_lab.widgets import frames, runs
 from mosaic_lab.widgets.overview import STORES, serve
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.page.busy_status import keep_busy_while_a_cell_runs
-from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
-from mosaic_lab.widgets.page.page_reports import take_report
-from mosaic_lab.widgets.page.saved_panels import use_store
+from mosaic_lab.widgets.page.ipykernel_hooks import keep_busy_while_a_cell_runs, on_message, stay_on_subshell
+from mosaic_lab.widgets.page.outputs import PanelOutput
+from mosaic_lab.widgets.page.saved_form import SavedForm, form_of
+from mosaic_lab.widgets.page.saved_panels import described_runs, use_store
 from mosaic_lab.widgets.page.shell import notebook_shell
-from mosaic_lab.widgets.reattaching import reattach
 
 TARGET = "mosaic_lab.status"
 EVALUATION = "evaluation"
 """The worker of evaluations, whose package every notebook would otherwise import for its name."""
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
 """Seconds between two looks at the store: the longer nothing has changed, the longer."""
+MOST_REPORTED = 256
+"""Panels in one report."""
+
+logger = logging.getLogger(__name__)
+
+_SHOW_AGAIN: Mapping[object, Callable[[list[Run], Mapping[str, Any], PanelOutput], None]] = {
+    "runs": runs.reattach,
+    "evaluation": runs.reattach_own_panel,
+    "frames": frames.reattach,
+    "sweep": runs.reattach_own_panel,
+}
+"""How to show a panel of each kind again: of these runs, with the settings saved, in this output."""
 
 
 class StatusChannel:
@@ -72,7 +88,7 @@ class StatusChannel:
 
     def _answer(self, msg: dict[str, Any]) -> None:
         self.refresh()
-        in_background(partial(take_report, msg["content"]["data"], reattach))
+        in_background(partial(take_report, msg["content"]["data"]))
 
     def _watch(self) -> None:
         wait = SHORTEST_WAIT
@@ -123,3 +139,45 @@ def announce(root: Path | str) -> None:
             return
         _channel.close()
     _channel = StatusChannel(store.root)
+
+
+def take_report(report: Mapping[str, Any]) -> None:
+    """Take in a report of the page; it may take a while.
+
+    ``report["gone"]``: the captions of outputs that are no longer on the page. ``report["panels"]``: the
+    metadata of captions that the page has read, or still shows after a restart of the kernel; those that this
+    kernel does not know are shown again.
+    """
+    for caption in _texts(report.get("gone")):
+        if (form := form_of(caption)) is not None:
+            form.remove(caption)
+    published: set[SavedForm] = set()
+    panels = report.get("panels")
+    for panel in panels[:MOST_REPORTED] if isinstance(panels, list) else []:
+        ids = _texts(panel.get("panel")) if isinstance(panel, Mapping) else []
+        if len(ids) != 3:
+            continue
+        output = PanelOutput(*ids)
+        form = form_of(output.caption)
+        if form is None:
+            _reattach(panel, output)
+        elif form not in published:
+            published.add(form)
+            form.publish_again()
+
+
+def _texts(values: object) -> list[str]:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+
+
+def _reattach(panel: Mapping[str, Any], output: PanelOutput) -> None:
+    """Show the panel that a saved caption describes in its output; nothing where its runs are gone."""
+    shows = panel.get("shows")
+    if not isinstance(shows, Mapping) or not (show := _SHOW_AGAIN.get(shows.get("kind"))):
+        return
+    if not (found := described_runs(shows.get("runs"))):
+        return
+    try:
+        show(found, shows, output)
+    except Exception:  # of whatever a notebook contains; the other panels come back all the same
+        logger.exception("A panel could not be shown again.")

@@ -111,7 +111,7 @@ export interface FilmStripTraits {
   places: readonly (number | null)[];
 }
 
-/** `widgets/charts/chart_pointer.py`. */
+/** `widgets/charts/chart.py`. */
 export interface ChartPointerTraits {
   x_scale: ModelReference;
   y_scale: ModelReference;

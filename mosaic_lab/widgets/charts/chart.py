@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import anywidget
 import bqplot
 import numpy as np
-from ipywidgets import Layout, Widget
+import traitlets as t
+from ipywidgets import Layout, Widget, widget_serialization
+from numpy.typing import NDArray
 
-from mosaic_lab.chart_marks import Place, marks_of
+from mosaic_lab.chart_marks import LABEL_ROWS, Mark, Place, marks_of
 from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
+from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.averages import Curve, Floats
-from mosaic_lab.widgets.charts.chart_pointer import ChartPointer
-from mosaic_lab.widgets.charts.curves import positive, stack
-from mosaic_lab.widgets.charts.vertical_marks import VerticalMarks
+from mosaic_lab.widgets.page.page_code import page_code
 
 HEIGHT, SMALL_HEIGHT = "290px", "170px"
 EMPTY = "mosaic-empty"
@@ -30,6 +32,72 @@ FEW_TICKS = 5
 """About how many numbers a y axis has; each has a line across the chart."""
 FEW_STEPS = 8
 """Up to so many whole numbers have a tick each; bqplot alone would add ticks between them."""
+
+
+class ChartPointer(anywidget.AnyWidget):
+    """Shows the nearest point of each line, with its name, or where y is a category what lies in its row.
+
+    Its place is after the figure, in the same box.
+    """
+
+    _esm = page_code("chart_pointer.js")
+    _css = page_code("chart_pointer.css")
+
+    x_scale: Any = t.Instance(Widget).tag(sync=True, **widget_serialization)
+    y_scale: Any = t.Instance(Widget).tag(sync=True, **widget_serialization)
+    log = t.Bool(False, help="whether the y axis is logarithmic").tag(sync=True)
+    marks: t.List[Any] = t.List(t.Instance(bqplot.Mark), help="lines and points").tag(
+        sync=True, **widget_serialization
+    )
+    labels: t.List[list[str]] = t.List(help="for each mark, the names of its lines or points").tag(sync=True)
+    x_label = t.Unicode("").tag(sync=True)
+    kind = t.Unicode("", help="what the values are where they are not those of the data: smoothed").tag(
+        sync=True
+    )
+    rows: t.List[str] = t.List(t.Unicode(), help="the names of y = 0, 1, … where y is a category").tag(
+        sync=True
+    )
+
+
+class VerticalMarks:
+    """The lines on the x axis of ``x_scale``, over the whole height, all in view."""
+
+    def __init__(self, x_scale: bqplot.LinearScale) -> None:
+        self._height = bqplot.LinearScale(min=0.0, max=1.0)
+        scales = {"x": x_scale, "y": self._height}
+        self._lines = bqplot.Lines(
+            x=[], y=[], scales=scales, stroke_width=1.0, line_style="dashed",
+            colors=[INK], opacities=[0.6],
+        )  # fmt: skip
+        self._labels = bqplot.Label(
+            x=[], y=[], text=[], scales=scales, colors=[INK], default_size=11,
+            font_weight="normal", x_offset=4, y_offset=10,
+        )  # fmt: skip
+
+    @property
+    def figure_marks(self) -> list[bqplot.Mark]:
+        """The marks that the figure draws."""
+        return [self._lines, self._labels]
+
+    @property
+    def widgets(self) -> list[Widget]:
+        return [self._lines, self._labels, self._height]
+
+    def draw(self, marks: Sequence[Mark]) -> None:
+        """Replace what is drawn."""
+        xs, colors = np.array([mark.x for mark in marks]), [mark.color for mark in marks] or [INK]
+        with self._lines.hold_sync():
+            self._lines.x = np.column_stack([xs, xs]) if len(xs) else np.empty(0)
+            self._lines.y = np.tile([0.0, 1.0], (len(xs), 1)) if len(xs) else np.empty(0)
+            self._lines.colors, self._lines.opacities = colors, [0.6] * len(colors)
+        with self._labels.hold_sync():
+            self._labels.x, self._labels.y = xs, 1.0 - 0.06 * (np.arange(len(xs)) % LABEL_ROWS)
+            self._labels.text, self._labels.colors = [mark.label for mark in marks], colors
+
+    def send_again(self) -> None:
+        """Send what is drawn once more."""
+        self._lines.send_state(("x", "y"))
+        self._labels.send_state(("x", "y", "text", "colors"))
 
 
 class Stroke(NamedTuple):
@@ -162,10 +230,12 @@ class Chart:
         drawn = [line for line in lines if len(line.curve[0])]
         top = [(self._shown(line.curve), line.color) for line in drawn]
         values = [curve[1] for curve, _ in (*top, *thin, *bands)]
-        room = [(curve, "#000000") for curve in room_for([curve for curve, _ in top], values, self._is_log)]
-        values += [curve[1] for curve, _ in room]
+        padding = [
+            (curve, "#000000") for curve in axis_padding([curve for curve, _ in top], values, self._is_log)
+        ]
+        values += [curve[1] for curve, _ in padding]
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
-        fill(self._thin, [*thin, *room], [THIN_OPACITY] * len(thin) + [0.0] * len(room))
+        fill(self._thin, [*thin, *padding], [THIN_OPACITY] * len(thin) + [0.0] * len(padding))
         for stroke, mark in self._tops.items():
             own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
             fill(mark, own, [1.0] * len(own))
@@ -217,7 +287,7 @@ class Chart:
         self._limit()
 
     @property
-    def whole(self) -> Window:
+    def full_window(self) -> Window:
         """Everything within the limits of the y axis."""
         return Window(y=self._limits_of(self._log if self._is_log else self._linear))
 
@@ -270,7 +340,7 @@ def fill(mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: lis
             mark.opacities = opacities
 
 
-def room_for(curves: Sequence[Curve], values: Sequence[Floats], log: bool) -> list[Curve]:
+def axis_padding(curves: Sequence[Curve], values: Sequence[Floats], log: bool) -> list[Curve]:
     """Return an invisible line that gives the y axis a scale where all values are equal; else nothing."""
     reach = value_range(values)
     if reach is None or reach[0] < reach[1]:
@@ -326,3 +396,23 @@ def tick_format(values: Iterable[Floats]) -> str:
     """Return the format of an axis: SI prefixes for large numbers only, as d3 would turn 0.005 into "5m"."""
     peaks = [float(np.max(np.abs(part), initial=0.0, where=np.isfinite(part))) for part in values]
     return "~s" if max(peaks, default=0.0) >= LARGE else "~g"
+
+
+def positive(y: Floats) -> Floats:
+    """Return what a logarithmic axis can show: values of zero and below become NaN."""
+    return np.where(y > 0, y, np.nan)
+
+
+def stack(curves: Sequence[Curve]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return curves (no empty ones) as two float32[k, n] arrays; short rows repeat their last point.
+
+    n is at least 2: bqplot would take a column for a row.
+    """
+    length = max((len(x) for x, _ in curves), default=0)
+    length = max(length, 2) if curves else 0
+    xs = np.empty((len(curves), length), np.float32)
+    ys = np.empty((len(curves), length), np.float32)
+    for row, (x, y) in enumerate(curves):
+        xs[row, : len(x)], ys[row, : len(y)] = x, y
+        xs[row, len(x) :], ys[row, len(y) :] = x[-1], y[-1]
+    return xs, ys

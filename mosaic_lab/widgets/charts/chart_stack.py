@@ -11,7 +11,7 @@ from mosaic_lab.widgets.charts.chart import HEIGHT, Chart, Line, Window
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 
 STACKED_HEIGHT = "200px"
-ROOM_FOR_TITLE = 26
+TITLE_MARGIN = 26
 
 
 class ChartStack:
@@ -44,9 +44,9 @@ class ChartStack:
         return self._charts[0].window
 
     @property
-    def whole(self) -> Window:
+    def full_window(self) -> Window:
         """Everything within the limits of the y axes."""
-        return self._charts[0].whole
+        return self._charts[0].full_window
 
     def draw(
         self, charts: Sequence[tuple[str, Sequence[Line]]], x_label: str, *, kind: str = "", log: bool = False
@@ -93,6 +93,6 @@ class ChartStack:
         return chart
 
     def _shape(self, chart: Chart, title: str) -> None:
-        figure, top = chart.figure, {"top": ROOM_FOR_TITLE} if title else {}
+        figure, top = chart.figure, {"top": TITLE_MARGIN} if title else {}
         figure.title, figure.fig_margin = title, {**self._margin, **top}
         figure.layout.height = STACKED_HEIGHT if title else HEIGHT

@@ -13,8 +13,7 @@ def show_comparison(comparison: Comparison) -> None:
 
     Another one that this very cell has shown, and that no name stands for any more, is ended.
     """
-    from mosaic_lab.widgets.comparison.comparison_panel import panel_of
-    from mosaic_lab.widgets.comparison.reexecution import end_previous
+    from mosaic_lab.widgets.comparison.comparison_panel import end_previous, panel_of
 
     end_previous(comparison)
     panel_of(comparison).show()

@@ -16,8 +16,7 @@ from typing import Any
 import traitlets as t
 from ipywidgets import Widget
 
-from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges
-from mosaic_lab.widgets.comparison.thumbnails import thumbnail
+from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges, thumbnail
 
 TAIL, WHOLE = 400, 20_000
 """The last characters of an answer that is being written, on a collapsed and on an expanded card."""

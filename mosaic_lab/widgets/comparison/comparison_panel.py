@@ -11,22 +11,34 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from ipywidgets import VBox, Widget
+import anywidget
+import traitlets as t
+from ipycanvas import Canvas
+from IPython.core.getipython import get_ipython
+from ipywidgets import VBox, Widget, widget_serialization
 
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.comparison.collapsible_exchanges import CollapsibleExchanges
-from mosaic_lab.widgets.comparison.comparison_widgets import SPEEDS, EpisodesView, LanesView
-from mosaic_lab.widgets.comparison.page_state import MOST_AGENTS, episode_rows, page_state, person_action_text
-from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, lane_stroke, return_lines
+from mosaic_lab.widgets.comparison.collapsible_exchanges import CollapsibleExchanges, ExchangesModel
+from mosaic_lab.widgets.comparison.page_state import (
+    MOST_AGENTS,
+    Y_LABEL,
+    episode_rows,
+    lane_stroke,
+    page_state,
+    person_action_text,
+    return_lines,
+)
 from mosaic_lab.widgets.comparison.saved_comparison import SHOW_AGAIN, SavedComparison
 from mosaic_lab.widgets.frames import register_target
-from mosaic_lab.widgets.page.canvas import page_canvas
+from mosaic_lab.widgets.frames.wall import page_canvas
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
+from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
@@ -43,8 +55,45 @@ EARLY_SECONDS = 1.0
 """For so long a key counts that was pressed before its person's turn."""
 REFUSAL_SECONDS = 4.0
 """For so long a person reads that a key did not count."""
-
 _LONGEST_NAME = 40  # characters of an action that was typed
+SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
+"""Steps a second that the slider offers; 0 is as fast as possible."""
+
+_shown_by_cell: dict[str, weakref.ref[Comparison]] = {}
+
+
+class LanesView(anywidget.AnyWidget):
+    """Tool bar and lanes. ``bindings``: keys that a user has changed, {lane: {agent: {key: action}}}.
+
+    The page's requests come as ``calls``: the last few, each ``[page, number, name, arguments]``, so that
+    none of several in one moment gets lost. See `mosaic_lab.widgets.page.panel_widgets`.
+    """
+
+    _esm = page_code("comparison.js")
+    _css = page_code("comparison.css")
+
+    title = t.Unicode().tag(sync=True)
+    state: t.Dict[str, Any] = t.Dict().tag(sync=True)
+    canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
+    language: t.List[Any] = t.List(t.Instance(ExchangesModel), help="the exchanges of each lane").tag(
+        sync=True, **widget_serialization
+    )
+    speeds: t.List[float] = t.List(t.Float(), list(SPEEDS)).tag(sync=True)
+    speed = t.Float(10.0, help="steps a second to run at; 0: as fast as possible").tag(sync=True)
+    bindings: t.Dict[str, Any] = t.Dict().tag(sync=True)
+    said: t.Dict[str, Any] = t.Dict({"level": "info", "text": "", "number": 0}).tag(sync=True)
+    beat = t.Int(0, help="grows at least every second while the lanes are live and in sight").tag(sync=True)
+    calls: t.List[Any] = t.List().tag(sync=True, echo_update=False)
+    presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
+
+
+class EpisodesView(anywidget.AnyWidget):
+    """The finished episodes, the newest first. ``total``: how many there are, shown or not."""
+
+    _esm = page_code("episodes_table.js")
+
+    rows: t.List[dict[str, Any]] = t.List(t.Dict()).tag(sync=True)
+    total = t.Int(0).tag(sync=True)
 
 
 class _EarlyKey(NamedTuple):
@@ -100,7 +149,7 @@ class ComparisonPanel(LivePanel):
         for model in language:
             model.observe(lambda _: self.notify(), names=["opened", "agent", "drawn"])
         self.observe(self.lanes, "presence", self.on_presence)
-        self.observe(self.lanes, "calls", self._take)
+        self.observe(self.lanes, "calls", self._do_calls)
         labels = [lane.label for lane in self._lanes]
         self.saved = SavedComparison(self.title, labels, self.visibility, self.view, on_removed=self.close)
         self.on_ended = self.close
@@ -164,7 +213,7 @@ class ComparisonPanel(LivePanel):
 
     # ------------------------------------------------------------------ what the page requests
 
-    def _take(self, calls: list[Any]) -> None:
+    def _do_calls(self, calls: list[Any]) -> None:
         """Do the calls that are new. The page sends its last few, most of which were handled before."""
         with self._lock:
             new = [call for call in calls if call[1] > self._last_call.get(call[0], 0)]
@@ -273,7 +322,6 @@ _CALLS: dict[str, Callable[[Comparison, Mapping[str, Any]], object]] = {
     "stop": lambda comparison, given: comparison.stop(timeout=0),
     "act": lambda comparison, given: comparison.act(given["lane"], given["agent"], given["action"]),
 }
-
 _panels: weakref.WeakKeyDictionary[Comparison, ComparisonPanel] = weakref.WeakKeyDictionary()
 _open: list[ComparisonPanel] = []
 _panels_lock = threading.Lock()
@@ -290,3 +338,23 @@ def panel_of(comparison: Comparison) -> ComparisonPanel:
     for old in given_up:
         old.close()
     return panel
+
+
+def end_previous(comparison: Comparison) -> None:
+    """End the comparison that this cell has shown before, unless a name still refers to it.
+
+    IPython keeps every value that a cell has shown, under its number: a comparison that no name refers to any
+    more would keep its processes until the kernel ends, and every execution of its cell would add one.
+    """
+    shell: Any = get_ipython()
+    cell = shell.get_parent().get("metadata", {}).get("cellId") if hasattr(shell, "get_parent") else None
+    if not cell:
+        return
+    before = _shown_by_cell.get(cell, lambda: None)()
+    _shown_by_cell[cell] = weakref.ref(comparison)
+    if before is None or before is comparison:
+        return
+    named = any(value is before for name, value in shell.user_ns.items() if not name.startswith("_"))
+    if not named:
+        with suppress(MosaicError):
+            before.stop(timeout=0)

@@ -9,12 +9,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from mosaic_contract import unpack
 from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
 from mosaic_lab.arenas import Lane
 from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
+from mosaic_lab.widgets.charts.chart import STROKES, Line, Stroke
 from mosaic_lab.widgets.comparison.exchange_view import fault_texts, total_facts
 from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, operator_facts
 
@@ -27,6 +29,7 @@ MOST_RETURNS = 4
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _LONGEST_TEXT = 20_000  # characters of a description
 _DIGITS = 3
+Y_LABEL = "return"
 
 
 def page_state(
@@ -272,3 +275,21 @@ def _is_plain(action: Any) -> bool:
     if isinstance(action, list):
         return all(map(_is_plain, action))
     return isinstance(action, int | str) or (isinstance(action, float) and math.isfinite(action))
+
+
+def lane_stroke(index: int) -> Stroke:
+    """Return the stroke of the lane at ``index``: lanes often get the same return for a while."""
+    return STROKES[index % len(STROKES)]
+
+
+def return_lines(view: Mapping[str, Any]) -> list[Line]:
+    """Return a line of returns after each step for every lane that has made one in its episode."""
+    lines = []
+    for lane in view["lanes"]:
+        if len(lane["series"]) < 2:  # the start
+            continue
+        points = np.array(lane["series"], dtype=np.float64).reshape(-1, 2)
+        curve = points[:, 0], points[:, 1]
+        index = lane["index"]
+        lines.append(Line(str(index), lane["label"], color(index), curve, stroke=lane_stroke(index)))
+    return lines

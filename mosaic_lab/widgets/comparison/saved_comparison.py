@@ -11,21 +11,26 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from mosaic_lab.fastlane.last_frames import forget
 from mosaic_lab.fastlane.montage import MontageTile, montage
 from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
 from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.comparison.exchange_html import exchanges_html
-from mosaic_lab.widgets.comparison.lane_frame import follow, is_complete, release
-from mosaic_lab.widgets.comparison.page_state import episode_rows
-from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, return_lines
+from mosaic_lab.widgets.comparison.exchange_view import (
+    NO_PICTURE,
+    shortened,
+    shown_exchanges,
+    speaking_agents,
+    total_facts,
+)
+from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episode_rows, return_lines
 from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.page.html_table import html_table
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table
 from mosaic_lab.widgets.page.visibility import Visibility
 
 SHOW_AGAIN = "running this cell again compares again"
@@ -37,6 +42,14 @@ FRAMES_SECONDS = 1.5
 """To wait at the end of a cell for the frames of the steps that it made."""
 MOST_COLUMNS = 4
 MOST_ROWS = 40
+MOST_LENGTH = 4000
+"""Characters of a prompt, and of an answer."""
+MOST_COLLAPSED = 16
+_PRE = '<pre style="white-space:pre-wrap;max-height:24em;overflow:auto;margin:2px 0 6px">'
+UNSEEN_FPS = 5.0
+"""Frames a second that are requested while no page shows the lane's last step."""
+ENDED = ("failed", "stopped")
+"""States of a lane after which no frame comes."""
 
 
 class SavedComparison:
@@ -188,3 +201,83 @@ def _settle_after_cells(saved: SavedComparison) -> None:
 def _settle_all(_: object = None) -> None:
     for saved in list(_shown):
         saved.settle()
+
+
+def exchanges_html(view: Mapping[str, Any]) -> str:
+    """Return what the lanes' language models cost, as a table, and each agent's last step, collapsed."""
+    lanes = [lane for lane in view["lanes"] if lane["spending"] is not None]
+    if not lanes:
+        return ""
+    collapsed = [_collapsed(lane, agent) for lane in lanes for agent in speaking_agents(lane["moves"])]
+    return _totals_table(lanes) + "".join(collapsed[:MOST_COLLAPSED])
+
+
+def _totals_table(lanes: list[Mapping[str, Any]]) -> str:
+    facts = {lane["label"]: total_facts(lane["spending"]) for lane in lanes}
+    names = [name for _, name, _ in next(iter(facts.values()))]
+    rows = ([label, *(value for value, *_ in row)] for label, row in facts.items())
+    return html_table(("language models", *names), rows)
+
+
+def _collapsed(lane: Mapping[str, Any], agent: str) -> str:
+    shown = shown_exchanges(lane, agent, lambda _: NO_PICTURE)
+    who = lane["label"] if len(lane["agents"]) < 2 else f"{lane['label']}, {agent}"
+    title = f"Prompt and answer of {who} at step {shown['step'] or lane['step']}"
+    sent = [f"{one} → {other}: {text}" for one, other, text in shown["messages"] if agent in (one, other)]
+    messages = f"<div>{'<br>'.join(map(escape, sent))}</div>" if sent else ""
+    calls = "".join(map(_call, shown["calls"]))
+    return f"<details><summary>{escape(title)}</summary>{calls}{messages}</details>"
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    facts = " · ".join([value for value, _ in call["facts"]] + [words for words, _ in call["faults"]])
+    length = MOST_LENGTH // max(1, len(call["turns"]))
+    turns = "".join(
+        f"<b>{escape(turn['role'])}</b>"
+        + "".join(f" [{escape(image['text'])}]" for image in turn["images"])
+        + f"{_PRE}{escape(shortened(turn['text'], length))}</pre>"
+        for turn in call["turns"]
+    )
+    before, marked, after = (escape(shortened(part, MOST_LENGTH // 3)) for part in call["answer"])
+    parts = {"reasoning": escape(shortened(call["reasoning"], MOST_LENGTH))} if call["reasoning"] else {}
+    parts["answer"] = before + (f"<b>{marked}</b>" if marked else "") + after
+    written = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
+    note = f"<i>{escape(call['note'])}</i><br>" if call["note"] else ""
+    return f"<div>{escape(facts)}</div>{note}{turns}{written}"
+
+
+def follow(last: LastFrame, lane: Mapping[str, Any]) -> LastFrame:
+    """Take in the newest frame of a lane of `Comparison.view`; return a new object when it was restarted.
+
+    Once the lane has ended only the frame is kept, and no ring is open.
+    """
+    if (folder := Path(lane["folder"])) != last.folder:
+        release(last)
+        last = LastFrame(folder)
+    if not lane["folder"]:
+        return last
+    last.look()
+    if not shows_last_step(last, lane):
+        last.poll(UNSEEN_FPS)
+    elif lane["state"] in ENDED:
+        release(last)
+    else:
+        last.rest()
+    return last
+
+
+def shows_last_step(last: LastFrame, lane: Mapping[str, Any]) -> bool:
+    """Return whether the frame is of the lane's last step."""
+    hud = last.frame.hud if last.frame else None
+    return hud is not None and (hud.episode, hud.step) == (lane["episode"], lane["step"])
+
+
+def is_complete(last: LastFrame, lane: Mapping[str, Any]) -> bool:
+    """Return whether no newer frame is to be expected before the lane's next step."""
+    return shows_last_step(last, lane) or not lane["renders"] or lane["state"] in (*ENDED, "stepping")
+
+
+def release(last: LastFrame) -> None:
+    """Release the ring, and have no other part of this process keep the frame."""
+    last.close()
+    forget(last.folder)

@@ -20,12 +20,12 @@ from mosaic_lab.widgets.charts.chart import (
     EMPTY,
     FEW_TICKS,
     HEIGHT,
+    ChartPointer,
     fill,
     round_ticks,
     tick_format,
     value_range,
 )
-from mosaic_lab.widgets.charts.chart_pointer import ChartPointer
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell

@@ -24,7 +24,7 @@ from mosaic_lab.fastlane.recorder import RECORDED_BYTES
 from mosaic_lab.widgets.frames.downloads import deliver, film, snapshot
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.viewer import Viewer
-from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
+from mosaic_lab.widgets.page.ipykernel_hooks import on_message, stay_on_subshell
 
 NOTICE_SECONDS = 1.0
 CALM_SECONDS = 30.0
@@ -136,7 +136,7 @@ class FrameStream:
         for viewer in viewers:
             self._guard(viewer, partial(self._handle, viewer))
         wanted = self._wanted(viewers, now)
-        in_sight = [viewer for viewer in viewers if viewer.tiles_in_sight(now)]
+        in_sight = [viewer for viewer in viewers if viewer.visible_tiles(now)]
         if in_sight and now >= self._notices_at:
             self._notices_at = now + NOTICE_SECONDS
             for viewer in in_sight:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from comm.base_comm import BaseComm
 
 from mosaic_lab.fastlane import Notice, Packet
-from mosaic_lab.widgets.frames.bandwidth import Bandwidth
-from mosaic_lab.widgets.frames.credit import Credit
+from mosaic_lab.widgets.frames.flow_control import Bandwidth, Credit
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class Viewer:
             raise ValueError(f"there is no tile {index!r}: this view has {len(self.tiles)}")
         return self.tiles[index]
 
-    def tiles_in_sight(self, now: float) -> list[ViewerTile]:
+    def visible_tiles(self, now: float) -> list[ViewerTile]:
         """Return the tiles that are in sight now."""
         if now - self.heard_at > SILENT_SECONDS:
             return []
@@ -123,7 +122,7 @@ class Viewer:
 
     def tiles_wanted(self, now: float) -> list[ViewerTile]:
         """Return the tiles of which new frames are wanted now: none while the viewer has paused."""
-        return [] if self._paused else self.tiles_in_sight(now)
+        return [] if self._paused else self.visible_tiles(now)
 
     @property
     def fps(self) -> float:
@@ -200,7 +199,7 @@ class Viewer:
     def notify(self, now: float) -> None:
         """Send what changed about the runs in sight, apart from frames."""
         notices: list[dict[str, Any]] = []
-        for tile in self.tiles_in_sight(now):
+        for tile in self.visible_tiles(now):
             notice = tile.feed.source.notice or NOTHING
             if notice != tile.notice:
                 tile.notice = notice

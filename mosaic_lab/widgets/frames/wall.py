@@ -25,7 +25,6 @@ from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
-from mosaic_lab.widgets.page.canvas import page_canvas
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_panels import describe_panel
@@ -35,6 +34,7 @@ FPS = 30.0
 LEAST_FPS = 0.1
 MOST_WALLS = 64
 """That are shown again, not made again, when their cells are executed again."""
+_CLIENT_READY = "_send_client_ready_event"
 
 
 class FrameView(anywidget.AnyWidget):
@@ -179,3 +179,14 @@ def _flat(runs: object) -> list[Run]:
             f"a wall shows runs and groups of runs, such as lab.runs or run, not {runs!r:.100}"
         )
     return list(dict.fromkeys(run for item in runs for run in _flat(item)))
+
+
+def page_canvas() -> Canvas:
+    """Return a canvas, of one pixel at first, that only the page draws on. The only private hook into
+    ipycanvas: checked on 0.14.3.
+
+    The kernel does not draw, so no view has to report that it is ready; where ipycanvas has no such switch
+    the views report it, and nothing listens.
+    """
+    switches = {_CLIENT_READY: False} if Canvas.class_traits().get(_CLIENT_READY) else {}
+    return Canvas(width=1, height=1, **switches)

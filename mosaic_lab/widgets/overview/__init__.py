@@ -1,10 +1,17 @@
-"""The kernel's part in the page's overview of run stores: it answers over comms, and acts on runs."""
+"""The kernel's part in the page's overview of run stores: it answers over comms, and acts on runs.
+
+What a page needs is imported when it is first shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.run_table import RunList
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.page.shell import notebook_shell
 
 if TYPE_CHECKING:
     from comm.base_comm import BaseComm
@@ -26,3 +33,18 @@ def _open(comm: BaseComm, message: Mapping[str, Any]) -> None:
     from mosaic_lab.widgets.overview.channel import open_channel
 
     open_channel(comm, message)
+
+
+class LiveRunList(RunList):
+    """`Lab.runs`: all runs of the store at ``root``, as it was read; a cell shows them live."""
+
+    def __init__(self, root: Path, runs: Iterable[Run], notes: Iterable[str]) -> None:
+        super().__init__(runs, notes=notes)
+        self._root = root
+
+    def _ipython_display_(self) -> None:
+        if notebook_shell() is None or not self:
+            raise NotImplementedError  # IPython then shows the text
+        from mosaic_lab.widgets.overview.run_table import show_run_table
+
+        show_run_table(self._root, self)

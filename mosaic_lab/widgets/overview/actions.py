@@ -1,4 +1,4 @@
-"""Actions of a page on the runs of a store, done by a kernel."""
+"""RunActions of a page on the runs of a store, done by a kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import UNSET, Meta, UnsetType
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.overview.service import Name, Params, RunId, Service, converted
+from mosaic_lab.overview.service import Name, Params, RunId, RunParams, Service, converted
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.continuing import continue_training
 from mosaic_lab.runs.curriculum import Curriculum
@@ -26,10 +26,6 @@ MOST_AT_ONCE = 1000
 """Runs that one request acts on."""
 SEEDS = range(5)
 """Of a comparison that the page requests: the episodes' seeds."""
-
-
-class RunParams(Params):
-    run: RunId
 
 
 class ActedOnParams(Params):
@@ -54,7 +50,7 @@ class WorkerParams(Params):
     worker: Name
 
 
-class Actions:
+class RunActions:
     """Acts on the runs of one store; each of its methods may be called on any thread but the main one."""
 
     def __init__(self, root: Path, service: Service, display: NotebookDisplay) -> None:
@@ -166,19 +162,19 @@ class Action(NamedTuple):
     """An action: its parameters and the method that does it."""
 
     params: type[Params]
-    act: Callable[[Actions, Any, Report], dict[str, Any] | None]
+    act: Callable[[RunActions, Any, Report], dict[str, Any] | None]
 
 
 ACTIONS = {
-    "stop": Action(ActedOnParams, Actions.stop),
-    "resume": Action(RunParams, Actions.resume),
-    "remove": Action(RemoveParams, Actions.remove),
-    "annotate": Action(AnnotateParams, Actions.annotate),
-    "panel": Action(ActedOnParams, Actions.panel),
-    "compare": Action(ActedOnParams, Actions.compare),
-    "close": Action(CloseParams, Actions.close),
-    "install": Action(WorkerParams, Actions.install),
-    "check": Action(WorkerParams, Actions.check),
+    "stop": Action(ActedOnParams, RunActions.stop),
+    "resume": Action(RunParams, RunActions.resume),
+    "remove": Action(RemoveParams, RunActions.remove),
+    "annotate": Action(AnnotateParams, RunActions.annotate),
+    "panel": Action(ActedOnParams, RunActions.panel),
+    "compare": Action(ActedOnParams, RunActions.compare),
+    "close": Action(CloseParams, RunActions.close),
+    "install": Action(WorkerParams, RunActions.install),
+    "check": Action(WorkerParams, RunActions.check),
 }
 """The actions that only a kernel does, by the names that `js/src/shared/run-api.ts` has for it."""
 

@@ -30,8 +30,8 @@ from mosaic_lab.overview.service import METHODS, Answer, Service
 from mosaic_lab.overview.watching import ChangeWatcher
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview import STORES
-from mosaic_lab.widgets.overview.actions import ACTIONS, Actions, Report
-from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
+from mosaic_lab.widgets.overview.actions import ACTIONS, Report, RunActions
+from mosaic_lab.widgets.page.ipykernel_hooks import on_message, stay_on_subshell
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class StoreAnswers:
     def __init__(self, root: Path) -> None:
         self.service = Service(root)
         self.watcher = ChangeWatcher(self.service)
-        self.actions = Actions(root, self.service, NotebookDisplay())
+        self.actions = RunActions(root, self.service, NotebookDisplay())
 
     def answer(self, method: str, params: object, report: Report) -> Answer:
         """Return the answer of a method, reading or acting. Raises MosaicError."""
@@ -65,10 +65,10 @@ class Channel:
         self._unsubscribe: Callable[[], None] | None = None
         self._lock = threading.Lock()
         stay_on_subshell(comm)
-        on_message(comm, self._take)
+        on_message(comm, self._on_page_message)
         comm.on_close(lambda message: self._subscribe(None))
 
-    def _take(self, message: Mapping[str, Any]) -> None:
+    def _on_page_message(self, message: Mapping[str, Any]) -> None:
         self._heard_at = time.monotonic()
         data = message["content"]["data"]
         number, method, params = data.get("id"), data.get("method"), data.get("params", {})

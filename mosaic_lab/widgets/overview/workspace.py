@@ -20,9 +20,8 @@ from mosaic_lab.overview.settings_pictures import PicturedRun, differing, parall
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.widgets.overview import serve
-from mosaic_lab.widgets.page.html_table import html_table
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 
 FIRST_CHARTS = 4

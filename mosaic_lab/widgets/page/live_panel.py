@@ -34,7 +34,7 @@ class LivePanel(ABC):
     view shows subscribes to nothing and draws nothing. When what it follows has ended, ``on_ended`` is called
     once, and whoever set it has the panel `settle`; `close` takes the widgets back at any time. After a
     restart of the kernel a new panel is made of the description in the saved output, see
-    `mosaic_lab.widgets.reattaching`.
+    `mosaic_lab.widgets.status`.
     """
 
     title: str

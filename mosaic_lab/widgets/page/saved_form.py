@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -152,3 +152,21 @@ _forms: WeakValueDictionary[str, SavedForm] = WeakValueDictionary()
 def form_of(caption: str) -> SavedForm | None:
     """Return the form with an output whose caption has this display id, if this kernel has made it."""
     return _forms.get(caption)
+
+
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> str:
+    """Return texts as a table of HTML, escaped, for a caption.
+
+    ``words``: the first so many columns are aligned to the left, the numbers after them to the right.
+    """
+    styles = [""] * len(columns)
+    if words is not None:
+        sides = ["left" if index < words else "right" for index in range(len(columns))]
+        styles = [f' style="text-align:{side}"' for side in sides]
+
+    def row(tag: str, texts: Sequence[str]) -> str:
+        cells = zip(styles, texts, strict=True)
+        return f"<tr>{''.join(f'<{tag}{style}>{escape(text)}</{tag}>' for style, text in cells)}</tr>"
+
+    body = "".join(row("td", texts) for texts in rows)
+    return f'<table style="margin:4px 0"><thead>{row("th", columns)}</thead><tbody>{body}</tbody></table>'

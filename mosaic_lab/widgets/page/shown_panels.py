@@ -96,7 +96,7 @@ class ShownPanel:
             self._filled.set()
         if unseen == {*self.form.outputs}:
             self.close()
-        _make_room()
+        _close_surplus()
 
     def show_removal(self) -> None:
         """Have the static form say that runs were removed, and close the widgets if none remains."""
@@ -146,11 +146,11 @@ def show_panel(
             shown = ShownPanel(make(), key, shows)
         _shown[key] = shown
         added = shown.form.add(output)
-    _make_room()
+    _close_surplus()
     shown.show(added, update=output is not None)
 
 
-def _make_room() -> None:
+def _close_surplus() -> None:
     """Close the panels of ended runs that are too many, those shown first."""
     with _shown_lock:
         settled = [key for key in _shown if _shown[key].settled]

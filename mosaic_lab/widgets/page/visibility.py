@@ -28,7 +28,7 @@ class Visibility:
         self._clock = clock
         self._created_at = clock()
         self._lock = threading.Lock()
-        self._in_sight: dict[str, float] = {}
+        self._visible: dict[str, float] = {}
         self._latest: dict[str, int] = {}
         self.ever = False
         """A browser has shown the panel at least once."""
@@ -46,11 +46,11 @@ class Visibility:
                 self._latest.pop(view, None)
                 self._latest[view] = number
                 self.ever = True
-                known = self._in_sight.pop(view, None) is not None
+                known = self._visible.pop(view, None) is not None
                 if visible:
-                    self._in_sight[view] = self._clock()
+                    self._visible[view] = self._clock()
                     appeared = appeared or not known
-            for views in (self._latest, self._in_sight):
+            for views in (self._latest, self._visible):
                 while len(views) > MOST_VIEWS:
                     del views[next(iter(views))]
         return appeared
@@ -60,9 +60,9 @@ class Visibility:
         with self._lock:
             if not self.ever:
                 return UNSEEN_SECONDS + self._excess(self._created_at)
-            if not self._in_sight:
+            if not self._visible:
                 return math.inf
-            return FASTEST_SECONDS + self._excess(max(self._in_sight.values()))
+            return FASTEST_SECONDS + self._excess(max(self._visible.values()))
 
     def _excess(self, last: float) -> float:
         silence = self._clock() - last

@@ -1,4 +1,4 @@
-"""A live panel of one run, or of several drawn over each other."""
+"""A live panel of one run, or of several drawn over each other, and the data behind its chart as CSV."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from ipywidgets import VBox, Widget
 
 from mosaic_lab.chart_style import DOTS_PER_INCH, SAVED_DOTS_PER_INCH, color
@@ -18,6 +19,7 @@ from mosaic_lab.runs.continuing import why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, stage_marks
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
+from mosaic_lab.table_files import csv_text, write_csv
 from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Window
 from mosaic_lab.widgets.charts.chart_stack import ChartStack
@@ -27,7 +29,6 @@ from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.panel_widgets import Controls
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.csv_export import complete_csv
 from mosaic_lab.widgets.runs.film_strip import CollapsibleFilms, has_films
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_chart import (
@@ -51,6 +52,9 @@ _CUT_SHORT = (
 _SEVERAL_AGENTS = (
     "returns are means over the agents of an episode; comparisons and evaluations show their sum"
 )
+MOST_BYTES = 8 << 20
+"""Sent to the page at most; more is written beside the data."""
+FILE_NAME = "metrics.csv"
 
 
 class RunPanel(FollowingPanel):
@@ -109,7 +113,7 @@ class RunPanel(FollowingPanel):
         return Caption(tables=runs_table(self.views, notes))
 
     def static_picture(self) -> bytes | None:
-        return self._picture(self._settings(), self.chart.whole)
+        return self._picture(self._settings(), self.chart.full_window)
 
     # ------------------------------------------------------------ drawing
 
@@ -304,3 +308,30 @@ def _origin(run: Run) -> str:
     saved = Path(run.config["checkpoint"]["resume_from"]).stem.removeprefix("step-")
     step = f" from step {int(saved):,}" if saved.isdecimal() else ""
     return f"{run.id} · continues {name}" + ("" if name == before else f" ({before})") + step
+
+
+def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MOST_BYTES) -> str | list[Path]:
+    """Return all values logged of the metrics as text, or above ``limit`` bytes the files written.
+
+    Raises OSError when a file cannot be read or written.
+    """
+    texts: list[str] = []
+    size = 0
+    for view in views:
+        texts.append(csv_text(_table(view, names), header=not texts))
+        size += len(texts[-1])
+        if size > limit:
+            return [_write(view, names) for view in views]
+    return "".join(texts)
+
+
+def _write(view: RunView, names: Sequence[str]) -> Path:
+    return write_csv(_table(view, names), view.run.path / FILE_NAME)
+
+
+def _table(view: RunView, names: Sequence[str]) -> pd.DataFrame:
+    frame = view.run.metrics()
+    frame = frame[frame["name"].isin(names)]
+    frame.insert(0, "run", view.run.id)
+    frame.insert(1, "seed", view.run.seed)
+    return frame

@@ -22,8 +22,7 @@ from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
-from mosaic_lab.widgets.page.html_table import html_table
-from mosaic_lab.widgets.page.saved_form import Caption
+from mosaic_lab.widgets.page.saved_form import Caption, html_table
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_view import Notice, RunView, warning

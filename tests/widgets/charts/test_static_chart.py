@@ -139,7 +139,7 @@ def test_the_picture_has_the_typed_limits_of_the_panel(supervisor: Supervisor) -
     assert panel.settle()
     whole = panel.static_picture()
     panel.controls.low, panel.controls.high = 0.25, 0.75
-    assert panel.chart.whole.y == (0.25, 0.75)
+    assert panel.chart.full_window.y == (0.25, 0.75)
     limited = panel.static_picture()
     assert whole is not None and limited is not None and limited != whole
     panel.controls.low, panel.controls.high = None, None

@@ -19,9 +19,8 @@ from mosaic_lab.arenas import Comparison
 from mosaic_lab.number_format import milliseconds, money
 from mosaic_lab.widgets.comparison.collapsible_exchanges import TAIL, ExchangesModel
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.exchange_html import exchanges_html
-from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges
-from mosaic_lab.widgets.comparison.thumbnails import NO_PICTURE, thumbnail
+from mosaic_lab.widgets.comparison.exchange_view import NO_PICTURE, shown_exchanges, thumbnail
+from mosaic_lab.widgets.comparison.saved_comparison import exchanges_html
 
 EVIL = "</pre><script>alert(1)</script>"
 

@@ -21,9 +21,9 @@ from mosaic_lab.arenas import CompareRequest, Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison import comparison_panel
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.lane_frame import follow, shows_last_step
 from mosaic_lab.widgets.comparison.operator_facts import operator_facts
 from mosaic_lab.widgets.comparison.page_state import action_text, episode_rows
+from mosaic_lab.widgets.comparison.saved_comparison import follow, shows_last_step
 from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.overview.tabs import Tabs
 

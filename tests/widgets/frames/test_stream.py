@@ -13,7 +13,7 @@ from support import start_painter, wait_until
 from telemetry.stream_fixtures import Clock, View, noise, run_of, shown
 
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.widgets.frames import credit
+from mosaic_lab.widgets.frames import flow_control
 from mosaic_lab.widgets.frames import frame_stream as streams
 from mosaic_lab.widgets.frames.frame_stream import MOST_VIEWERS, FrameStream
 from mosaic_lab.widgets.frames.viewer import SILENT_SECONDS
@@ -104,7 +104,7 @@ def test_an_acknowledgement_that_comes_while_the_window_is_being_filled_is_not_m
     stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "NOTICE_SECONDS", math.inf)  # so that nothing else wakes the stream
-    monkeypatch.setattr(credit, "PATIENCE", math.inf)
+    monkeypatch.setattr(flow_control, "PATIENCE", math.inf)
 
     class QuickView(View):
         """Acknowledges the first message only, and that while the second is on its way out."""

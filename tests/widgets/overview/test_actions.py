@@ -19,7 +19,7 @@ from mosaic_lab.overview.rows import run_row
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets import DISPLAY
-from mosaic_lab.widgets.overview.actions import Actions
+from mosaic_lab.widgets.overview.actions import RunActions
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 __all__ = ["toy"]
@@ -51,7 +51,7 @@ def started_panel(run: Run) -> RunPanel:
 
 @pytest.mark.usefixtures("toy")
 def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.Lab) -> None:
-    actions = Actions(lab.root, Service(lab.root), DISPLAY)
+    actions = RunActions(lab.root, Service(lab.root), DISPLAY)
     run = lab.train(
         "toy", algorithm="walk", env="Hill-v0", total_timesteps=10**9, seed=7, learning_rate=0.125
     )

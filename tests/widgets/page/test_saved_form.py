@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support import wait_until
 
-from mosaic_lab.widgets.page.page_reports import take_report
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+from mosaic_lab.widgets.status import take_report
 
 
 class Widget:
@@ -59,5 +59,5 @@ def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_b
     form.hide_widget([place])
     assert set(outputs[place.live]) == {"text/html", "text/plain"}
     assert not removed
-    take_report({"gone": [place.caption]}, lambda *_: None)
+    take_report({"gone": [place.caption]})
     wait_until(lambda: removed == [True])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from overview.run_folders import metrics, run_in
 
-from mosaic_lab.widgets.runs.csv_export import complete_csv
+from mosaic_lab.widgets.runs.run_panel import complete_csv
 from mosaic_lab.widgets.runs.run_view import RunView
 
 

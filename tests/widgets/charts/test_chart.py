@@ -13,8 +13,7 @@ from mosaic_lab.chart_style import outline
 from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.overview.averages import Curve, mean_over_runs, smooth
 from mosaic_lab.runs import RunGroup
-from mosaic_lab.widgets.charts.chart import Chart, Line, log_ticks, round_ticks, step_ticks
-from mosaic_lab.widgets.charts.curves import stack
+from mosaic_lab.widgets.charts.chart import Chart, Line, log_ticks, round_ticks, stack, step_ticks
 from mosaic_lab.widgets.charts.static_chart import picture
 from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content, run_views
 

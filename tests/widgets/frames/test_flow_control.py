@@ -8,8 +8,17 @@ from itertools import pairwise
 
 import pytest
 
-from mosaic_lab.widgets.frames.bandwidth import JUDGE_SECONDS, LOW_SECONDS, Bandwidth
-from mosaic_lab.widgets.frames.credit import LEAST, MOST, MOST_PATIENCE, MOST_STRIDE, PATIENCE, Credit
+from mosaic_lab.widgets.frames.flow_control import (
+    JUDGE_SECONDS,
+    LEAST,
+    LOW_SECONDS,
+    MOST,
+    MOST_PATIENCE,
+    MOST_STRIDE,
+    PATIENCE,
+    Bandwidth,
+    Credit,
+)
 
 TICK = 0.001
 SMALL, LARGE = 1_000, 100_000
