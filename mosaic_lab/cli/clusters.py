@@ -22,36 +22,40 @@ where the token comes from."""
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register ``mosaic-lab clusters``."""
     parser = subparsers.add_parser(
-        "clusters", help="name the Ray clusters that runs can be started on", description=_DESCRIPTION
+        "clusters", help="manage the Ray clusters that runs can be started on", description=_DESCRIPTION
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     add = commands.add_parser("add", help="add a profile, or replace the one of this name")
     add.add_argument("name", metavar="NAME")
-    address = "HOST:PORT of the head (usually 6379); from a machine that is no node, ray://HOST:PORT (10001)"
+    address = (
+        "the head as HOST:PORT (usually 6379), or ray://HOST:PORT (10001) on a machine outside the cluster"
+    )
     add.add_argument("--ray", required=True, metavar="ADDRESS", help=address)
     token = add.add_mutually_exclusive_group()
-    token.add_argument("--token-env", metavar="VARIABLE", help="the variable that has the token")
-    token.add_argument("--token-file", metavar="FILE", help="the file that has the token")
-    cpus = "CPUs that a run reserves (default: its threads)"
+    token.add_argument("--token-env", metavar="VARIABLE", help="environment variable with the token")
+    token.add_argument("--token-file", metavar="FILE", help="file with the token")
+    cpus = "CPUs to reserve for a run (default: its threads)"
     add.add_argument("--cpus", type=float, metavar="N", help=cpus)
-    add.add_argument("--gpus", type=int, default=0, metavar="N", help="GPUs that a run reserves (default: 0)")
-    label = "use nodes with this label only; may be given several times"
+    add.add_argument(
+        "--gpus", type=int, default=0, metavar="N", help="GPUs to reserve for a run (default: 0)"
+    )
+    label = "use only nodes with this label (repeatable)"
     add.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help=label)
     add.add_argument(
         "--folder", default=FOLDER, metavar="FOLDER", help=f"our folder on the nodes (default: {FOLDER})"
     )
-    wheels = "a folder of wheels on the nodes, where these reach no package index"
+    wheels = "folder of wheels on the nodes, for nodes without access to a package index"
     add.add_argument("--wheels", metavar="FOLDER", help=wheels)
-    versions = "of the nodes, where they are not found out (ray://): as {} prints it there"
+    versions = "version on the nodes if it cannot be detected (ray://), as printed by {}"
     add.add_argument("--ray-version", metavar="VERSION", help=versions.format("`ray --version`"))
     add.add_argument("--python", metavar="VERSION", help=versions.format("`python --version`"))
     add.set_defaults(run=_add, parser=add)
 
     commands.add_parser("list", help="list the profiles").set_defaults(run=_list)
     for name, run, what in (
-        ("check", _check, "connect, and show what the cluster has"),
-        ("remove", _remove, "remove a profile; runs are left alone"),
+        ("check", _check, "connect and show the cluster's resources"),
+        ("remove", _remove, "remove a profile; its runs are not affected"),
     ):
         one = commands.add_parser(name, help=what)
         one.add_argument("name", metavar="NAME")

@@ -30,7 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "demo",
         help="train CleanRL's PPO on CartPole from the first example notebook",
-        description="Builds the CleanRL worker, executes the first example notebook for real and writes the "
+        description="Builds the CleanRL worker, executes the first example notebook and writes the "
         "executed notebook and a stand-alone HTML page.",
     )
     parser.add_argument(

@@ -55,26 +55,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register ``mosaic-lab evaluate``."""
     parser = subparsers.add_parser(
         "evaluate",
-        help="play operators on many seeds, as a script says",
+        help="evaluate operators on many seeds from a script",
         description=_DESCRIPTION,
         epilog=_FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("script", nargs="?", metavar="SCRIPT", help="a .toml or .json file, or a .zip bundle")
-    add("--verify", action="store_true", help="compare with what is in the bundle")
-    add("--sample", type=int, metavar="N", help="verify so many episodes, not all")
-    add("--into", type=Path, metavar="DIR", help="where to unpack (default: the bundle's name)")
-    add("--run-code", action="store_true", help="agree to run the Python policies that it names")
-    add("--budget-usd", type=float, metavar="USD", help="what language models may spend; then it stops")
-    add("--budget-tokens", type=int, metavar="N", help="the same in tokens")
-    source = "this evaluation did (or of a folder of one, or of an opened bundle): no key, no network"
-    add("--replay", metavar="ID", help=f"answer as the language models of {source}")
+    add("--verify", action="store_true", help="replay the bundle and compare the results")
+    add("--sample", type=int, metavar="N", help="verify only N episodes")
+    add("--into", type=Path, metavar="DIR", help="folder to unpack into (default: the bundle's name)")
+    add("--run-code", action="store_true", help="allow the script's Python policies to be executed")
     add(
-        "--on", metavar="CLUSTER", help="play on a cluster: a name of `mosaic-lab clusters`, or ray:HOST:PORT"
+        "--budget-usd",
+        type=float,
+        metavar="USD",
+        help="spending limit for language models, at which the evaluation stops",
     )
-    add("--resume", metavar="ID", help="resume an evaluation that has ended early")
-    add("--detach", action="store_true", help="start the run and leave")
+    add("--budget-tokens", type=int, metavar="N", help="token limit for language models")
+    source = "an evaluation (its id or folder, or an opened bundle), without a key or a network"
+    add("--replay", metavar="ID", help=f"repeat the recorded language-model answers of {source}")
+    add(
+        "--on",
+        metavar="CLUSTER",
+        help="play on a cluster: a profile of `mosaic-lab clusters`, or ray:HOST:PORT",
+    )
+    add("--resume", metavar="ID", help="resume an evaluation that ended early")
+    add("--detach", action="store_true", help="start the run and return")
     add_store(parser)
     parser.set_defaults(run=_evaluate, parser=parser)
 

@@ -17,14 +17,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register ``mosaic-lab export``."""
     parser = subparsers.add_parser(
         "export",
-        help="write runs for TensorBoard or W&B, a notebook as one HTML page, an evaluation as a bundle",
+        help="export runs to TensorBoard or W&B, a notebook to HTML, an evaluation to a bundle",
         description="With --to: the RUNs become event files of TensorBoard, or offline runs of Weights & "
         "Biases, below the folder --out. With --evaluation: a .zip that `mosaic-lab evaluate FILE --verify` "
         "plays again on another machine; NOTEBOOK, if given, is in it. Without either: NOTEBOOK, as it was "
         "saved, becomes one HTML file that needs neither a kernel nor a network.",
     )
     parser.add_argument(
-        "what", nargs="*", metavar="RUN | NOTEBOOK", help="ids of runs with --to, else an .ipynb file"
+        "what", nargs="*", metavar="RUN | NOTEBOOK", help="run ids with --to, otherwise an .ipynb file"
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--to", choices=FORMATS, help="export RUNs to this tool")

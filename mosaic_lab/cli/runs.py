@@ -27,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "runs",
         help="list, show, name, tag, stop, resume and remove runs",
-        description="The runs of a store. Without a command it is 'list'.",
+        description="Manages the runs of a store. The default command is 'list'.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, help_text, add_arguments in (
@@ -53,29 +53,31 @@ def with_command(argv: Sequence[str]) -> list[str]:
 
 def _add_list(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--tag", action="append", default=[], metavar="TAG", help="those with this tag (repeat for more)"
+        "--tag", action="append", default=[], metavar="TAG", help="only runs with this tag (repeatable)"
     )
     command.add_argument(
         "--search",
         default="",
         metavar="TEXT",
-        help="those with each of these words in their id, name, group, state, tags or notes",
+        help="only runs with all of these words in their id, name, group, state, tags or notes",
     )
-    command.add_argument("--json", action="store_true", help="a JSON array with all about each run")
+    command.add_argument(
+        "--json", action="store_true", help="print a JSON array with every field of each run"
+    )
     command.set_defaults(run=_list)
 
 
 def _add_show(command: argparse.ArgumentParser) -> None:
     command.add_argument("id", help=_ID)
-    command.add_argument("--lines", type=int, default=20, help="of the log (default: %(default)s)")
+    command.add_argument("--lines", type=int, default=20, help="log lines to show (default: %(default)s)")
     command.set_defaults(run=_show)
 
 
 def _add_stop(command: argparse.ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("ids", nargs="*", default=[], metavar="ID")
-    which.add_argument("--all", action="store_true", help="every run of the store that is alive")
-    command.add_argument("--grace", type=float, metavar="SECONDS", help="for a run to end by itself")
+    which.add_argument("--all", action="store_true", help="every alive run of the store")
+    command.add_argument("--grace", type=float, metavar="SECONDS", help="time for a run to end by itself")
     command.set_defaults(run=_stop)
 
 
@@ -236,7 +238,7 @@ def _remove(arguments: argparse.Namespace) -> int:
 def _add_rename(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mosaic-lab runs rename``."""
     command.add_argument("id", metavar="ID", help=_ID)
-    command.add_argument("name", metavar="NAME", help='"" gives it the name back that it began with')
+    command.add_argument("name", metavar="NAME", help='the new name; "" restores the original one')
     command.set_defaults(run=_rename)
 
 
@@ -252,9 +254,9 @@ def _add_note(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``mosaic-lab runs note``."""
     command.add_argument("id", metavar="ID", help=_ID)
     command.add_argument(
-        "text", nargs="?", metavar="TEXT", help="in place of the notes; - reads it from standard input"
+        "text", nargs="?", metavar="TEXT", help="the new notes; - reads them from standard input"
     )
-    command.add_argument("--append", action="store_true", help="add it below the notes instead")
+    command.add_argument("--append", action="store_true", help="append to the notes instead")
     command.set_defaults(run=_note)
 
 

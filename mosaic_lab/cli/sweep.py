@@ -50,18 +50,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Register ``mosaic-lab sweep``."""
     parser = subparsers.add_parser(
         "sweep",
-        help="search hyperparameters, as a file says",
+        help="search hyperparameters from a file",
         description=_DESCRIPTION,
         epilog=_FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("file", nargs="?", metavar="FILE", help="a .toml file")
-    add("--resume", metavar="ID", help="resume a sweep that has ended early")
-    add("--trials", type=int, metavar="N", help="with --resume: how many more trials")
-    add("--detach", action="store_true", help="start the sweep and leave")
-    add("--csv", type=Path, metavar="PATH", help="write the trials as a CSV file, at the end")
-    add("--parquet", type=Path, metavar="PATH", help="write them as a Parquet file")
+    add("--resume", metavar="ID", help="resume a sweep that ended early")
+    add("--trials", type=int, metavar="N", help="with --resume: number of trials to add")
+    add("--detach", action="store_true", help="start the sweep and return")
+    add("--csv", type=Path, metavar="PATH", help="write the trials to a CSV file when the sweep ends")
+    add("--parquet", type=Path, metavar="PATH", help="write the trials to a Parquet file when the sweep ends")
     add_store(parser)
     parser.set_defaults(run=_sweep, parser=parser)
 

@@ -73,7 +73,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         add(flag, action="store_true", help=text)
     grid = "environments to show side by side (default: %(default)s)"
     add("--frames-grid", type=int, default=1, metavar="N", help=grid)
-    add("--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)")
+    add(
+        "--max-running",
+        type=_count,
+        metavar="N",
+        help="runs that train at once (default: number of CPU cores)",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -81,7 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         dest="hyperparameters",
         metavar="KEY=VALUE",
         type=_assignment,
-        help="a hyperparameter by upstream's own name, JSON or text; --set may be left out",
+        help="a hyperparameter under upstream's name, as JSON or text; --set can be omitted",
     )
     add_store(parser)
     parser.set_defaults(run=_train, unknown=_as_hyperparameter)

@@ -32,32 +32,34 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     commands = workers.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     list_ = commands.add_parser(
-        "list", help="what there is; with NAME, its algorithms, hyperparameters and environments"
+        "list", help="list workers; with NAME, its algorithms, hyperparameters and environments"
     )
     list_.add_argument("name", nargs="?", metavar="NAME")
-    list_.add_argument("--algorithm", metavar="ALGORITHM", help="show the hyperparameters of this one only")
     list_.add_argument(
-        "--environments", metavar="GLOB", help="show all ids of its environments that fit, one a line: '*'"
+        "--algorithm", metavar="ALGORITHM", help="show only the hyperparameters of this algorithm"
+    )
+    list_.add_argument(
+        "--environments", metavar="GLOB", help="list all matching environment ids, one per line, such as '*'"
     )
     list_.set_defaults(run=_list, parser=list_)
 
     install = commands.add_parser("install", help="build or register a worker's environment")
     which = install.add_mutually_exclusive_group(required=True)
-    name = "a worker's name, or a third party's shim folder"
+    name = "a worker's name, or the folder of your own worker"
     which.add_argument("name", nargs="?", metavar="NAME | ./folder", help=name)
-    every = "every worker that comes with MOSAIC Lab, one after the other"
+    every = "all bundled workers, one after the other"
     which.add_argument("--all", action="store_true", help=every)
-    source = "where upstream comes from, or a checkout of it (default: what can be reached)"
+    source = "source of the upstream library, or a checkout of it (default: the first that can be reached)"
     install.add_argument("--source", metavar="NAME | PATH", help=source)
-    torch = "auto (suits this machine), cpu, or cu128 and the like"
+    torch = "auto (matches this machine), cpu, cu128, …"
     install.add_argument("--torch", default="auto", metavar="BUILD", help=torch)
-    python = "an interpreter you have (registered as it is if its environment has the worker), or a version"
+    python = "a Python version, or an interpreter (used as it is if its environment has the worker)"
     install.add_argument("--python", metavar="PATH", help=python)
-    instead = "let it take the place of a worker of the same name that comes with MOSAIC Lab"
+    instead = "replace the bundled worker of the same name"
     install.add_argument("--replace", action="store_true", help=instead)
-    more = "install this requirement too, one that the worker's package does not declare (repeat for several)"
+    more = "additional requirement to install (repeatable)"
     install.add_argument("--with", dest="also", action="append", default=[], metavar="REQUIREMENT", help=more)
-    platform = "./folder is a worker written for the MOSAIC platform; here its name is mosaic-NAME"
+    platform = "./folder is a worker of the MOSAIC platform; its name becomes mosaic-NAME"
     install.add_argument("--mosaic", dest="platform", action="store_true", help=platform)
     install.set_defaults(run=_install, parser=install)
 
@@ -69,8 +71,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     remove.add_argument("name", metavar="NAME")
     remove.set_defaults(run=_remove)
 
-    new = commands.add_parser("new", help="write the package of a new worker, to be filled in")
-    new.add_argument("name", metavar="NAME", help="of the worker; its folder is NAME_worker")
+    new = commands.add_parser("new", help="create the package of a new worker from a template")
+    new.add_argument("name", metavar="NAME", help="the worker's name; its folder is NAME_worker")
     kinds = "; ".join(f"{kind}: {what}" for kind, what in templates.KINDS.items())
     new.add_argument(
         "--kind", choices=templates.KINDS, default="training", help=f"{kinds} (default: training)"
