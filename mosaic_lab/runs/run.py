@@ -1,4 +1,4 @@
-"""The handle users hold on one run."""
+"""The user's handle of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ FRAMES_ANYWHERE = "run.snapshot() and run.record() work anywhere"
 
 
 class RunDisplay(Protocol):
-    """Shows runs to the user, and is notified of their end. `Lab` passes the notebook's to all its runs."""
+    """Shows runs to the user and is notified of their end. `Lab` passes the notebook's display to its
+    runs."""
 
     def frames(self, runs: Sequence[Run], fps: float) -> Any:
         """Return a widget with the runs' frames side by side, live."""
@@ -33,18 +34,19 @@ class RunDisplay(Protocol):
         """Show a metric's mean over the runs with its interval, live."""
 
     def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
-        """Return a function that shows one line with the progress of runs that are waited for, and is called
-        with whether all have ended; None where there is no place for it."""
+        """Return a function that shows the progress of awaited runs in one line, or None if there is no place
+        for it. Its argument says whether all have ended."""
 
     def run_ended(self, run: Run) -> None:
-        """Update what shows ``run``: `wait` or `stop` has just seen its end, or it will be deleted."""
+        """Update views of ``run``, whose end `wait` or `stop` has just seen, or which is about to be
+        deleted."""
 
     def run_removed(self, run: Run) -> None:
-        """Update what shows ``run``: it was just deleted."""
+        """Update views of ``run``, which has just been deleted."""
 
 
 def display_of(runs: Iterable[Run], instead: str) -> RunDisplay:
-    """Return what displays these runs. Raises MosaicError, with what works ``instead``, when nothing does."""
+    """Return the display of these runs. Raises MosaicError if there is none, suggesting ``instead``."""
     if (display := _shared_display(runs)) is None:
         raise MosaicError(f"this is shown in a notebook, of runs that come from a Lab; {instead}")
     return display
@@ -55,9 +57,9 @@ def _shared_display(runs: Iterable[Run]) -> RunDisplay | None:
 
 
 def await_end(runs: Sequence[Run], timeout: float | None) -> None:
-    """Wait for the end of all ``runs``, in a notebook with a line of progress.
+    """Wait for all ``runs`` to end, in a notebook with a line of progress.
 
-    Raises RunTimeout after ``timeout`` seconds; an interrupt leaves the runs alone, and says so.
+    Raises RunTimeout after ``timeout`` seconds. An interrupt does not affect the runs, and says so.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     display = _shared_display(runs)
@@ -86,9 +88,9 @@ def await_end(runs: Sequence[Run], timeout: float | None) -> None:
 
 @checked_methods("run")
 class Run(RunRecord):
-    """One run: what it is, how it goes, its data, and how to watch and end it.
+    """A run: its configuration, state and data, and methods to watch and end it.
 
-    ``display`` is given by `Lab`; without it, everything that needs no notebook works.
+    ``display`` is set by `Lab`; without it, everything that does not need a notebook works.
     """
 
     def __init__(self, folder: RunFolder | Path | str, display: RunDisplay | None = None) -> None:
@@ -99,10 +101,10 @@ class Run(RunRecord):
 
     @property
     def name(self) -> str:
-        """Your name for the run, one line of at most 200 characters; by default, and with ``""``, its label.
+        """Your name for the run, one line of at most 200 characters. Default, restored by ``""``: its label.
 
-        It is kept in the run's folder, as ``tags`` and ``notes`` are. Setting one of these raises
-        ConfigurationError for what is not valid and MosaicError where the folder cannot be written.
+        Name, ``tags`` and ``notes`` are stored in the run's folder. Assigning one raises ConfigurationError
+        for an invalid value, and MosaicError if the folder cannot be written.
         """
         return super().name
 
@@ -112,7 +114,7 @@ class Run(RunRecord):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Words to find the run by: 50 of at most 50 characters each. Assign any iterable of them."""
+        """Your tags, at most 50 of at most 50 characters each. Assign any iterable of strings."""
         return super().tags
 
     @tags.setter
@@ -121,7 +123,7 @@ class Run(RunRecord):
 
     @property
     def notes(self) -> str:
-        """Your notes about the run, in Markdown; at most 100,000 characters."""
+        """Your notes about the run, in Markdown, at most 100,000 characters."""
         return super().notes
 
     @notes.setter
@@ -131,17 +133,18 @@ class Run(RunRecord):
     # -------------------------------------------------------------- its frames
 
     def frames(self, fps: float = 30) -> Any:
-        """Watch the run in a notebook's cell, at most ``fps`` (up to 60) a second; a FrameWall of one tile.
+        """Show live frames in a notebook cell, at most ``fps`` (up to 60) per second, as a `FrameWall` of one
+        tile.
 
         Raises MosaicError outside a notebook; `snapshot` and `record` work anywhere.
         """
         return display_of([self], FRAMES_ANYWHERE).frames([self], fps)
 
     def enable_frames(self, on: bool = True) -> None:
-        """Turn the worker's frames on or off while it runs. Raises MosaicError when it publishes none.
+        """Turn the worker's frames on or off during the run.
 
-        ``lab.train(..., frames=False)`` starts a run with its frames off. Raises ConfigurationError when
-        ``on`` is neither True nor False.
+        ``lab.train(..., frames=False)`` starts a run with frames off. Raises MosaicError if the worker
+        publishes no frames, and ConfigurationError if ``on`` is not a boolean.
         """
         from mosaic_lab.fastlane import FrameSource
 
@@ -158,12 +161,13 @@ class Run(RunRecord):
     @overload
     def snapshot(self, path: Path | str, timeout: float = 60.0) -> Path: ...
     def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
-        """The next frame as a PNG file: its bytes, or the ``path`` (``.png``) that it was written to.
+        """Return the next frame as the bytes of a PNG, or write it to ``path`` (``.png``) and return the
+        path.
 
-        A run that is about to start is waited for; of one that has ended it is the last frame seen here.
-        Raises RunTimeout when no frame came in ``timeout`` seconds, MosaicError at once when none can come
-        (the run has ended and none was seen, is on another machine, or its frames are off) and soon when the
-        worker says why it has none, ConfigurationError for another ending.
+        Waits for a run that is about to start; for an ended run, the frame is the last one seen here. Raises
+        RunTimeout if no frame arrives within ``timeout`` seconds, MosaicError as soon as none can arrive (the
+        run has ended unseen or is on another machine, its frames are off, or the worker cannot render), and
+        ConfigurationError for another file extension.
         """
         from mosaic_lab.fastlane import pixels_of
         from mosaic_lab.fastlane.pictures import picture_path, png
@@ -179,18 +183,17 @@ class Run(RunRecord):
     def record(
         self, path: Path | str, seconds: float = 5.0, fps: float = 30.0, timeout: float = 60.0
     ) -> Path:
-        """Record the *next* ``seconds`` of the run, from its next frame on, and return the film's path.
+        """Record the *next* ``seconds`` of the run, starting with the next frame, and return the film's path.
 
-        What was to be seen before is not in it: `FrameWall.record`, and the frames' own menu in a notebook,
-        save the seconds that a page has just shown.
+        To save the seconds that a page has just shown, use `FrameWall.record` or the menu of the frames.
 
         Args:
             path: a ``.gif`` or an ``.mp4`` file.
-            seconds: up to 60; a run that ends before that ends the film.
-            fps: frames a second at most; fewer of large frames full of detail, since 64 MiB are kept at most.
+            seconds: length, up to 60; the film ends early if the run does.
+            fps: maximum frames per second; fewer for large, detailed frames, because at most 64 MiB are kept.
             timeout: seconds to wait for the first frame.
 
-        Raises ConfigurationError for another ending or length, and what `snapshot` raises.
+        Raises ConfigurationError for another file extension or length, and the errors of `snapshot`.
         """
         from mosaic_lab.fastlane.pictures import film_path
         from mosaic_lab.runs.capture import next_frames
@@ -202,12 +205,13 @@ class Run(RunRecord):
     # ------------------------------------------------------------ other tools
 
     def export(self, to: str, out: Path | str) -> Path:
-        """Write the run for another tool below the folder ``out``: ``to`` "tensorboard" or "wandb".
+        """Export the run to another tool, "tensorboard" or "wandb", below the folder ``out``. Return the
+        path.
 
-        Return the path written: of TensorBoard a folder ``out/ID``, of Weights & Biases an offline run in
-        ``out/wandb``, which ``wandb sync PATH`` uploads. Metrics, hyperparameters, configuration, tags and
-        notes are exported; an export of the same run is replaced. The first one builds the environment of
-        worker "export". Raises what `mosaic_lab.runs.exporting.export` raises.
+        TensorBoard gets a folder ``out/ID``, Weights & Biases an offline run in ``out/wandb``, which
+        ``wandb sync PATH`` uploads. Metrics, hyperparameters, configuration, tags and notes are exported; an
+        earlier export of the run is replaced. The first export builds the environment of worker "export".
+        Raises the errors of `mosaic_lab.runs.exporting.export`.
         """
         from mosaic_lab.runs.exporting import export
 
@@ -216,12 +220,11 @@ class Run(RunRecord):
     # ----------------------------------------------------------- wait and stop
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Wait for the end, in a notebook with a line of progress, in a terminal with one at the end; an
-        interrupt leaves the run alone, and says so.
+        """Wait for the run to end and return it, if it completed or was cancelled.
 
-        Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message
-        and its last log lines, when it failed or was lost, RunTimeout after ``timeout`` seconds, and
-        MosaicError when the run was removed.
+        A notebook shows a line of progress, a terminal a line at the end. An interrupt does not affect the
+        run, and says so. Raises RunFailed, with the worker's message and its last log lines, if the run
+        failed or was lost, RunTimeout after ``timeout`` seconds, and MosaicError if the run was removed.
         """
         await_end([self], timeout)
         state = self.state
@@ -234,11 +237,11 @@ class Run(RunRecord):
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
-        """End the run: SIGTERM, ``grace`` seconds (default: the run's own), SIGKILL.
+        """End the run by SIGTERM and, after ``grace`` seconds (default: the run's own), SIGKILL.
 
-        What makes films of it ends, too. Legal in every state, any number of times; a later call may shorten
-        the grace period. Returns when the run has ended, or at once with ``wait=False``. ``reason``: why, if
-        that is to be said; it becomes a part of the run's own. Raises RunTimeout when it will not end.
+        Runs that film it end too. Allowed in every state and any number of times; a later call may shorten
+        the grace period. Returns once the run has ended, or at once with ``wait=False``. ``reason`` is added
+        to the run's own reason. Raises RunTimeout if the run does not end.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
         filming = makers(self.folder)
@@ -251,22 +254,23 @@ class Run(RunRecord):
         return self
 
     def resume(self) -> Run:
-        """Start a training that continues this one, under the same name, from its newest checkpoint.
+        """Start a new run that continues this training under the same name, from its newest checkpoint.
 
-        Return the new run at once; this one stays as it is. An evaluation, a sweep and a curriculum resume in
-        their own folder instead, and are what is returned. The variables that were given to `Lab.train` as
-        ``environ`` or ``pass_env`` are read from this process. Raises MosaicError when the run is alive, has
-        completed, is continued already, has no checkpoint or is not a training, and what `Lab.train` raises.
+        Returns the new run at once; this one is not changed. Evaluations, sweeps and curricula resume in
+        their own folder instead, and return themselves. Environment variables that were passed to `Lab.train`
+        as ``environ`` or ``pass_env`` are read from this process. Raises MosaicError if the run is alive, has
+        completed, is already continued, has no checkpoint or is not a training, and the errors of
+        `Lab.train`.
         """
         continuing = import_module("mosaic_lab.runs.continuing")  # built on runs, and imported when used
         resumed: Run = continuing.continue_in_its_store(self)
         return resumed
 
     def remove(self) -> None:
-        """Delete the run: its folder with everything in it, and the runs that have made films of it.
+        """Delete the run's folder with everything in it, and the runs that filmed it.
 
-        The handle stays and says that the run was removed; a second call does nothing. Raises MosaicError
-        when the run is alive (`stop` it first) or not all of it could be deleted.
+        The handle then reports the state "removed"; a second call does nothing. Raises MosaicError if the run
+        is alive (`stop` it first) or could not be deleted completely.
         """
         _ = self.config, self._launch  # the handle still says what the run was
         if self.alive:

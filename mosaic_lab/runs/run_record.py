@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 class RunRecord:
-    """A run as its folder records it, read only; any process can open it at any time."""
+    """A read-only view of a run folder, which any process can open at any time."""
 
     def __init__(self, folder: RunFolder | Path | str) -> None:
         self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).resolve())
         self._started: Mapping[str, Any] | None = None
-        """The configuration that its worker has resolved, once it has reported its start."""
+        """The configuration as resolved by the worker, once the worker has reported its start."""
 
     # ------------------------------------------------------------ what it is
 
@@ -51,7 +51,7 @@ class RunRecord:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """The whole configuration, as passed to the worker."""
+        """The configuration passed to the worker."""
         return self.folder.config()
 
     @cached_property
@@ -74,7 +74,7 @@ class RunRecord:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Words that the user has put on the run, to find it by."""
+        """The user's tags."""
         return read_annotations(self.folder).tags
 
     @property
@@ -84,7 +84,7 @@ class RunRecord:
 
     @property
     def group(self) -> str | None:
-        """The name shared by the runs of one `Lab.train` over several seeds."""
+        """The name shared by the runs that one `Lab.train` call started over several seeds."""
         group = self._launch.get("group")
         return sanitize(group) if isinstance(group, str) else None
 
@@ -96,24 +96,24 @@ class RunRecord:
 
     @property
     def created(self) -> float | None:
-        """When the run was started or queued, in Unix seconds; None where that is not recorded."""
+        """The time at which the run was started or queued, in Unix seconds; None if not recorded."""
         created = self._launch.get("created")
         return float(created) if isinstance(created, int | float) and isfinite(created) else None
 
     @property
     def parent(self) -> str | None:
-        """The id of the run that this one works for, as one that makes films does; None for most runs."""
+        """The id of the run that this one serves, such as the training that it films; None for most runs."""
         parent = self._launch.get("parent")
         return parent if isinstance(parent, str) else None
 
     @property
     def sweep(self) -> str | None:
-        """The id of the sweep that this run is a trial of; None for others."""
+        """The id of the sweep of which this run is a trial; None for others."""
         return self._part_of("sweep")
 
     @property
     def curriculum(self) -> str | None:
-        """The id of the curriculum that this run trains a stage of; None for others."""
+        """The id of the curriculum of which this run trains a stage; None for others."""
         return self._part_of("curriculum")
 
     def _part_of(self, kind: str) -> str | None:
@@ -123,7 +123,7 @@ class RunRecord:
 
     @property
     def on(self) -> str | None:
-        """The cluster that it was started on, as `Lab.train` was given it; None for a run on this machine."""
+        """The cluster of the run, as passed to `Lab.train`; None for a run on this machine."""
         on = self._launch.get("on")
         return on if isinstance(on, str) else None
 
@@ -134,13 +134,14 @@ class RunRecord:
 
     @property
     def total_timesteps(self) -> int | None:
-        """The step at which it ends: after whole updates, so it may differ from `requested_timesteps`."""
+        """The step at which the run ends. Only whole updates are trained: it may differ from
+        `requested_timesteps`."""
         requested = self.requested_timesteps
         return None if requested is None else self.planned_timesteps or requested
 
     @property
     def requested_timesteps(self) -> int | None:
-        """The step at which it was to end: of a segment of a longer training, where that is to stop."""
+        """The requested last step; for a segment of a longer training, the last step of the segment."""
         checkpoint = self.config.get("checkpoint")
         stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
         total = self.config.get("total_timesteps") if stop is None else stop
@@ -148,7 +149,7 @@ class RunRecord:
 
     @property
     def planned_timesteps(self) -> int | None:
-        """The step at which it ends as its worker has resolved it; None where the worker does not say."""
+        """The last step as resolved by the worker; None if the worker does not report it."""
         planned = self._launch.get("steps")
         if planned is None and self._started is None:
             self._started = started_config(self.folder.telemetry_path)
@@ -157,22 +158,23 @@ class RunRecord:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The values that the worker trains with, by upstream's names: those given, and upstream's defaults.
+        """The hyperparameters of the training under upstream's names, defaults included.
 
-        Of a run that was not started by `Lab.train`, only those given.
+        For a run that was not started by `Lab.train`, only the explicitly given ones.
         """
         known = self._launch.get("hyperparameters") or self.config.get("hyperparameters")
         return known if isinstance(known, dict) else {}
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Versions, platform, git commit, frozen worker environment; on a cluster, those of the node."""
+        """Versions, platform, git commit and the frozen worker environment; on a cluster, of the node."""
         document = self.folder.document
         return {**document(self.folder.provenance_path), **document(self.folder.node_path)}
 
     @cached_property
     def fallback(self) -> str:
-        """Why its library does not come from its first source (`WorkerEnvironment.fallback`), or empty."""
+        """Why the library was not installed from its preferred source (`WorkerEnvironment.fallback`), or
+        empty."""
         environment = self.provenance.get("environment")
         found = environment.get("fallback") if isinstance(environment, dict) else ""
         return sanitize(found) if isinstance(found, str) else ""
@@ -181,7 +183,7 @@ class RunRecord:
 
     @property
     def status(self) -> RunStatus:
-        """One consistent reading of state, reason, history, pids and outcome."""
+        """A consistent snapshot of state, reason, history, process ids and outcome."""
         return self.folder.status()
 
     @property
@@ -190,7 +192,7 @@ class RunRecord:
 
     @property
     def reason(self) -> str:
-        """Why the run is in its state, in a sentence, with the phase of a training before its first step."""
+        """Why the run is in its state, as one sentence; before a training's first step, with its phase."""
         status, why = self.status, self.explained(self.status)
         if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
             return why
@@ -199,7 +201,7 @@ class RunRecord:
         return "; ".join(filter(None, (doing, why)))
 
     def explained(self, status: RunStatus) -> str:
-        """Return why the run is in this state, with what of a lost run is still alive."""
+        """Return why the run is in this state, including processes of a lost run that are still alive."""
         if status.state is State.LOST and (left := survivors(self.folder, status)):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
@@ -209,7 +211,7 @@ class RunRecord:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the processes ended; None before that, and for lost runs."""
+        """How the processes ended; None until then, and for lost runs."""
         return self.status.outcome
 
     @property
@@ -218,37 +220,37 @@ class RunRecord:
 
     @property
     def alive(self) -> bool:
-        """Whether the run has not ended, or, of a lost one, whether any of its processes remains."""
+        """Whether the run has not ended or, for a lost run, whether any of its processes is left."""
         return self.lives(self.status)
 
     def lives(self, status: RunStatus) -> bool:
-        """`alive`, in a status that was read."""
+        """Return `alive` for a status read earlier."""
         return (
             bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
         )
 
     @property
     def gpus(self) -> tuple[int, ...]:
-        """Indices of the GPUs the worker was given."""
+        """Indices of the GPUs assigned to the worker."""
         return self.status.gpus
 
     @property
     def step(self) -> int | None:
-        """The newest step count that the worker reported; None before the first."""
+        """The last step reported by the worker; None before the first."""
         return progress(self.folder.telemetry_path).get("step")
 
     @property
     def progress(self) -> float | None:
-        """The fraction of its steps that is done, 0 to 1; None while unknown."""
+        """The fraction of steps done, from 0 to 1; None if unknown."""
         step, total = self.step, self.total_timesteps
         return min(1.0, step / total) if step is not None and total else None
 
     @property
     def progress_text(self) -> str:
-        """How far it is: ``45% of 100,000``; empty before the first step.
+        """The progress as text, such as ``45% of 100,000``; empty before the first step.
 
-        Of a completed run it is the step count, with ``(25,000 requested)`` where whole updates made it
-        another; without a known end the step count alone.
+        A completed run shows its step count, followed by ``(25,000 requested)`` if that differs. A run
+        without a known last step shows the step count only.
         """
         step, total = self.step, self.total_timesteps
         if step is None:
@@ -262,8 +264,8 @@ class RunRecord:
 
     @property
     def recent_return(self) -> float | None:
-        """Mean return of the last 20 episodes, itself a mean where there are several agents; None without
-        any. Where no metric is the return, it is that of the episode lines."""
+        """The mean return of the last 20 episodes (with several agents, the mean over agents); None without
+        episodes. Without a return metric, it is computed from the episode lines."""
         from mosaic_lab.telemetry.metric_names import RETURN_NAMES
         from mosaic_lab.telemetry.returns import WINDOW, ReturnMeans, episodes_return
 
@@ -274,7 +276,7 @@ class RunRecord:
 
     @property
     def memory_mb(self) -> float | None:
-        """Resident memory of the run's processes now, MiB; None when nothing of it runs here."""
+        """The current resident memory of the run's processes in MiB; None if none runs on this machine."""
         from mosaic_lab.keeper import orphans
 
         status = self.status
@@ -288,11 +290,11 @@ class RunRecord:
 
     @property
     def elapsed(self) -> float | None:
-        """Seconds since the worker was started, on a monotonic clock; None before that."""
+        """Seconds since the worker was started, on a monotonic clock; None until then."""
         return self.seconds(self.status)
 
     def seconds(self, status: RunStatus) -> float | None:
-        """`elapsed`, in a status that was read."""
+        """Return `elapsed` for a status read earlier."""
         if status.outcome is not None:
             return status.outcome.duration_seconds
         if status.started_monotonic is None or status.place != place():
@@ -302,42 +304,45 @@ class RunRecord:
     # --------------------------------------------------------------- its data
 
     def metrics(self, name: str | None = None, *, wide: bool = False) -> pd.DataFrame:
-        """Return all metric points (of one name): columns step, timestamp, name, value.
+        """Return metric points as a table with the columns step, timestamp, name and value.
 
-        With ``wide`` a row for each step, with a column for each metric: the last value at that step, or NaN.
+        ``name`` selects one metric. ``wide=True`` returns a row for each step and a column for each metric
+        instead, with the last value at that step, or NaN.
 
-        First the worker's, then those of the system that the keeper measured: ``system/cpu_percent`` (of one
-        core), ``system/memory_mb``, ``system/disk_mb`` (of the run folder) and, of each of the run's GPUs as
-        a whole, ``system/gpu<i>_percent`` and ``system/gpu<i>_memory_mb``; MB are MiB. Raises
-        ConfigurationError for a name that the run has not reported to its end; while it is alive that is
-        empty.
+        The worker's metrics are followed by system metrics, measured by the keeper: ``system/cpu_percent``
+        (100 is one core), ``system/memory_mb``, ``system/disk_mb`` (the run folder) and, for each of the
+        run's GPUs as a whole, ``system/gpu<i>_percent`` and ``system/gpu<i>_memory_mb``. MB are MiB.
+
+        Raises ConfigurationError if the run has ended without reporting ``name``; while it is alive, the
+        table is empty.
         """
         points = metric_points([self], name)[0]
         return wide_metrics(points) if wide else points
 
     def episodes(self) -> pd.DataFrame:
-        """Return all episodes: episode_index, total_reward, steps and what else the worker reports."""
+        """Return a table of all episodes: episode_index, total_reward, steps and further columns of the
+        worker."""
         from mosaic_lab.telemetry import read_episodes
 
         return read_episodes(self.folder.telemetry_path)
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
-        """Saved checkpoints that are still there, oldest first."""
+        """Saved checkpoints that still exist, oldest first."""
         from mosaic_lab.runs.checkpoints import read_checkpoints
 
         return read_checkpoints(self.folder)
 
     @property
     def films(self) -> Films:
-        """Films of its checkpoints' policies, oldest first; see `Lab.train` and `Lab.make_films`."""
+        """Films of the checkpoints' policies, oldest first; see `Lab.train` and `Lab.make_films`."""
         from mosaic_lab.runs.films import Films
 
         return Films(self.folder)
 
     @property
     def films_requested(self) -> bool:
-        """Whether it was started with ``films="last"`` or ``"each"``."""
+        """Whether the run was started with ``films="last"`` or ``"each"``."""
         return self._launch.get("films") in ("last", "each")
 
     @property
