@@ -1,7 +1,7 @@
 """`Evaluation`, a run whose data are episodes.
 
-Like every run it is read from its folder alone, so an object for it can be made at any time in any process.
-Its results are in `mosaic_lab.evaluation.results`.
+Like every run it is read from its folder alone, so it can be opened at any time by any process. Its results
+are in `mosaic_lab.evaluation.results`.
 """
 
 from __future__ import annotations
@@ -50,21 +50,24 @@ _QUIET_SECONDS, _QUIET_GAPS = 10.0, 3  # without an ended episode, after which t
 
 @checked_methods("ev")
 class Evaluation(Results):
-    """Operators × seeds × episodes, played unattended. Made by `mosaic_lab.Lab.evaluate`.
+    """Operators × seeds × episodes, played in the background. Made by `mosaic_lab.Lab.evaluate`.
 
-    What every run has (``state``, ``wait``, ``stop``, ``log`` …), and the episodes that it has finished,
-    which stay after a stop: `resume` plays the others.
+    In addition to the attributes of every run (``state``, ``wait``, ``stop``, ``log`` …), it has its finished
+    episodes. They survive a stop; `resume` plays the remaining ones.
     """
 
     @property
     def progress(self) -> float | None:
-        """Episodes done of all, 0 to 1."""
+        """The fraction of episodes done, from 0 to 1."""
         return self.done / self.total if self.total else None
 
     @property
     def time_left(self) -> float | None:
-        """Estimated seconds until it is done, by how long the recent episodes of each operator took; None
-        while unknown, which it also is when none has ended for much longer than they took, or not alive."""
+        """The estimated seconds until the evaluation is done, based on the operators' recent episodes.
+
+        None if it is not alive, if there is no estimate yet, or if no episode has ended for much longer than
+        usual.
+        """
         if self.finished:
             return None
         parallel = self.plan.parallel
@@ -74,8 +77,8 @@ class Evaluation(Results):
 
     @property
     def stalls(self) -> list[Stall]:
-        """The episodes in which no step was made for 10 seconds or longer (a quarter of ``step_timeout`` if
-        that is less), and what they wait for: a slow operator, or an environment that may be about to fail.
+        """Episodes without a step for 10 seconds (or a quarter of ``step_timeout``, if less), and what they
+        wait for: a slow operator, or an environment that may be about to fail.
         """
         if self.finished:
             return []
@@ -84,25 +87,30 @@ class Evaluation(Results):
 
     @property
     def parts(self) -> list[Run]:
-        """The runs on a cluster that play its episodes, oldest first, those that have ended too; empty where
-        it is played on this machine. Their logs have what a worker's installation there has printed."""
+        """The runs on a cluster that play or have played its episodes, oldest first; empty for a local
+        evaluation.
+
+        Their logs include the installation of workers on the nodes.
+        """
         return [Run(folder, self.display) for folder in RunStore(self.path / PARTS).folders()]
 
     @property
     def arenas(self) -> list[Run]:
-        """Its arenas, those that have ended too, as runs: each has a log and, while it plays, frames. Those
-        of a cluster are in the folders of its `parts`."""
+        """Its arenas as runs, ended ones included; each has a log and, while it plays, frames.
+
+        The arenas of a cluster are in the folders of its `parts`.
+        """
         folders = sorted((self.path / ARENAS).glob("*/state.json"), key=lambda file: file.stat().st_ctime)
         return [Run(file.parent, self.display) for file in folders]
 
     @property
     def locks(self) -> dict[str, Lock]:
-        """The versions in the environment of each worker when it began."""
+        """The package versions in each worker's environment at the start."""
         recorded = self.provenance.get("environment", {}).get("locks", {})
         return {name: Lock(**lock) for name, lock in recorded.items()}
 
     def frames(self, fps: float = 30) -> Any:
-        """Watch the arenas that play now in a notebook's cell; see `Run.frames`."""
+        """Show live frames of the arenas that are playing in a notebook cell; see `Run.frames`."""
         if self.plan.on is not None:
             raise MosaicError(f"{self.id} has no frames to show: it is played on {self.plan.on}")
         playing = [arena for arena in self.arenas if arena.alive]
@@ -111,21 +119,21 @@ class Evaluation(Results):
         return display_of(playing, FRAMES_ANYWHERE).frames(playing, fps)
 
     def resume(self, budget: Mapping[str, float] | None = None) -> Evaluation:
-        """Play the remaining episodes after a stop, a kill or a crash; none is played twice, none is omitted.
+        """Play the remaining episodes after a stop, a kill or a crash, and return at once.
 
-        Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
-        they stay failed. Answers of language models that were recorded are taken from the recording, so that
-        nothing is paid for twice. Variables that were passed on are read from this process again. Returns at
-        once. Where no episode remains, only the end is recorded; a completed evaluation stays as it is.
+        No episode is played twice or omitted. Failed episodes are played again if failures stop the
+        evaluation (``on_failure``), and stay failed otherwise. Recorded answers of language models are
+        reused, so nothing is paid for twice. Environment variables that were passed on are read from this
+        process again. If no episode remains, only the end is recorded; a completed evaluation is not changed.
 
         Args:
-            budget: what language models may spend from the beginning on, in place of what it was; needed
-                where that is spent.
+            budget: the new limits for language models, counted from the evaluation's beginning; required if
+                the previous budget is exhausted.
 
         Raises:
-            MosaicError: it is alive; or a checkpoint, a policy's file, the recording that it replays or a
-                worker's environment is another one now.
-            ConfigurationError: a variable is not set, or the budget leaves nothing to spend.
+            MosaicError: the evaluation is alive; or a checkpoint, a policy's file, the replayed recording or
+                a worker's environment has changed.
+            ConfigurationError: an environment variable is not set, or the budget is already exhausted.
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
@@ -144,14 +152,15 @@ class Evaluation(Results):
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
-        """End it, with its parts on a cluster; see `Run.stop`. `resume` continues."""
+        """End the evaluation, including its parts on a cluster; see `Run.stop`. `resume` continues it."""
         super().stop(grace, wait, reason)
         if wait:  # its process may have been killed, which had to stop them
             RunGroup(part for part in self.parts if part.alive).stop(grace)
         return self
 
     def _check_unchanged(self) -> None:
-        """Raise MosaicError where the remaining episodes would not be played with what the others were."""
+        """Raise MosaicError if the remaining episodes would not be played with the same inputs as the
+        finished ones."""
         if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
             raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is gone")
         if why := changed(self.plan):
@@ -167,16 +176,15 @@ class Evaluation(Results):
 
     @property
     def ran_out(self) -> bool:
-        """Whether it ended because the budget of its language models was spent: `resume` takes another."""
+        """Whether the evaluation ended because the budget for language models was exhausted; see `resume`."""
         final = final_message(self.folder.telemetry_path) or {}
         return bool(final.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
 
     def verify(self, sample: int | None = None) -> Verification:
-        """Play the finished episodes (or ``sample`` of them) again, in a run of its own on this machine, and
-        wait for it.
+        """Replay the finished episodes, or ``sample`` of them, in a local run, and wait for it.
 
-        Return which differ, and from which step; the run is kept only where one does. Raises
-        ConfigurationError where a checkpoint has changed.
+        Returns the episodes that differ and their first differing steps; the run is kept only if one does.
+        Raises ConfigurationError if a checkpoint has changed.
         """
         supervisor = self._supervisor()
 
@@ -187,14 +195,16 @@ class Evaluation(Results):
         return check_by_replay(self, sample, play)
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
-        """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
+        """Pack the evaluation into a zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
 
-        In it are the script, the checkpoints, the results with every step, the exact versions in the workers'
-        environments, the fingerprint, the Python files of the module of an own environment ("module:Id"),
-        whose code runs elsewhere by consent only, and the ``notebook`` (as it was saved). With the
-        ``recordings`` of its language models, no endpoint or key is needed to play it; without them a warning
-        says which models would have to be called. Raises MosaicError before all episodes are done, and for
-        operators that a bundle cannot contain: workers with settings of their own, models in files.
+        The bundle includes the script, the checkpoints, the results with every step, the exact package
+        versions of the workers' environments, the fingerprint, the Python files of your own environment's
+        module ("module:Id"), which are executed elsewhere by consent only, and the ``notebook`` as last
+        saved. With ``recordings`` of language models, it can be played without an endpoint or a key; without
+        them, a warning lists the models to call.
+
+        Raises MosaicError before all episodes are done, and for operators that cannot be bundled: workers
+        with their own settings, and models in files.
         """
         from mosaic_lab.evaluation.sharing import write_bundle
 
@@ -202,7 +212,7 @@ class Evaluation(Results):
 
     @property
     def parts_text(self) -> str:
-        """How many of its `parts` play and how many start, and why; empty without any."""
+        """The number of `parts` that are playing and starting, with the reason; empty without parts."""
         return "" if self.finished else parts_text(self.parts)
 
     def _supervisor(self) -> Supervisor:
@@ -226,8 +236,10 @@ def start(
     label: str = "evaluation",
     league: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Start the process of an evaluation whose plan was checked. ``league``: what is recorded of the league
-    that it belongs to."""
+    """Start the process of an evaluation whose plan has been checked.
+
+    ``league`` is the record of the league to which the evaluation belongs.
+    """
     locks = {name: asdict(lock) for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(
         COMMAND,
@@ -244,7 +256,7 @@ def start(
 
 
 def _variables(plan: EvaluationPlan) -> dict[str, str]:
-    """Return what an evaluation's process needs of this one besides the variables that its plan names."""
+    """Return the environment variables that an evaluation's process needs besides those named in its plan."""
     return USER_SITE if plan.on is None else process_variables(plan.on)
 
 
@@ -253,10 +265,10 @@ def remaining_seconds(
 ) -> float | None:
     """Return the estimated seconds until all ``jobs`` have ended, ``parallel`` at a time.
 
-    Operators' episodes differ in length, so each operator's remaining episodes count with the mean duration
-    of its recent ones, or with the mean of the other operators' where none of its own has ended. ``now`` is
-    in Unix seconds. Return None before two episodes have ended, when none remains, and when none has ended
-    for much longer than the recent ones took.
+    Episode lengths differ between operators, so an operator's remaining episodes are weighted by the mean
+    duration of its recent ones, or by the mean of the other operators if none of its own has ended. ``now``
+    is in Unix seconds. Returns None before two episodes have ended, when none remains, and when no episode
+    has ended for much longer than recent ones took.
     """
     remaining = Counter(job.label for job in jobs if job.key not in ended)
     records = sorted(ended.values(), key=itemgetter("timestamp"))
@@ -274,10 +286,10 @@ def remaining_seconds(
 
 
 def _durations(records: Iterable[Record]) -> dict[str, list[float]]:
-    """Return the seconds that each operator's episodes took, in the order of their ends.
+    """Return the durations of each operator's episodes in seconds, in the order of their ends.
 
-    They are from the end of the arena's previous episode, with the reset and all that is around an episode;
-    an arena's first episode counts from its first step.
+    A duration starts at the end of the arena's previous episode and includes the reset and all overhead; an
+    arena's first episode starts at its first step.
     """
     found: dict[str, list[float]] = defaultdict(list)
     previous: dict[str, float] = {}

@@ -41,7 +41,7 @@ class Results(Run):
 
     @cached_property
     def plan(self) -> EvaluationPlan:
-        """The plan of its episodes. Raises MosaicError for a folder that is not an evaluation's."""
+        """The evaluation's plan. Raises MosaicError if the folder is not that of an evaluation."""
         try:
             return EvaluationPlan.from_config(self.config)
         except (KeyError, TypeError, ValueError) as error:
@@ -60,9 +60,10 @@ class Results(Run):
         return self.plan.jobs()
 
     def records(self) -> list[Record]:
-        """Return the finished episodes as plain data, in the order of the plan; `results` is their table.
+        """Return the finished episodes as plain data, in the order of the plan; `results` is the same as a
+        table.
 
-        Raises MosaicError for `damage`.
+        Raises MosaicError if the telemetry has `damage`.
         """
         found = self._episode_log.read()
         if damage := self.damage:
@@ -71,7 +72,7 @@ class Results(Run):
 
     @property
     def damage(self) -> str:
-        """The damaged lines of the telemetry and what to do about them, as a sentence; empty without any."""
+        """A sentence about damaged telemetry lines and what to do about them; empty if there are none."""
         lines = self._episode_log.damage()
         if not lines:
             return ""
@@ -83,45 +84,47 @@ class Results(Run):
 
     @property
     def total(self) -> int:
-        """The number of its episodes."""
+        """The number of episodes."""
         return int(self.config.get("total_episodes", 0))
 
     @property
     def done(self) -> int:
-        """The number of episodes that have ended, failed ones among them."""
+        """The number of ended episodes, including failed ones."""
         return len(self._episode_log.read())
 
     @property
     def progress_text(self) -> str:
-        """How many episodes have ended: ``412 of 1,000 episodes``."""
+        """The number of ended episodes as text: ``412 of 1,000 episodes``."""
         done = self.total if self.state is State.COMPLETED else self.done
         return f"{done:,} of {self.total:,} episodes"
 
     @property
     def recent_return(self) -> None:
-        """None: each operator has returns of its own; see `summary`."""
+        """None: each operator has its own returns; see `summary`."""
         return None
 
     @property
     def failed(self) -> int:
-        """The number of episodes that could not be played to their end."""
+        """The number of episodes that could not be finished."""
         return sum(record["status"] == "failed" for record in self._episode_log.read().values())
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
-        """The versions that each operator played with: {operator: {package or worker: version}}."""
+        """The versions that each operator used: {operator: {package or worker: version}}."""
         return self.folder.document(self.path / VERSIONS)
 
     def results(self) -> pd.DataFrame:
-        """One row for each finished episode: operator, category, seed, episode_index (on that seed),
-        episode_seed, return (of all agents), length, how it ended, counts of what operators did wrong,
-        seconds, latency_ms (mean of a call), tokens, status ("ok" or "failed") and error; where there are
-        several agents, the return of each as well.
+        """Return a table with a row for each finished episode.
+
+        Columns: operator, category, seed, episode_index (on that seed), episode_seed, return (the sum over
+        agents), length, how the episode ended, counts of the operator's errors, seconds, latency_ms (mean per
+        call), tokens, status ("ok" or "failed"), error and, with several agents, the return of each.
         """
         return results_table(self.records())
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
-        """Every step of every agent in one episode. Raises ConfigurationError for one that is not there."""
+        """Return every step of every agent in one episode. Raises ConfigurationError if there is no such
+        episode."""
         record = self._episode_log.read().get((operator, seed, episode))
         if record is None:
             known = ", ".join(self.plan.lanes)
@@ -135,15 +138,15 @@ class Results(Run):
         return self._arena_steps[arena].table(record["index"])
 
     def exchanges(self, operator: str | None = None) -> pd.DataFrame:
-        """One row for each request to a language model, of one operator or of all, in the order of play, with
-        those of unfinished episodes.
+        """Return a table with a row for each request to a language model, in the order of play.
 
-        Columns: operator, agent, seed, episode (on that seed), step, call (within the step), prompt, answer,
-        parsed (the action in the answer), faults, input_tokens, output_tokens, cost_usd, latency_ms, model,
-        recorded (whether it was played from a recording) and started (Unix seconds); NaN where unknown.
+        ``operator`` selects one operator; unfinished episodes are included. Columns: operator, agent, seed,
+        episode (on that seed), step, call (within the step), prompt, answer, parsed (the action in the
+        answer), faults, input_tokens, output_tokens, cost_usd, latency_ms, model, recorded (whether the
+        answer was replayed) and started (Unix seconds); NaN where unknown.
 
-        Damaged lines of the recording are skipped, with a warning. Raises ConfigurationError for an operator
-        that is not there.
+        Damaged lines of the recording are skipped with a warning. Raises ConfigurationError for an unknown
+        operator.
         """
         if operator is not None:
             check_operator(operator, self.plan.lanes)
@@ -151,13 +154,14 @@ class Results(Run):
 
     @property
     def recording(self) -> Path:
-        """The folder with the recording of its language models, which `mosaic_lab.Lab.evaluate` replays."""
+        """The folder with the recording of the language models, which `mosaic_lab.Lab.evaluate` can
+        replay."""
         return self.path / EXCHANGES
 
     def spent(self) -> dict[str, Any]:
-        """Return the cost of its language models so far, as {"usd", "tokens", "calls"}.
+        """Return the cost of the language models so far, as {"usd", "tokens", "calls"}.
 
-        "usd" is None where the cost of a call is not known. What is played from a recording costs nothing.
+        "usd" is None if the price of a call is unknown. Replayed answers cost nothing.
         """
         return self._spending.read()
 
@@ -166,57 +170,64 @@ class Results(Run):
         return Spending(self.recording)
 
     def arena_path(self, name: str) -> Path:
-        """The folder of one of its arenas, by the name in an episode's record."""
+        """Return the folder of an arena by the name in an episode's record."""
         return arena_path(self.path, name)
 
     def summary(self, target: float | None = None, rng: int | None = None) -> Estimates:
-        """Mean, median, interquartile mean and (with a ``target`` return) optimality gap of each operator,
-        with 95% bootstrap intervals; and how many of its episodes failed, which none of these include. Mean
-        length, and where there is any of it the share of successes (with its 95% Wilson interval) and tokens.
+        """Return each operator's mean, median, interquartile mean and, given a ``target`` return, optimality
+        gap.
 
-        In a notebook each estimate is shown with its interval in one column; ``mean``, ``mean_low``,
-        ``mean_high`` and the rest are columns of the table all the same.
+        All have 95% bootstrap intervals. Failed episodes are counted separately and excluded. The table also
+        has the mean length and, where available, the success rate (with its 95% Wilson interval) and tokens.
+        A notebook shows each estimate and its interval in one column; the table itself has ``mean``,
+        ``mean_low``, ``mean_high`` and so on.
 
-        ``rng`` seeds the resampling; by default it follows from what is evaluated. It is in the table's
-        ``attrs``, beside the `environment`, and the same seed gives the same intervals. See
-        `mosaic_lab.evaluation.summary`.
+        ``rng`` seeds the resampling; by default the seed is derived from what is evaluated. It is stored in
+        the table's ``attrs`` beside the `environment`, and the same seed gives the same intervals. See
+        `mosaic_lab.evaluation.summary`. Raises ConfigurationError if ``target`` is not a finite number.
         """
         table = summary_table(self.plan, self.records(), target, self._seed(rng))
         table.attrs["environment"] = self.environment
         return table
 
     def compare(self, first: str, second: str, rng: int | None = None) -> Versus:
-        """Two operators on the seeds that both have played; ``rng`` as in `summary`."""
+        """Compare two operators on the seeds that both have played; ``rng`` as in `summary`."""
         return versus(self.plan, self.records(), first, second, self._seed(rng))
 
     def interval_plot(self, target: float | None = None, rng: int | None = None) -> Plot:
-        """The averages of `summary` with their intervals, a row for each operator."""
+        """Plot the estimates of `summary` with their intervals, a row for each operator."""
         return interval_plot(self.summary(target, rng), self._title("Returns"), "return")
 
     def cost_plot(self, rng: int | None = None) -> Plot:
-        """The mean return of each operator against what one of its episodes costs, both with their intervals
-        from `summary`. Raises ConfigurationError where no language model has played."""
+        """Plot each operator's mean return against the mean cost of its episodes, with the intervals of
+        `summary`.
+
+        Raises ConfigurationError if no language model has played.
+        """
         return cost_plot(self.summary(rng=rng), self._title("Return and cost"), "return")
 
     def paired_plot(self, first: str, second: str, rng: int | None = None) -> Plot:
-        """The differences of `compare`, seed by seed, with their mean and its interval."""
+        """Plot the differences of `compare` for each seed, with their mean and its interval."""
         return paired_plot(self.compare(first, second, rng), self._title("Differences of returns"))
 
     def games(self) -> pd.DataFrame:
-        """Its episodes as games of two players (operators, by their names): who played for which agent, and
-        who won by the higher return. See `mosaic_lab.policies.pairings` for lanes of all against all.
+        """Return the episodes as games between two players (operators, by name).
+
+        The table has which player controlled which agent, and who won by the higher return. See
+        `mosaic_lab.policies.pairings` for a round robin.
         """
         return games_table(self.records(), self.arena_path)
 
     def ratings(self, rng: int | None = None) -> Estimates:
-        """Return the strength of the players of `games`: Elo with 95% bootstrap intervals, and their wins,
-        draws and losses; ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`.
+        """Return the Elo ratings of the players of `games` with 95% bootstrap intervals, and their results.
+
+        ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`.
         """
         return ratings_table(self.games(), self._seed(rng))
 
     @property
     def environment(self) -> str:
-        """The environment's id, with the worker that makes it where that is not the usual one."""
+        """The environment's id, with the worker that provides it if that is not the default one."""
         return shown_as(self.plan.env_id, self.plan.family)
 
     def _title(self, what: str) -> str:
@@ -226,29 +237,31 @@ class Results(Run):
         return int(digest(identity(self.plan))[:8], 16) if rng is None else rng
 
     def balrog_results(self, folder: Path | str, others: Sequence[Results] = ()) -> pd.DataFrame:
-        """Write what operators of `mosaic_lab.operators.balrog` did into ``folder``, in the files that BALROG
-        writes, and return the summary: progression in percent with its standard error, in each environment
-        and (environment "all") over them. ``others`` are evaluations of the same operators in other
-        environments.
+        """Write the results of operators of `mosaic_lab.operators.balrog` in BALROG's own file formats into
+        ``folder``.
 
-        Raises MosaicError where no such operator has finished an episode.
+        Returns the summary: progression in percent with its standard error, for each environment and over all
+        of them (environment "all"). ``others`` are evaluations of the same operators in other environments.
+        Raises MosaicError if no such operator has finished an episode.
         """
         from mosaic_lab.evaluation.reports.balrog import write_balrog_results
 
         return write_balrog_results([self, *others], Path(folder))
 
     def to_csv(self, path: Path | str) -> Path:
-        """Write `results` as a CSV file."""
+        """Write `results` to a CSV file."""
         return write_csv(self.results(), path)
 
     def to_parquet(self, path: Path | str) -> Path:
-        """Write `results` as a Parquet file. Raises MosaicError without pyarrow: the extra ``parquet``."""
+        """Write `results` to a Parquet file. Raises MosaicError without pyarrow: the extra ``parquet``."""
         return write_parquet(self.results(), path)
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of what was evaluated (checkpoints by their contents), the versions that it was
-        played with, and the outcome of every episode, without its duration. Two that are equal are the same
-        evaluation with the same outcome. Raises MosaicError before all episodes are done.
+        """Return a SHA-256 hash of what was evaluated (with the contents of checkpoints), the versions used,
+        and the outcome of every episode except its duration.
+
+        Equal fingerprints mean the same evaluation with the same outcome. Raises MosaicError before all
+        episodes are done.
         """
         records = self.records()
         if self.done < self.total:

@@ -1,4 +1,4 @@
-"""The handle users hold on several runs of one experiment."""
+"""The user's handle of several runs of one experiment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_WATCHED = 32  # runs whose frames are waited for at once
 
 @checked_methods("group")
 class RunGroup(Sequence[Run]):
-    """Several runs that belong together, such as an experiment over seeds."""
+    """A group of related runs, such as one experiment over several seeds."""
 
     def __init__(self, runs: Iterable[Run], name: str | None = None, missing: Iterable[int] = ()) -> None:
         self._runs = tuple(runs)
@@ -38,7 +38,7 @@ class RunGroup(Sequence[Run]):
 
     @property
     def trouble(self) -> str:
-        """A sentence about the missing seeds; empty if there are none."""
+        """A sentence about missing seeds; empty if there are none."""
         if not self.missing:
             return ""
         seeds = ", ".join(map(str, self.missing))
@@ -60,7 +60,7 @@ class RunGroup(Sequence[Run]):
 
     @property
     def states(self) -> dict[str, State]:
-        """Run id → state."""
+        """The state of each run by its id."""
         return {run.id: run.state for run in self}
 
     @property
@@ -72,8 +72,10 @@ class RunGroup(Sequence[Run]):
         return any(run.alive for run in self)
 
     def wait(self, timeout: float | None = None) -> RunGroup:
-        """Wait for the end of all runs, as `Run.wait` does. Raises RunTimeout, or RunFailed (after all ended)
-        when any failed or was never started."""
+        """Wait for all runs to end; see `Run.wait`.
+
+        Raises RunTimeout, or RunFailed (once all have ended) if any failed or was never started.
+        """
         await_end(self, timeout)
         failures: list[str] = []
         for run in self:
@@ -93,7 +95,7 @@ class RunGroup(Sequence[Run]):
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True) -> RunGroup:
-        """End all runs at once; see `Run.stop`."""
+        """End all runs; see `Run.stop`."""
         for run in self:
             run.stop(grace, wait=False)
         if wait:
@@ -102,7 +104,7 @@ class RunGroup(Sequence[Run]):
         return self
 
     def remove(self) -> None:
-        """Delete all runs; see `Run.remove`. Raises MosaicError, and deletes none, when any is alive."""
+        """Delete all runs; see `Run.remove`. Raises MosaicError, without deleting any, if one is alive."""
         for run in self:
             if run.alive:
                 raise MosaicError(
@@ -112,15 +114,15 @@ class RunGroup(Sequence[Run]):
             run.remove()
 
     def chart(self, metric: str = "episode_return") -> None:
-        """Show the mean of one metric over the runs in a notebook's cell, live.
+        """Show a live chart of one metric's mean over the runs in a notebook cell.
 
-        With it is shown its 95% interval (see `mosaic_lab.widgets`), or, of fewer than five runs, each run.
+        The chart includes the 95% interval (see `mosaic_lab.widgets`) or, for fewer than five runs, each run.
         Raises MosaicError outside a notebook.
         """
         display_of(self, "group.metrics() gives the data anywhere").chart(self, metric)
 
     def frames(self, fps: float = 30) -> Any:
-        """Watch all runs side by side in a notebook's cell; see `Run.frames`."""
+        """Show live frames of all runs side by side in a notebook cell; see `Run.frames`."""
         return display_of(self, FRAMES_ANYWHERE).frames(self, fps)
 
     @overload
@@ -128,9 +130,10 @@ class RunGroup(Sequence[Run]):
     @overload
     def snapshot(self, path: Path | str, timeout: float = 60.0) -> Path: ...
     def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
-        """Return the next frames of all runs, side by side in one PNG: its bytes, or the ``path`` written to.
+        """Return the next frames of all runs side by side as the bytes of a PNG, or write it to ``path`` and
+        return that.
 
-        A run without a frame has an empty tile. Raises what `Run.snapshot` raises when no run has one.
+        A run without a frame gets an empty tile. Raises the errors of `Run.snapshot` if no run has a frame.
         """
         from mosaic_lab.fastlane.montage import MontageTile, montage
         from mosaic_lab.fastlane.pictures import picture_path
@@ -145,7 +148,7 @@ class RunGroup(Sequence[Run]):
         return file
 
     def _next_frames(self, timeout: float) -> list[Frame | None]:
-        """Return a frame of each run, None where none came within ``timeout`` seconds in total."""
+        """Return a frame of each run, or None for runs without one after ``timeout`` seconds in total."""
         from mosaic_lab.runs.capture import next_frame
 
         deadline = time.monotonic() + timeout
@@ -165,16 +168,16 @@ class RunGroup(Sequence[Run]):
         return frames
 
     def metrics(self, name: str | None = None, *, wide: bool = False) -> pd.DataFrame:
-        """Return the points that `Run.metrics` gives of all runs, with the columns run and seed in front."""
+        """Return `Run.metrics` of all runs in one table, preceded by the columns run and seed."""
         points = self._table(metric_points([*self], name))
         return wide_metrics(points, "run", "seed") if wide else points
 
     def episodes(self) -> pd.DataFrame:
-        """Return the episodes of all runs, with the columns run and seed in front."""
+        """Return `Run.episodes` of all runs in one table, preceded by the columns run and seed."""
         return self._table([run.episodes() for run in self])
 
     def export(self, to: str, out: Path | str) -> list[Path]:
-        """Write the runs for another tool below the folder ``out``; see `Run.export`."""
+        """Export the runs to another tool below the folder ``out``; see `Run.export`."""
         from mosaic_lab.runs.exporting import export
 
         return export(self, to, out)
@@ -197,8 +200,10 @@ class RunGroup(Sequence[Run]):
 
 @contextmanager
 def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[int]], None]]:
-    """Record below the store's ``.groups`` that a group is being started; yields a function to call with the
-    remaining seeds."""
+    """Record in the store's ``.groups`` that a group is being started.
+
+    Yields a function to call with the remaining seeds.
+    """
     path = _starting_folder(store) / f"{group.replace('/', '_')}.json"
 
     def remain(seeds: Sequence[int]) -> None:
@@ -214,7 +219,8 @@ def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[
 
 
 def unstarted_seeds(store: RunStore) -> dict[str, list[int]]:
-    """Return by group the seeds that were never started because their starting kernel exited."""
+    """Return, by group, the seeds that were never started because the kernel that started the group
+    exited."""
     found = {}
     for path in sorted(_starting_folder(store).glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
