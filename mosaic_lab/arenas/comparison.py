@@ -1,7 +1,7 @@
-"""A comparison as users know it: everything its buttons do, as methods.
+"""`Comparison`: the methods behind a comparison's buttons.
 
-Methods may be called from any thread, none of them waits without a deadline, and interrupting one leaves the
-comparison usable. Its processes end with it, with this kernel, and when it is garbage-collected.
+Methods can be called from any thread, never wait without a deadline, and leave the comparison usable when
+interrupted. Its processes end with it, with this kernel, or when it is garbage-collected.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 class Comparison:
     """Lanes side by side on the same seeds, in lockstep. Made by `mosaic_lab.Lab.compare`.
 
-    ``timeout`` of any method: seconds to wait until it is done, after which RunTimeout is raised and it goes
-    on all the same; 0 does not wait. A lane that fails beside others that continue is a RuntimeWarning, once.
+    The ``timeout`` of each method is the number of seconds to wait for the action to finish. RunTimeout is
+    raised after that, while the action continues; 0 does not wait. If a lane fails while others continue, a
+    RuntimeWarning is issued once.
     """
 
     def __init__(self, setup: ArenaSetup) -> None:
@@ -55,7 +56,7 @@ class Comparison:
 
     @property
     def lanes(self) -> list[Lane]:
-        """The lanes, in order: read their ``label``, ``state``, ``reason``, ``step``, ``folder`` …"""
+        """The lanes in order, with ``label``, ``state``, ``reason``, ``step``, ``folder`` and more."""
         return list(self._lockstep.lanes)
 
     @property
@@ -64,7 +65,7 @@ class Comparison:
 
     @property
     def seed(self) -> int:
-        """The seed of the episode that the lanes are in."""
+        """The seed of the current episode."""
         return self._lockstep.seed
 
     @property
@@ -73,42 +74,43 @@ class Comparison:
         return self._lockstep.mode
 
     def view(self) -> dict[str, Any]:
-        """Return everything there is to show now, as plain data; see `mosaic_lab.arenas.snapshot`."""
+        """Return a snapshot of everything to display as plain data; see `mosaic_lab.arenas.snapshot`."""
         with self._driver.lock:
             return snapshot(self._lockstep, self._plan)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back after changes, at most 30 times a second; return a function that ends that.
+        """Call ``callback`` after changes, at most 30 times per second. Return a function that ends this.
 
-        It is called in the comparison's thread: be quick, and do not wait for the comparison in it.
+        The callback runs in the comparison's thread: it must be fast and must not wait for the comparison.
         """
         return self._driver.subscribe(callback)
 
     def results(self) -> pd.DataFrame:
-        """One row for each finished episode of each lane.
+        """Return a table with a row for each finished episode of each lane.
 
         Columns: lane, operator, category, seed, episode_index (from 0, over the whole comparison), return
-        (the sum over agents), length (steps), terminated, truncated, forfeit (the agent that gave up the
-        episode, or None), success (where the environment reports it), faults (unusable or late answers),
-        seconds; with several agents the return of each, as "return <agent>".
+        (the sum over agents), length (steps), terminated, truncated, forfeit (the agent that forfeited the
+        episode, or None), success (if the environment reports it), faults (unusable or late answers), seconds
+        and, with several agents, the return of each, as "return <agent>".
         """
         with self._driver.lock:
             rows = episode_rows(self._lockstep.lanes)
         return results_table(rows)
 
     def steps(self, lane: int | str | Lane) -> pd.DataFrame:
-        """Every step of a lane: episode_index, step_index, agent_id, action, reward, terminated, truncated,
-        episode_seed. Read from its telemetry.
+        """Return a table of every step of a lane, read from its telemetry.
+
+        Columns: episode_index, step_index, agent_id, action, reward, terminated, truncated, episode_seed.
         """
         return steps_table(self._lane(lane).folders)
 
     # ---------------------------------------------------------------- buttons
 
     def step(self, n: int = 1, lane: int | str | Lane | None = None, timeout: float = STEP_SECONDS) -> None:
-        """Make ``n`` steps with all lanes, or with one alone; lanes that are behind go first.
+        """Step all lanes, or a single one, ``n`` times; lanes that are behind step first.
 
-        Interrupting it makes no further steps. Raises MosaicError when no lane can step, RunFailed when by
-        its end all of them have failed.
+        An interrupt starts no further step. Raises MosaicError if no lane can step, and RunFailed if all
+        lanes have failed by the end.
         """
         count = _count("n", n)
         try:
@@ -128,9 +130,9 @@ class Comparison:
             raise
 
     def play(self, steps: int | None = None, speed: float | None = None) -> None:
-        """Step all lanes until every one has finished its episode, or for ``steps`` steps; returns at once.
+        """Step all lanes until each has finished its episode, or for ``steps`` steps. Return at once.
 
-        ``speed``: steps a second, None for as fast as possible. Called while it plays it changes both.
+        ``speed`` is in steps per second; None is as fast as possible. A call while playing changes both.
         """
         count = None if steps is None else _count("steps", steps)
         if speed is not None and not (isinstance(speed, int | float) and 0 < speed < math.inf):
@@ -140,37 +142,37 @@ class Comparison:
         self._driver.call(lambda: self._lockstep.play(count, speed), None, 0, "play()")
 
     def pause(self) -> None:
-        """Begin no further step; returns at once. A step that waits for an operator still waits."""
+        """Start no further step. Return at once; a step that waits for an operator continues to wait."""
         self._driver.call(self._lockstep.pause, None, 0, "pause()")
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing is under way: not playing, no lane stepping, opening or resetting.
+        """Wait until the comparison is idle: not playing, and no lane stepping, opening or resetting.
 
-        Raises RunTimeout after ``timeout`` seconds (None: no limit), RunFailed when all lanes have failed.
+        Raises RunTimeout after ``timeout`` seconds (None: no limit), and RunFailed if all lanes have failed.
         """
         limit = math.inf if timeout is None else max(timeout, 1e-3)
         self._settle(lambda: None, limit, "wait()")
 
     def reset(self, seed: int | None = None, timeout: float | None = None) -> None:
-        """Begin another episode in all lanes, on ``seed`` (default: the same as before); stops playing.
+        """Stop playing and start a new episode in all lanes, on ``seed`` (default: the current seed).
 
-        ``timeout`` None: until every lane has, or has failed by taking longer than ``step_timeout``. A lane
-        whose arena has died stays failed: `restart` it.
+        With ``timeout=None``, waits until every lane has been reset or has failed by exceeding
+        ``step_timeout``. A lane whose arena has died stays failed; see `restart`.
         """
         number = None if seed is None else check_seed(seed)
         limit = self._reset_seconds if timeout is None else timeout
         self._settle(lambda: self._lockstep.reset(number), limit, f"reset({seed})")
 
     def next_seed(self, timeout: float | None = None) -> int:
-        """`reset` to the next seed of the list, after the last to the first; returns it."""
+        """`reset` to the next seed of the list, starting over after the last. Return the seed."""
         limit = self._reset_seconds if timeout is None else timeout
         self._settle(self._lockstep.next_seed, limit, "next_seed()")
         return self.seed
 
     def restart(self, lane: int | str | Lane, timeout: float | None = None) -> None:
-        """Open a lane again, in a new folder; it goes by itself to the step where the others are.
+        """Reopen a lane in a new folder and advance it to the step of the other lanes.
 
-        ``timeout`` None: as long as a lane may take. Raises RunFailed when it fails again.
+        With ``timeout=None``, waits as long as a lane may take. Raises RunFailed if the lane fails again.
         """
         one = self._lane(lane)
         limit = self._open_seconds if timeout is None else timeout
@@ -181,17 +183,17 @@ class Comparison:
             raise RunFailed(_failure_report([one]))
 
     def act(self, lane: int | str | Lane, agent: str, action: Any) -> bool:
-        """Take a person's action for ``agent`` in ``lane``; return whether one was due.
+        """Submit a person's action for ``agent`` in ``lane``. Return whether an action was due.
 
-        An action may be its name where actions have names ("e2e4" in chess, "push left" in CartPole). Where
-        the person plays in real time the action is held until another comes; None releases it. Raises
-        ConfigurationError where no person acts for the agent, or the action cannot be played now.
+        The action can be its name if actions have names ("e2e4" in chess, "push left" in CartPole). If the
+        person plays in real time, the action is held until the next one; None releases it. Raises
+        ConfigurationError if no person acts for the agent or the action is currently not legal.
         """
         one = self._lane(lane)
         return bool(self._driver.call(lambda: one.act(agent, action), None, 0, "act()"))
 
     def stop(self, timeout: float = _CLOSE_SECONDS) -> None:
-        """End all lanes and their processes; the results and the last state stay. Any number of times."""
+        """End all lanes and their processes, keeping results and the last state. Can be called repeatedly."""
         self._finalizer.detach()
         self._driver.close(timeout)
 
@@ -208,7 +210,8 @@ class Comparison:
         return 2 * OPEN_SECONDS + self._reset_seconds
 
     def open(self) -> None:
-        """Open all lanes and wait for them. Raises what `mosaic_lab.Lab.compare` does, having ended them."""
+        """Open all lanes and wait for them. On failure, ends them and raises the errors of
+        `mosaic_lab.Lab.compare`."""
         try:
             settled = lambda: self._lockstep.settled  # noqa: E731
             self._driver.call(self._lockstep.open, settled, self._open_seconds, "opening the lanes")
@@ -219,7 +222,7 @@ class Comparison:
             raise
 
     def _settle(self, begin: Callable[[], Any], timeout: float, what: str) -> None:
-        """Do something and wait until nothing is under way; report the lanes that have failed."""
+        """Perform an action, wait until the comparison is idle, and report lanes that have failed."""
         self._driver.call(begin, lambda: self._lockstep.settled, timeout, what)
         self._report_failures()
 
@@ -267,7 +270,7 @@ def _count(name: str, value: Any) -> int:
 
 
 def _failure_report(lanes: Sequence[Lane]) -> str:
-    """Return why lanes have failed; lanes with the same reason share one entry."""
+    """Return why lanes failed; lanes with the same reason share an entry."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for lane in lanes:
         reasons.setdefault((lane.reason, lane.log), []).append(lane.label)

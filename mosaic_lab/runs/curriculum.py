@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 class Curriculum(Run):
     """A training in stages. Made by `mosaic_lab.Lab.train` with ``curriculum=``.
 
-    What every run has: its metrics, episodes and checkpoints are those of all stages, whose steps continue.
-    Each stage is trained by a run of its own, an ordinary one of the store, from the newest checkpoint before
-    it.
+    Its metrics, episodes and checkpoints are those of all stages, with steps counted across stages. Each
+    stage is trained by an ordinary run of the store, which resumes from the previous checkpoint.
     """
 
     def stages(self) -> pd.DataFrame:
-        """Return a row a stage, by its number from 1: ``env``, ``state`` (waiting, training, stopped, done),
-        the steps at its ``start`` and ``end``, the mean ``return`` of its last ``window`` episodes (the one
-        that ended it, where its ``until`` did), and the ids of its ``runs``; what is not known is missing.
+        """Return a table with a row for each stage, indexed by its number from 1.
 
-        Raises MosaicError where its files are damaged.
+        Columns: ``env``, ``state`` (waiting, training, stopped, done), the steps at its ``start`` and
+        ``end``, the mean ``return`` of its last ``window`` episodes (or the one that reached ``until``) and
+        the ids of its ``runs``; missing where unknown. Raises MosaicError if the curriculum's files are
+        damaged.
         """
         return required(self._stages, self.id)
 
@@ -63,7 +63,7 @@ class Curriculum(Run):
         return [Run(folder, self.display) for folder in folders if folder.is_dir()]
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
-        """End the curriculum and the stage that is training, which saves a checkpoint; see `Run.stop`."""
+        """End the curriculum and the stage in training, which saves a checkpoint; see `Run.stop`."""
         super().stop(grace, wait, reason)
         for run in self.stage_runs if wait else ():
             if run.alive:  # its process was killed before
@@ -71,12 +71,12 @@ class Curriculum(Run):
         return self
 
     def resume(self, environ: Mapping[str, str] | None = None) -> Self:
-        """Continue after a stop, a failure or a kill, from the newest checkpoint. Returns at once.
+        """Continue after a stop, a failure or a kill, from the newest checkpoint. Return at once.
 
-        A stage that a kill has left training is taken over. ``environ`` has the values of the variables that
-        were given to `Lab.train` as ``environ``, which are recorded nowhere; those of ``pass_env`` are read
-        from this process again. Raises MosaicError where it is alive or cannot be started, ConfigurationError
-        for a variable that is not set.
+        A stage left running by a kill is taken over. ``environ`` are the values of environment variables that
+        were passed to `Lab.train` as ``environ``, which are not stored; those of ``pass_env`` are read from
+        this process again. Raises MosaicError if the curriculum is alive or cannot be started, and
+        ConfigurationError if an environment variable is not set.
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
@@ -92,15 +92,20 @@ class Curriculum(Run):
         return self
 
     def remove(self, stages: bool = False) -> None:
-        """Delete the curriculum, and with ``stages=True`` the runs of its stages, which have its checkpoints;
-        see `Run.remove`. Raises MosaicError, and deletes nothing, when any of these is alive."""
+        """Delete the curriculum and, with ``stages=True``, the runs of its stages, which hold its
+        checkpoints.
+
+        See `Run.remove`. Raises MosaicError, without deleting any, if one of these is alive.
+        """
         runs = self.stage_runs if stages else []
         RunGroup([*runs, Run(self.folder, self.display)]).remove()
 
 
 def stage_marks(run: Run) -> list[tuple[int, str]]:
-    """Return the step at which each stage of a curriculum has begun, with its label; none of other runs, and
-    of one whose files are damaged."""
+    """Return the step at which each stage of a curriculum began, with its label.
+
+    Empty for other runs, and if the curriculum's files are damaged.
+    """
     return isolated(lambda: _stage_marks(run), lambda _: []) if "curriculum" in run.config else []
 
 
@@ -124,7 +129,7 @@ def _row(stage: Stage, segments: list[Segment], mean_return: float | None) -> di
 
 
 class RecentReturns:
-    """The finite returns of the last ``window`` episodes, of each agent where there are several."""
+    """The finite returns of the last ``window`` episodes, for each agent if there are several."""
 
     def __init__(self, window: int) -> None:
         self._window = window
@@ -132,7 +137,7 @@ class RecentReturns:
         self._returns: deque[float] = deque()
 
     def observe(self, message: Message) -> None:
-        """Take in the line of an ended episode."""
+        """Process the line of an ended episode."""
         if isinstance(message.total_reward, float):  # no infinity
             self._agents.add(message.agent_id)
             self._returns.append(message.total_reward)
@@ -146,14 +151,15 @@ class RecentReturns:
 
     @property
     def full(self) -> bool:
-        """Whether there were as many episodes as ``window``."""
+        """Whether ``window`` episodes have ended."""
         return len(self._returns) >= self._window * max(1, len(self._agents))
 
 
 def stage_returns(
     telemetry: Path, stages: Sequence[Stage], segments: Iterable[Segment]
 ) -> list[float | None]:
-    """Return the mean return of the last ``window`` episodes of each stage, None for one without episodes.
+    """Return the mean return of the last ``window`` episodes of each stage; None for a stage without
+    episodes.
 
     ``telemetry`` is the curriculum's, whose lines have the ids of the runs in ``segments``.
     """

@@ -1,7 +1,7 @@
-"""The stages of a curriculum: as users write them, and as a curriculum's folder records them.
+"""The stages of a curriculum, as given by the user and as recorded in its folder.
 
-``stages.json`` in the folder has the runs that trained the stages, in order. A run is recorded before it is
-started, so that a curriculum that was killed finds each of them by its id.
+``stages.json`` in the folder lists the runs that trained the stages, in order. A run is recorded before it is
+started, so that a killed curriculum finds its runs by their ids.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 class Stage:
-    """A stage of a curriculum: an environment, and when the next stage begins. `Lab.train` checks it.
+    """A stage of a curriculum: its environment, and when it ends. `Lab.train` checks it.
 
     Args:
         env: an environment id.
-        steps: the environment steps of this stage, at most; default: what remains of ``total_timesteps``.
-        until: the mean return of the last ``window`` episodes at which the stage ends before that, though not
-            before its first checkpoint; default: it ends after its steps.
-        window: how many episodes of this stage.
-        **hyperparameters: those of this stage alone, as in `Lab.train`.
+        steps: the stage's maximum number of environment steps; default: all that remain of
+            ``total_timesteps``.
+        until: end the stage early, but not before its first checkpoint, once the mean return of its last
+            ``window`` episodes reaches this value; default: never.
+        window: number of episodes in that mean.
+        **hyperparameters: hyperparameters of this stage only, as in `Lab.train`.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Stage:
         self.hyperparameters = hyperparameters
 
     def problems(self) -> Iterator[str]:
-        """Yield what is not valid, a sentence each."""
+        """Yield everything that is not valid, one sentence each."""
         if not isinstance(self.env, str) or not self.env:
             yield f'env={self.env!r}: give an environment id, such as "CartPole-v1"'
         for name, value in (("steps", self.steps), ("window", self.window)):
@@ -67,13 +68,13 @@ class Stage:
             yield f"until={self.until!r}: give a number, the mean return at which the stage ends"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the stage as JSON has it; `from_json` takes it."""
+        """Return the stage as JSON-compatible data; see `from_json`."""
         whole = {"window": int(self.window), "steps": None if self.steps is None else int(self.steps)}
         return {**vars(self), **whole}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Stage:
-        """Return the stage that `to_json` returned."""
+        """Return the stage from the data returned by `to_json`."""
         own = {name: value for name, value in content.items() if name != "hyperparameters"}
         return cls(**own, **content["hyperparameters"])
 
@@ -86,12 +87,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Segment:
-    """One run of a stage; after a stop a further one continues the stage.
+    """A run of a stage; after a stop, another segment continues the stage.
 
-    ``start`` is the step of the checkpoint that it resumed from, ``path`` where that is in the run store.
-    What it reports up to step ``reported`` was reported by earlier runs. Once it has ended, ``end`` is the
-    step of the newest checkpoint, ``furthest`` the last step reported. ``reached`` is the return that ended
-    the stage early, ``done`` whether the stage is over.
+    ``start`` is the step of the checkpoint from which it resumed, ``path`` that checkpoint's path in the run
+    store. Steps up to ``reported`` were reported by earlier runs. Once it has ended, ``end`` is the step of
+    the newest checkpoint and ``furthest`` the last reported step. ``reached`` is the return that ended the
+    stage early, ``done`` whether the stage is over.
     """
 
     stage: int
@@ -109,7 +110,7 @@ _FIELDS = {one.name for one in fields(Segment)}
 
 
 def read_segments(folder: Path) -> list[Segment]:
-    """Return the runs of a curriculum's stages so far; empty for other runs. Raises nothing."""
+    """Return the recorded runs of a curriculum's stages; empty for other runs. Never raises."""
     try:
         found = read_json(RunFolder(folder).stages_path)
         return [Segment(**{name: one[name] for name in _FIELDS & set(one)}) for one in found["segments"]]
@@ -123,7 +124,7 @@ def write_segments(folder: Path, segments: Iterable[Segment]) -> None:
 
 
 def stage_starts(segments: Iterable[Segment]) -> dict[int, int]:
-    """Return the step at which each stage has begun, by its number from 0."""
+    """Return the step at which each stage began, by its number from 0."""
     starts: dict[int, int] = {}
     for segment in segments:
         starts.setdefault(segment.stage, segment.start)
@@ -131,9 +132,9 @@ def stage_starts(segments: Iterable[Segment]) -> dict[int, int]:
 
 
 def read_curriculum(path: Path) -> list[Stage]:
-    """Return the stages in a file, a table ``[[curriculum]]`` each; `Lab.train` checks them.
+    """Read stages from a file with one table ``[[curriculum]]`` per stage; `Lab.train` checks them.
 
-    Raises ConfigurationError for a file that has other content.
+    Raises ConfigurationError if the file has other content.
     """
     try:
         with path.open("rb") as file:

@@ -36,15 +36,15 @@ COMMAND = [sys.executable, "-m", "mosaic_lab.sweeps"]
 
 @checked_methods("sweep")
 class Sweep(Run):
-    """A search over the hyperparameters of a training. Made by `mosaic_lab.Lab.sweep`.
+    """A search over a training's hyperparameters. Made by `mosaic_lab.Lab.sweep`.
 
-    What every run has (``state``, ``wait``, ``stop``, ``log`` …), and its trials, each an ordinary run of the
-    store or, with several seeds, a group of them.
+    In addition to the attributes of every run (``state``, ``wait``, ``stop``, ``log`` …), it has trials, each
+    an ordinary run of the store or, with several seeds, a group of runs.
     """
 
     @cached_property
     def plan(self) -> SweepPlan:
-        """The plan of the search. Raises MosaicError for a folder that is not a sweep's."""
+        """The plan of the search. Raises MosaicError if the folder is not that of a sweep."""
         try:
             return SweepPlan.from_config(self.config)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -56,34 +56,39 @@ class Sweep(Run):
 
     @property
     def records(self) -> list[Trial]:
-        """The trials so far, as they are recorded, in the order in which they were proposed."""
+        """The recorded trials so far, in the order in which they were proposed."""
         return self._log.read()
 
     def trials(self) -> pd.DataFrame:
-        """Return a row a trial: ``state``, ``value`` with ``low`` and ``high`` (95% bootstrap interval over
-        seeds), ``seconds``, ``reason``, ``runs`` (their ids) and ``parameters.<name>``, indexed by number."""
+        """Return a table with a row for each trial, indexed by its number.
+
+        Columns: ``state``, ``value`` with ``low`` and ``high`` (95% bootstrap interval over seeds),
+        ``seconds``, ``reason``, ``runs`` (their ids) and ``parameters.<name>``.
+        """
         from mosaic_lab.sweeps.table import trials_frame
 
         return trials_frame(self.records, self.plan.aggregate)
 
     def to_csv(self, path: Path | str) -> Path:
-        """Write `trials` as a CSV file; ids of runs are separated by spaces."""
+        """Write `trials` to a CSV file; run ids are separated by spaces."""
         from mosaic_lab.sweeps.table import for_files
 
         return write_csv(for_files(self.trials()), path)
 
     def to_parquet(self, path: Path | str) -> Path:
-        """Write what `to_csv` does as a Parquet file; a parameter whose values have several types is text.
-        Raises MosaicError without pyarrow: the extra ``parquet``."""
+        """Write `trials` to a Parquet file; a parameter whose values have several types is written as text.
+
+        Raises MosaicError without pyarrow: the extra ``parquet``.
+        """
         from mosaic_lab.sweeps.table import for_files
 
         return write_parquet(for_files(self.trials()), path)
 
     def schedule(self, trial: int | Trial) -> pd.DataFrame:
-        """Return the segments that a trial's newest checkpoint comes from, of whichever ``member`` each was,
-        with the ``stop`` of each in steps, its ``value``, ``runs`` and ``parameters.<name>``.
+        """Return the segments that led to a trial's newest checkpoint, whichever ``member`` trained each.
 
-        Empty for a trial that is not trained in segments. Raises ConfigurationError.
+        The table also has each segment's ``stop`` in steps, ``value``, ``runs`` and ``parameters.<name>``. It
+        is empty for a trial that is not trained in segments. Raises ConfigurationError for an unknown trial.
         """
         from mosaic_lab.sweeps.table import schedule_frame
 
@@ -91,9 +96,9 @@ class Sweep(Run):
         return schedule_frame(self.records, found)
 
     def lineage(self) -> Plot:
-        """Return who copied whom in a population, drawn over the steps, with the values of its members.
+        """Plot which members of a population copied which others over the steps, with their values.
 
-        Raises ConfigurationError for other sweeps, which have none.
+        Raises ConfigurationError for sweeps that are not population-based.
         """
         from mosaic_lab.sweeps.population_plots import lineage_plot
 
@@ -102,29 +107,34 @@ class Sweep(Run):
         return lineage_plot(self.plan, self.records)
 
     def ranked(self) -> list[Trial]:
-        """Return the completed trials, the best first."""
+        """Return the completed trials, best first."""
         known = [one for one in self.records if one.state is TrialState.COMPLETED and one.value is not None]
         sign = -1 if self.plan.mode == "max" else 1
         return sorted(known, key=lambda trial: sign * (trial.value or 0.0))
 
     @property
     def best(self) -> Trial | None:
-        """The completed trial with the best value; None before the first. It is the luckiest of many:
-        `evaluate` plays the best on seeds that they have not been chosen by."""
+        """The completed trial with the best value; None before the first.
+
+        The best of many is also the luckiest: `evaluate` plays it on seeds that were not used to select it.
+        """
         return next(iter(self.ranked()), None)
 
     def runs(self, trial: int | Trial) -> RunGroup:
-        """Return the runs of a trial that were started, one of each seed; of one in segments those of the
-        last (`schedule` names all), and after a stop those that went on. Raises ConfigurationError."""
+        """Return the runs of a trial that were started, one for each seed.
+
+        For a trial in segments, these are the runs of its last segment (see `schedule` for all), and for a
+        resumed trial the continuing ones. Raises ConfigurationError for an unknown trial.
+        """
         return RunGroup(self._runs_of(self._trial(trial)), f"trial {self._trial(trial).number}")
 
     @property
     def done(self) -> int:
-        """Trials that have ended, of a population segments; not those that `resume` continues."""
+        """The number of ended trials, or segments of a population, except those that `resume` continues."""
         return self.plan.done(self.records)
 
     def explained(self, status: RunStatus) -> str:
-        """Return why the sweep is in this state, with the lines of its log that cannot be read."""
+        """Return why the sweep is in this state, including unreadable lines of its log."""
         self._log.read()
         lines = "1 line" if self._log.damaged == 1 else f"{self._log.damaged:,} lines"
         damaged = f"left out as unreadable: {lines} of its trials.jsonl" if self._log.damaged else ""
@@ -132,19 +142,21 @@ class Sweep(Run):
 
     @property
     def progress(self) -> float | None:
-        """The part that is done, 0 to 1."""
+        """The fraction of trials done, from 0 to 1."""
         return min(1.0, self.done / self.plan.parts[0])
 
     @property
     def progress_text(self) -> str:
-        """The number done of all: "4 of 20 trials"."""
+        """The number of ended trials as text: "4 of 20 trials"."""
         total, what = self.plan.parts
         return f"{self.done:,} of {total:,} {what}"
 
     def importance(self) -> dict[str, float]:
-        """Return how much each parameter explains of the differences between trials, the most important
-        first, summing to 1 (PED-ANOVA, Watanabe et al. 2023); empty with too few completed trials, and of a
-        population, whose parameters change on the way."""
+        """Return how much each parameter explains of the differences between trials, in descending order.
+
+        The values sum to 1 (PED-ANOVA, Watanabe et al. 2023). The result is empty with too few completed
+        trials, and for populations, whose parameters change during the training.
+        """
         from mosaic_lab.sweeps.decisions import Decisions
 
         plan = self.plan
@@ -161,30 +173,32 @@ class Sweep(Run):
         ).importance()
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
-        """End the sweep and its trials, which save their checkpoints where their workers do that on a stop;
-        see `Run.stop`. `resume` continues them, too."""
+        """End the sweep and its trials, which save checkpoints if their workers do so on a stop; see
+        `Run.stop`.
+
+        `resume` continues the trials too.
+        """
         super().stop(grace, wait, reason)
         for trial in self.records if wait else ():
             RunGroup([run for run in self._runs_of(trial) if run.alive]).stop(grace)
         return self
 
     def resume(self, trials: int | None = None, environ: Mapping[str, str] | None = None) -> Sweep:
-        """Continue after a stop, a kill or, with further trials, the end; every trial is started once.
+        """Continue after a stop, a kill or, given further trials, the end. Return at once.
 
-        Returns at once; a completed sweep without further trials stays as it is.
-
-        Trials that a kill has left running are taken over. Those that a stop has cancelled continue, before
-        new ones begin, from their newest checkpoints by further runs; where the algorithm cannot resume, or
-        has saved none yet, they begin again, which their ``reason`` and the sweep's log say.
+        Every trial is started once. Trials left running by a kill are taken over. Trials cancelled by a stop
+        are continued before new ones start, by new runs from their newest checkpoints; if the algorithm
+        cannot resume or no checkpoint exists, they start over, which their ``reason`` and the sweep's log
+        say. A completed sweep without further trials is not changed.
 
         Args:
-            trials: how many more than were planned.
-            environ: values of the variables that were given to `Lab.sweep` as ``environ``, which are recorded
-                nowhere; those of ``pass_env`` are read from this process again.
+            trials: number of trials to add.
+            environ: values of the environment variables that were passed to `Lab.sweep` as ``environ``, which
+                are not stored; those of ``pass_env`` are read from this process again.
 
         Raises:
-            MosaicError: it is alive, or cannot be started.
-            ConfigurationError: ``trials`` is not a number of trials, or a variable is not set.
+            MosaicError: the sweep is alive, or cannot be started.
+            ConfigurationError: ``trials`` is not a number of trials, or an environment variable is not set.
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
@@ -217,24 +231,24 @@ class Sweep(Run):
 
     @property
     def trial_runs(self) -> list[Run]:
-        """All runs of its trials that are in the store, earlier ones of trials that went on included."""
+        """All runs of the trials that are in the store, including runs that others have continued."""
         runs = (Run(folder, self.display) for folder in RunStore(self.path.parent).folders())
         return [run for run in runs if run.sweep == self.id]
 
     def remove(self, trials: bool = False) -> None:
-        """Delete the sweep, and with ``trials=True`` the runs of its trials; see `Run.remove`.
+        """Delete the sweep and, with ``trials=True``, the runs of its trials; see `Run.remove`.
 
-        Raises MosaicError, and deletes nothing, when any of these is alive.
+        Raises MosaicError, without deleting any, if one of these is alive.
         """
         runs = self.trial_runs if trials else []
         RunGroup([*runs, Run(self.folder, self.display)]).remove()
 
     def evaluate(self, top: int = 3, seeds: Iterable[int] = range(100), **more: Any) -> Evaluation:
-        """Play the newest checkpoints of the best trials on fresh seeds: the best of many was lucky, too.
+        """Evaluate the newest checkpoints of the best trials on fresh seeds, and return at once.
 
-        Of a trial with several seeds the run with the best value plays. ``more`` are further arguments of
-        `Lab.evaluate`. Returns at once. Raises ConfigurationError where no trial has completed, and what
-        `Lab.evaluate` does.
+        For a trial with several seeds, the run with the best value is evaluated. ``more`` are further
+        arguments of `Lab.evaluate`. Raises ConfigurationError if no trial has completed, and the errors of
+        `Lab.evaluate`.
         """
         from mosaic_lab import operators
         from mosaic_lab.evaluation import launch
@@ -274,7 +288,7 @@ class Sweep(Run):
 
 
 def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | None = None) -> Sweep:
-    """Start the process of a sweep whose plan was checked. Raises MosaicError."""
+    """Start the process of a sweep whose plan has been checked. Raises MosaicError."""
     names = [*plan.training.pass_env, *(environ or {})]
     config = plan.training.config
     what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
