@@ -1,4 +1,4 @@
-"""`League`: games of two players, of several evaluations, by which a pool of players is rated that grows."""
+"""`League`: the games of several evaluations, which rate a growing pool of players."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _SAME = ("env_id", "family", "settings", "max_steps")  # in all evaluations of a
 
 @checked_methods("league")
 class League:
-    """Games of two players, by which all of them are rated. `mosaic_lab.Lab.league` starts one; evaluations
-    of `mosaic_lab.policies.pairings` and leagues make one together: ``mosaic.League([ev, league])``.
+    """A pool of players, rated by two-player games. Started by `mosaic_lab.Lab.league`.
 
-    Raises ConfigurationError, with everything that is wrong, where the games of the evaluations do not count
-    together: other environments, settings or versions, one name for two operators, a game twice.
+    A league can also be made of evaluations of `mosaic_lab.policies.pairings` and of other leagues:
+    ``mosaic.League([ev, league])``. Raises ConfigurationError with all problems if their games cannot be rated
+    together: different environments, settings or versions, one name for two operators, or a repeated game.
     """
 
     def __init__(self, evaluations: Sequence[Evaluation | League]) -> None:
@@ -50,9 +50,9 @@ class League:
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> League:
-        """Return the league that an evaluation belongs to, with all of its evaluations in the store.
+        """Return the league of an evaluation, with all of its evaluations in the store.
 
-        Raises ConfigurationError for an evaluation that `mosaic_lab.Lab.league` has not started.
+        Raises ConfigurationError if the evaluation was not started by `mosaic_lab.Lab.league`.
         """
         name = evaluation.config.get("league", {}).get("name")
         if name is None:
@@ -66,12 +66,12 @@ class League:
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
-        """The evaluations that play its games, oldest first."""
+        """The evaluations that play the games, oldest first."""
         return tuple(self._evaluations)
 
     @property
     def players(self) -> dict[str, OperatorSpec]:
-        """The players by their names, in the order in which they came."""
+        """The players by name, in the order in which they joined."""
         found: dict[str, OperatorSpec] = {}
         for evaluation in self._evaluations:
             for label in evaluation.plan.lanes:
@@ -81,17 +81,17 @@ class League:
 
     @property
     def trained(self) -> dict[str, Trained]:
-        """The training and the step of each player that is a checkpoint of a run given to the league."""
+        """The training and the step of each player that is a checkpoint of a run in the league."""
         recorded = (one.config.get("league", {}).get("trained", {}) for one in self._evaluations)
         return {name: Trained(*about) for name, about in chain.from_iterable(map(dict.items, recorded))}
 
     def wait(self, timeout: float | None = None) -> Self:
-        """Wait for the end of all games; see `RunGroup.wait`."""
+        """Wait for all games to end; see `RunGroup.wait`."""
         RunGroup(self._evaluations).wait(timeout)
         return self
 
     def stop(self) -> Self:
-        """End what plays; `Evaluation.resume` of its `evaluations` continues."""
+        """End the evaluations that are playing; `Evaluation.resume` continues each of the `evaluations`."""
         for evaluation in self._evaluations:
             evaluation.stop()
         return self
@@ -105,19 +105,21 @@ class League:
         return pd.concat(played or tables[:1], ignore_index=True)
 
     def ratings(self, rng: int | None = None) -> Estimates:
-        """Return the strength of the players by all games; see `Evaluation.ratings`.
+        """Return the ratings of the players over all games; see `Evaluation.ratings`.
 
-        Raises ConfigurationError where no chain of games connects the players.
+        Raises ConfigurationError if no chain of games connects the players.
         """
         return ratings_table(self.games(), self._seed(rng))
 
     def rating_plot(self, rng: int | None = None) -> Plot:
-        """The ratings with their intervals, a row for each player, the strongest first."""
+        """Plot the ratings with their intervals, a row for each player, strongest first."""
         return rating_plot(self.ratings(rng), self._title("Elo"))
 
     def training_plot(self, rng: int | None = None) -> Plot:
-        """The ratings of the checkpoints of each training over its steps, with their intervals; those of the
-        other players are lines across. Raises ConfigurationError where no player is a checkpoint of a run."""
+        """Plot the ratings of each training's checkpoints over its steps, with their intervals.
+
+        Other players are horizontal lines. Raises ConfigurationError if no player is a checkpoint of a run.
+        """
         if not (trained := self.trained):
             raise ConfigurationError("no player is a checkpoint of a run: give runs to lab.league")
         return training_plot(self.ratings(rng), trained, self._title("Elo over training"))
@@ -131,18 +133,19 @@ class League:
         seeds: Iterable[int] | None = None,
         operator: Any = None,
     ) -> Evaluation:
-        """Play new players against those that are there and against each other, and return at once the
-        evaluation of these games; nothing is played again.
+        """Play new players against the existing ones and against each other. No game is repeated.
+
+        Returns the evaluation that plays these games at once.
 
         Args:
-            players: names with their operators, or runs, as in `mosaic_lab.Lab.league`; of a run those of its
-                checkpoints that do not play yet.
-            opponents: names of those that they play against; default: all.
-            checkpoints: how many of each run.
+            players: operators by name, or runs, as in `mosaic_lab.Lab.league`; of a run, the checkpoints that do not play
+                yet.
+            opponents: names of the existing players to play against; default: all.
+            checkpoints: number of checkpoints per run.
             seeds: default: those of the first evaluation.
-            operator: what acts by a checkpoint, as in `mosaic_lab.Lab.league`.
+            operator: a function that makes an operator from a checkpoint, as in `mosaic_lab.Lab.league`.
 
-        Raises ConfigurationError for what is not valid, with all that is wrong, and what `Lab.evaluate` does.
+        Raises ConfigurationError with all problems, and the errors of `Lab.evaluate`.
         """
         known = self.players
         first = self._evaluations[0]
@@ -159,7 +162,7 @@ class League:
 
     @property
     def name(self) -> str:
-        """The name that all of its evaluations have recorded."""
+        """The name recorded by all of its evaluations."""
         first = self._evaluations[0]
         return str(first.config.get("league", {}).get("name", first.id))
 
@@ -192,7 +195,7 @@ def start_league(
     operator: Any,
     progress: Callable[[str], None],
 ) -> League:
-    """See `mosaic_lab.Lab.league`; ``request`` has all that is not of a league, without the operators."""
+    """See `mosaic_lab.Lab.league`; ``request`` has the evaluation's arguments, without operators."""
     found, trained = expanded(players, checkpoints, operator)
     request = replace(request, seeds=list(request.seeds))
     lanes_of(found, {}, ("one", "other"), ())  # refused before an environment is made
@@ -230,7 +233,7 @@ def _sides(request: EvaluateRequest, progress: Callable[[str], None]) -> tuple[s
 
 
 def _check_comparable(evaluations: Sequence[Results]) -> None:
-    """Raise ConfigurationError with everything that keeps the games of evaluations from counting together."""
+    """Raise ConfigurationError with everything that prevents evaluations from being rated together."""
     problems = Problems()
     if not evaluations:
         problems.add("", "there are no evaluations; pass [lab.evaluate(...), ...]")
@@ -270,13 +273,13 @@ def _versions(of_lanes: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
 
 
 def _identities(plan: EvaluationPlan) -> dict[str, str]:
-    """Return by the name of each player what it is, checkpoints by their contents."""
+    """Return each player's identity by its name; checkpoints are identified by their contents."""
     lanes = identity(plan)["operators"].values()
     return {one["name"]: digest(one) for lane in lanes for one in lane.values()}
 
 
 def _games(plan: EvaluationPlan) -> Iterable[list[Any]]:
-    """Return the games: who plays for whom, and the seeds."""
+    """Return the games: who controls which agent, and the seeds."""
     sides = {
         label: sorted((pattern, spec.name) for pattern, spec in plan.mapping(label).items())
         for label in plan.lanes
