@@ -24,9 +24,7 @@ _MOST_REASONS = 3
 
 
 class Facts(Protocol):
-    """An arena's facts about its agents: their ids, their spaces ({"observation", "action"}, as
-    descriptions) and its teams.
-    """
+    """Facts of an arena: agent ids, spaces ({"observation", "action"}, as descriptions) and teams."""
 
     @property
     def agents(self) -> Sequence[str]: ...
@@ -38,28 +36,28 @@ class Facts(Protocol):
 
 @dataclass(frozen=True)
 class Assignment:
-    """The operators by a key of ours (fit for file names), and each agent's key.
+    """Operators by key (a valid file name), and the key of each agent.
 
-    Agents with the same key are a link group: one operator, one process, distinguished by their ids.
+    Agents with the same key form a link group: one operator and process, which tells them apart by their ids.
     """
 
     operators: dict[str, OperatorSpec]
     seats: dict[str, str]
 
     def agents_of(self, key: str) -> list[str]:
-        """The agents that an operator acts for."""
+        """Return the agents for which an operator acts."""
         return [agent for agent, own in self.seats.items() if own == key]
 
 
 def assign(mapping: Any, facts: Facts) -> Assignment:
-    """Decide which operator acts for which agent.
+    """Assign an operator to each agent.
 
-    ``mapping`` is one operator for all agents, or {agent id, team name, pattern ("red_*"): operator}. "*" is
-    the default: it fills what no other key names. The same operator object under several keys is one
-    operator for all of their agents. Other values become operators by `as_operator`.
+    ``mapping`` is one operator for all agents, or {agent id, team name, pattern ("red_*"): operator}, with
+    "*" as the default. The same operator object under several keys is one operator for all of their agents.
+    Other values become operators by `as_operator`.
 
-    Raises ConfigurationError for agents without an operator, keys that name no agent, agents with two
-    operators, and policies that were trained for other spaces: all at once, with a table.
+    Raises ConfigurationError with all problems and a table: agents without an operator or with two, keys that
+    match no agent, and policies trained for other spaces.
     """
     wanted = _operators(mapping)
     named, problems = _named(wanted, facts)
@@ -75,7 +73,7 @@ def assign(mapping: Any, facts: Facts) -> Assignment:
 
 
 def check_lanes(lanes: Mapping[str, Any], facts: Facts) -> None:
-    """Raise ConfigurationError, as `assign` does, for the mappings of ``lanes`` that cannot be used."""
+    """Raise ConfigurationError, as `assign` does, for unusable mappings of ``lanes``."""
     refused: dict[str, ConfigurationError] = {}
     for label, mapping in lanes.items():
         try:
@@ -87,7 +85,7 @@ def check_lanes(lanes: Mapping[str, Any], facts: Facts) -> None:
 
 
 def refusals_text(refused: Mapping[str, ConfigurationError]) -> str:
-    """Return why the mappings of lanes are refused; lanes with the same reason share one entry."""
+    """Return why lanes' mappings are refused; lanes with the same reason share an entry."""
     reasons: dict[str, list[str]] = {}
     for label, error in refused.items():
         reasons.setdefault(str(error), []).append(label)
@@ -99,12 +97,12 @@ def refusals_text(refused: Mapping[str, ConfigurationError]) -> str:
 
 
 def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dict[str, OperatorSpec]]:
-    """Every player against every other, each on both sides: lanes for the ``operators`` of `Lab.evaluate`.
+    """Return a round robin of players, each pair on both sides, as ``operators`` for `Lab.evaluate`.
 
-    ``players`` are names with their operators, ``agents`` the two sides: agent ids, team names or patterns.
-    ``{"a against b": {side 1: a, side 2: b}, "b against a": …}``; every operator has its player's name, so
-    that `Evaluation.games` and `Evaluation.ratings` distinguish players. Raises ConfigurationError for fewer
-    than two players, and for other than two sides.
+    ``players`` are operators by name, ``agents`` the two sides: agent ids, team names or patterns. The result
+    is ``{"a against b": {side 1: a, side 2: b}, "b against a": …}``; operators are named after their players,
+    so that `Evaluation.games` and `Evaluation.ratings` tell them apart. Raises ConfigurationError for fewer
+    than two players, or other than two sides.
     """
     if not isinstance(players, Mapping) or len(players) < 2:
         raise ConfigurationError(

@@ -39,8 +39,9 @@ class League:
     """A pool of players, rated by two-player games. Started by `mosaic_lab.Lab.league`.
 
     A league can also be made of evaluations of `mosaic_lab.policies.pairings` and of other leagues:
-    ``mosaic.League([ev, league])``. Raises ConfigurationError with all problems if their games cannot be rated
-    together: different environments, settings or versions, one name for two operators, or a repeated game.
+    ``mosaic.League([ev, league])``. Raises ConfigurationError with all problems if their games cannot be
+    rated together: different environments, settings or versions, one name for two operators, or a repeated
+    game.
     """
 
     def __init__(self, evaluations: Sequence[Evaluation | League]) -> None:
@@ -138,8 +139,8 @@ class League:
         Returns the evaluation that plays these games at once.
 
         Args:
-            players: operators by name, or runs, as in `mosaic_lab.Lab.league`; of a run, the checkpoints that do not play
-                yet.
+            players: operators by name, or runs, as in `mosaic_lab.Lab.league`; of a run, the checkpoints that
+                do not play yet.
             opponents: names of the existing players to play against; default: all.
             checkpoints: number of checkpoints per run.
             seeds: default: those of the first evaluation.

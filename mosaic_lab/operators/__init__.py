@@ -1,7 +1,7 @@
-"""Operators: anything that answers ``select_action(observation)``, described before any process starts.
+"""Operators: anything that answers ``select_action(observation)``, specified before any process starts.
 
-Users call the functions, such as ``mosaic_lab.operators.random()``, which return an `OperatorSpec`. One such
-object for several agents is one operator for them all; two calls are two operators.
+Functions such as ``mosaic_lab.operators.random()`` return an `OperatorSpec`. One spec for several agents is
+one operator for all of them; two calls are two operators.
 """
 
 from mosaic_lab.operators.balrog_agents import balrog

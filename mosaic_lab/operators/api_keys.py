@@ -1,8 +1,8 @@
-"""The variables, and the SDKs' own files, that have the keys of language models' endpoints; and values that
-look like keys.
+"""Environment variables and SDK files with the keys of language-model endpoints, and values that look like
+keys.
 
-Only names of variables are handled, never a value. A server of the user's own is given no key of a vendor's
-unless the user names it.
+Only names of variables are handled, never values. A vendor's key is not sent to the user's own server unless
+the user names it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ _PLACES = ("ANTHROPIC_CONFIG_DIR", "ANTHROPIC_PROFILE")  # where Anthropic's SDK
 
 
 def key_variable(provider: str, base_url: str | None, named: str | None) -> str | None:
-    """Return the name of the variable that has the key, None where none is sent or the SDK finds it by
-    itself."""
+    """Return the name of the variable with the key; None if no key is sent, or if the SDK finds it."""
     if named is not None or base_url is not None:
         return named
     if provider == "anthropic" and "ANTHROPIC_API_KEY" not in os.environ and _sdk_finds_one():
@@ -34,7 +33,7 @@ def key_variable(provider: str, base_url: str | None, named: str | None) -> str 
 
 
 def variables(provider: str, base_url: str | None, key: str | None) -> Sequence[str]:
-    """Return the names of the variables that the worker needs for that key."""
+    """Return the names of the variables that the worker needs for the key."""
     if key is not None:
         return (key,)
     if provider != "anthropic" or base_url is not None:
@@ -43,8 +42,7 @@ def variables(provider: str, base_url: str | None, key: str | None) -> Sequence[
 
 
 def missing_key(spec: OperatorSpec, name: str) -> str:
-    """Return what to do about a variable that is not set; empty where the requests of a language model do
-    without it."""
+    """Return what to do about a missing variable; empty if requests work without it."""
     if spec.settings.get("api_key_env") != name:
         texts = (spec.settings.get("base_url"), *(spec.settings.get("headers") or {}).values())
         if not any(f"${{{name}}}" in str(text) for text in texts):
@@ -58,14 +56,13 @@ def missing_key(spec: OperatorSpec, name: str) -> str:
 
 
 def may_be_key(name: str) -> bool:
-    """Whether the name of a variable looks like a key: long, of letters and digits without words apart, and
-    the name of no variable that is set."""
+    """Return whether a variable name looks like a key: long, alphanumeric, without words, and not a set
+    variable."""
     return len(name) >= 16 and "_" not in name and any(map(str.isdigit, name)) and name not in os.environ
 
 
 def may_have_secret(url: str) -> bool:
-    """Whether a URL has parts that keys are put into: a user name, a password, a query, or a part of its path
-    that looks like one."""
+    """Return whether a URL may contain a key: in its user name, password, query or path."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -75,7 +72,7 @@ def may_have_secret(url: str) -> bool:
 
 
 def secret_headers(headers: Any) -> Sequence[str]:
-    """Return the names of the headers whose value is a key, by its name or its look, and not a variable."""
+    """Return the names of headers whose value is a key, judged by name or value, and not a variable."""
     given = headers if isinstance(headers, Mapping) else {}
     return [
         name

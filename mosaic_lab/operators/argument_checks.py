@@ -1,4 +1,4 @@
-"""The check of an operator's own arguments."""
+"""Checks of operators' arguments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Rule = type[bool] | range | tuple[Any, ...]
 def check_arguments(
     problems: Problems, optional: Container[str] = (), **given: tuple[Any, Rule]
 ) -> dict[str, Any]:
-    """Return the given arguments, each of which comes with its rule; what is wrong with them is a problem.
+    """Return the arguments, each given with its rule, and record violations as problems.
 
-    ``optional`` ones may be None.
+    Arguments in ``optional`` may be None.
     """
     for name, (value, rule) in given.items():
         if isinstance(rule, range):

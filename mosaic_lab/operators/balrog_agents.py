@@ -32,25 +32,26 @@ def balrog(
     max_icl_history: int = 1000,
     **options: Unpack[ModelOptions],
 ) -> OperatorSpec:
-    """One of BALROG's agents, by its protocol: the same dialog, the same reading of answers, the same action
-    in place of an answer without one. Single agents only.
+    """One of BALROG's agents, following its protocol, for single-agent environments.
+
+    Dialog, parsing and the action played for unusable answers are the same as BALROG's.
 
     Args:
         model: as for `llm`.
-        agent: "naive" answers with an action; "cot" thinks first, and is reminded of its thoughts;
-            "robust_naive" and "robust_cot" mark the action; "custom" keeps a plan; "few_shot" sees
-            demonstrations first; "dummy" always names the action "wait" and calls no model.
-        max_text_history: how many of the latest observations keep their text.
-        max_image_history: how many keep their frame; 0 for a language model that sees none.
-        max_cot_history: how many of the latest actions keep the reasoning that led to them.
-        feedback_on_invalid_action: say so to the model when its answer named no valid action.
+        agent: "naive" answers with an action; "cot" reasons first and keeps its reasoning; "robust_naive" and
+            "robust_cot" mark the action; "custom" keeps a plan; "few_shot" sees demonstrations first; "dummy"
+            always answers "wait" and calls no model.
+        max_text_history: number of latest observations shown as text.
+        max_image_history: number of latest frames shown; 0 for a model without vision.
+        max_cot_history: number of latest actions shown with their reasoning.
+        feedback_on_invalid_action: tell the model that its answer named no valid action.
         demonstrations: for "few_shot": a JSON file with a list of {"observations": [text, …], "actions":
             [text, …]}, or a run (or its folder) in which a BALROG agent played.
-        icl_episodes: how many of them are shown.
-        max_icl_history: how many of their observations and actions are shown.
+        icl_episodes: number of demonstrations shown.
+        max_icl_history: number of observations and actions shown of the demonstrations.
 
     Raises:
-        ConfigurationError: an argument is not valid; all problems are named at once.
+        ConfigurationError: all invalid arguments at once.
     """
     problems = Problems()
     settings = check_arguments(

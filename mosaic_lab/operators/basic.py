@@ -1,4 +1,4 @@
-"""Operators without code of their own: random, passive and human ones, and any worker by its name."""
+"""Random, passive and human operators, and workers by name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from mosaic_lab.validation import checked
 
 @checked
 def random(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
-    """Actions drawn uniformly from those that are legal, reproducible from the lane's seed, the agent and the
-    operator's name: its lane's, where it acts for all agents and has no other (``.with_(name=...)``)."""
+    """Uniformly random legal actions.
+
+    They are reproducible from the lane's seed, the agent and the operator's name: that of its lane, if it
+    acts for all agents and has no other (``.with_(name=...)``).
+    """
     return OperatorSpec("random", "random", "random", deadline=deadline, fallback=fallback)
 
 
 @checked
 def passive(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
-    """Does nothing, as far as the environment lets it: no-op or still, else the first legal action."""
+    """The most passive action available: a no-op, standing still, or the first legal action."""
     return OperatorSpec("passive", "passive", "passive", deadline=deadline, fallback=fallback)
 
 
@@ -35,16 +38,16 @@ def human(
     deadline: float | None = None,
     fallback: Fallback = "wait",
 ) -> OperatorSpec:
-    """A person at the keyboard (or at the buttons on the page).
+    """A person at the keyboard, or at the page's buttons.
 
     Args:
-        keys: {key: action} beside or instead of the environment's own, by the names that a browser gives to
-            keys, such as ``{"ArrowLeft": 0, "d": 1, " ": 2}``.
-        realtime: the environment does not wait: where no key is held, ``default`` is played.
-        default: the action for that; None means what a passive operator would do.
-        name: what to call the person.
-        deadline: seconds to think; by default as many as it takes.
-        fallback: what is done at the deadline; see `OperatorSpec`.
+        keys: {key: action} in addition to the environment's own keys or overriding them, by browser key
+            names, such as ``{"ArrowLeft": 0, "d": 1, " ": 2}``.
+        realtime: do not wait for the person; ``default`` is played while no key is held.
+        default: the action for ``realtime``; None is that of a passive operator.
+        name: a display name.
+        deadline: seconds to think; default: unlimited.
+        fallback: what happens at the deadline; see `OperatorSpec`.
     """
     for key in keys or {}:
         if not isinstance(key, str) or not key:
@@ -69,15 +72,15 @@ def worker(
     pass_env: Sequence[str] = (),
     **settings: Any,
 ) -> OperatorSpec:
-    """Any worker that has operators, one of your own say; further keywords are its settings.
+    """A worker's operator, such as that of your own worker. Further keywords are its settings.
 
     Args:
         worker_name: one of ``mosaic-lab workers list``.
-        category: by default the worker's name where that is one, else "rl".
+        category: default: the worker's name if that is a category, else "rl".
         deadline: seconds for an action, None for no limit.
-        fallback: what is done at the deadline; see `OperatorSpec`.
-        pass_env: names of this process's environment variables that the worker is given, API keys say. Their
-            values are written nowhere; an evaluation that is resumed reads them again.
+        fallback: what happens at the deadline; see `OperatorSpec`.
+        pass_env: names of environment variables to pass to the worker, such as API keys. Their values are not
+            stored; a resumed evaluation reads them again.
     """
     if not isinstance(worker_name, str) or not worker_name:
         raise ConfigurationError(
@@ -97,10 +100,10 @@ def worker(
 
 
 def as_operator(given: Any) -> OperatorSpec:
-    """Return an operator as it is; a function, or an object with ``select_action`` or ``predict``, as
+    """Return an operator unchanged, and wrap a function or an object with ``select_action`` or ``predict`` by
     `python`.
 
-    Raises ConfigurationError for anything else, with what is possible.
+    Raises ConfigurationError for anything else, listing the possibilities.
     """
     if isinstance(given, OperatorSpec):
         return given

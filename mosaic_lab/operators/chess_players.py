@@ -1,4 +1,4 @@
-"""Operators that play chess: language models in a dialog, and engines."""
+"""Chess players: language models in a dialog, and engines."""
 
 from __future__ import annotations
 
@@ -37,22 +37,21 @@ def chess(
     structured: bool = False,
     **options: Unpack[ModelOptions],
 ) -> OperatorSpec:
-    """A language model that plays chess (PettingZoo's chess_v6) in a dialog: before each move it may request
-    the board and its legal moves. No move's dialog is part of the next.
+    """A language model that plays chess (PettingZoo's chess_v6) in a dialog.
+
+    Before each move it may request the board and its legal moves. Each move starts a new dialog.
 
     Args:
         model: the endpoint's name of a model, "local", or the path of a .gguf file; as for `llm`.
-        max_failures: a dialog has failed after so many replies without a usable action, illegal moves among
-            them.
-        max_turns: and after so many replies without a move.
+        max_failures: replies without a usable action, illegal moves included, after which a dialog fails.
+        max_turns: replies without a move after which a dialog fails.
         on_failure: what a failed dialog does: "forfeit" loses the game, "random" plays a legal move drawn
             from the episode's seed (counted among the defaults).
-        structured: have the endpoint restrict replies to those that are understood, with legal moves only.
-            Off by default, because results with it do not compare with those of models that are not
-            restricted.
+        structured: have the endpoint restrict replies to the dialog's commands and legal moves. Off by
+            default: results are not comparable with those of unrestricted models.
 
     Raises:
-        ConfigurationError: an argument is not valid; all problems are named at once.
+        ConfigurationError: all invalid arguments at once.
     """
     problems = Problems()
     settings = check_arguments(
@@ -76,24 +75,24 @@ def engine(
     deadline: float | None = DEADLINE,
     fallback: Fallback = "wait",
 ) -> OperatorSpec:
-    """A chess engine that speaks UCI, such as Debian's Stockfish (``apt-get install stockfish``).
+    """A UCI chess engine, such as Debian's Stockfish (``apt-get install stockfish``).
 
-    At full strength the same position and limits give the same move. An engine that is weakened by ``elo``
-    draws its mistakes at random, and from no seed that could be given to it: its games differ each time.
+    At full strength, the same position and limits give the same move. An engine weakened by ``elo`` draws its
+    mistakes at random and cannot be seeded: its games differ each time.
 
     Args:
         program: the engine's name on the PATH, or the path of its program.
-        elo: play at this rating, by the engine's own option UCI_Elo (Stockfish 15.1: 1350 to 2850); None for
-            full strength.
-        nodes: positions searched for a move; by default 50,000 where there is no ``depth``.
-        depth: plies searched for a move. Neither ``nodes`` nor ``depth`` goes with ``elo``: the engine would
-            not play at that rating.
-        name: what to call it; by default the program and its rating.
+        elo: rating to play at, by the engine's option UCI_Elo (Stockfish 15.1: 1350 to 2850); None for full
+            strength.
+        nodes: positions to search per move; default: 50,000 without ``depth``.
+        depth: plies to search. ``nodes`` and ``depth`` cannot be combined with ``elo``, since the engine
+            would not play at that rating.
+        name: a display name; default: the program and its rating.
         deadline: seconds for an action, None for no limit.
-        fallback: what is done at the deadline; see `OperatorSpec`.
+        fallback: what happens at the deadline; see `OperatorSpec`.
 
     Raises:
-        ConfigurationError: an argument is not valid; all problems are named at once.
+        ConfigurationError: all invalid arguments at once.
     """
     problems = Problems()
     limits = check_arguments(
@@ -125,9 +124,9 @@ def engine(
 
 
 def engine_problem(settings: Mapping[str, Any]) -> str:
-    """Return why an engine with these settings cannot play on this machine; empty where it can.
+    """Return why an engine with these settings cannot play on this machine; empty if it can.
 
-    Where an Elo is given the program is started for the range that it has.
+    With an Elo, the program is started to read its range.
     """
     program, elo = str(settings["program"]), settings["elo"]
     path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES]))

@@ -1,4 +1,4 @@
-"""Language and vision models as operators, and the options that all of them share."""
+"""Language and vision models as operators, and their shared options."""
 
 from __future__ import annotations
 
@@ -31,32 +31,26 @@ _SIDES = range(16, 8193)  # pixels
 
 
 class ModelOptions(TypedDict, total=False):
-    """Keywords that every maker of a language model's operator has.
+    """Keywords of every operator that calls a language model.
 
     provider: "openai", "anthropic", "google", "openrouter", "vllm" (a server at http://localhost:8000/v1) or
-        "local" (in the worker's own process). By default "local" for "local" and a .gguf file, "anthropic"
-        for models whose names begin with "claude", else "openai".
-    base_url: a server that speaks the provider's API: vLLM, Ollama, llama.cpp. It is sent no key unless
-        ``api_key_env`` names one. ``${NAME}`` in it is a variable of this process's environment.
-    api_key_env: the variable of this process's environment that has the key; by default the provider's own,
-        OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY.
-    headers: further headers of each request, {"name": "value"}. Settings are written to folders, so a key
-        comes as a variable: {"X-Api-Key": "${MY_KEY}"}.
-    body: further keys of each request, {"name": value}, such as {"reasoning_effort": "low"}.
-    temperature: by default 0, or the model's own where it lets none be chosen.
-    max_tokens: bound of one answer, reasoning included; by default 2,048, of a .gguf file 256, of "local"
-        48.
-    timeout: seconds for one request.
-    retries: further attempts at a request that failed for a reason that may pass, such as a dropped
-        connection. Rate limits are waited for up to three minutes beside them; 0 is no further attempt.
-    concurrency: requests that may be in flight at once, over all operators of an evaluation or a comparison
-        that call the same provider.
-    prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is not known
-        or differs; "cached" too, where input that the endpoint has cached costs less.
-    pass_env: further variables of this process's environment that the worker is given, a proxy's say.
-    name: what to call it; by default the model.
-    deadline: seconds for an action, None for no limit.
-    fallback: what is done at the deadline; see `OperatorSpec`.
+    "local" (in the worker's own process). Default: "local" for "local" and .gguf files, "anthropic" for
+    models whose names begin with "claude", else "openai". base_url: a server with the provider's API, such as
+    vLLM, Ollama or llama.cpp. It is sent no key unless ``api_key_env`` names one. ``${NAME}`` in it is
+    replaced by an environment variable of this process. api_key_env: the environment variable with the key;
+    default: the provider's own, OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY.
+    headers: additional headers of each request, {"name": "value"}. Settings are stored, so pass keys by
+    variable: {"X-Api-Key": "${MY_KEY}"}. body: additional keys of each request, {"name": value}, such as
+    {"reasoning_effort": "low"}. temperature: default: 0, or the model's own if it cannot be chosen.
+    max_tokens: limit of one answer, reasoning included; default: 2,048, for a .gguf file 256, for "local" 48.
+    timeout: seconds for one request. retries: further attempts after a temporary failure, such as a dropped
+    connection. In addition, rate limits are waited for up to three minutes. concurrency: requests that may be
+    in flight at once, over all operators of an evaluation or a comparison that call the same provider.
+    prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is unknown or
+    differs; "cached" too, if the endpoint charges less for cached input. pass_env: additional environment
+    variables to pass to the worker, such as those of a proxy. name: a display name; default: the model.
+    deadline: seconds for an action, None for no limit. fallback: what happens at the deadline; see
+    `OperatorSpec`.
     """
 
     provider: Provider | None
@@ -96,8 +90,9 @@ _DEFAULTS = ModelOptions(
 
 
 def of_a_model(maker: Maker) -> Maker:
-    """Show `ModelOptions` in a maker's signature and documentation, in place of its ``**options``, and refuse
-    keywords that it does not have."""
+    """Show `ModelOptions` in a factory's signature and documentation in place of ``**options``, and refuse
+    unknown keywords.
+    """
     signature = inspect.signature(maker)
     types = get_type_hints(ModelOptions)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
@@ -124,29 +119,27 @@ def llm(
     describe: str | Path | Callable[..., str] | None = None,
     **options: Unpack[ModelOptions],
 ) -> OperatorSpec:
-    """A language model that reads each observation as text and answers with an action, for any number of
-    agents.
+    """A language model that reads observations as text and answers with an action, for any number of agents.
 
     Args:
         model: the endpoint's name of a model, such as "gpt-5-mini"; "local" for a small model that needs
             neither a key nor a network; or the path of a .gguf file.
-        coordination: what the prompt says beside the observation: "rules" those of the environment only,
-            "advice" strategy too, "roles" also a role for each agent of a team.
-        theory_of_mind: show what teammates see, carry and face, and request a prediction of what they do
-            next.
-        messages: let agents send each other messages of up to 500 characters, which come with the next
+        coordination: what the prompt contains besides the observation: "rules" the environment's rules,
+            "advice" also strategy, "roles" also a role for each agent of a team.
+        theory_of_mind: show what teammates see, carry and face, and request a prediction of their next
+            actions.
+        messages: let agents send each other messages of up to 500 characters, delivered with the next
             observation.
-        history: how many of the latest turns, observations with their answers, come with each prompt.
+        history: number of latest turns (observations with answers) in each prompt.
         structured: have the endpoint restrict the answer to the legal actions. By default only "local" is
-            restricted, which rarely names an action by itself: results with it do not compare with those of
-            models that are not restricted.
-        describe: your own text of an observation, ``"FILE:NAME"``, ``"MODULE:NAME"`` or a function that a
-            module defines, called with the observation in the worker's process, and by name with those of
-            ``agent``, ``info``, ``step_index``, ``legal_actions``, ``teammates`` and ``description`` that it
-            takes.
+            restricted, which otherwise rarely names an action. Results are not comparable with those of
+            unrestricted models.
+        describe: your own text for an observation: ``"FILE:NAME"``, ``"MODULE:NAME"`` or a function defined
+            in a module, called in the worker's process with the observation and those of ``agent``, ``info``,
+            ``step_index``, ``legal_actions``, ``teammates`` and ``description`` that it accepts by name.
 
     Raises:
-        ConfigurationError: an argument is not valid; all problems are named at once.
+        ConfigurationError: all invalid arguments at once.
     """
     problems = Problems()
     settings = check_arguments(
@@ -180,8 +173,7 @@ def model_operator(
 ) -> OperatorSpec:
     """Return the operator of a worker that calls a language model; ``settings`` are the worker's own.
 
-    Raises ConfigurationError with what is wrong with ``model`` and ``options``, after the ``problems`` found
-    so far.
+    Raises ConfigurationError with the ``problems`` found so far and those of ``model`` and ``options``.
     """
     chosen = ModelOptions(**{**_DEFAULTS, **options})
     provider: str = chosen["provider"] or _provider_of(model)
@@ -226,7 +218,7 @@ def model_operator(
 
 
 def is_model_file(model: Any) -> bool:
-    """Whether a model is given as a file, not by a name."""
+    """Return whether a model is given as a file rather than a name."""
     return str(model).lower().endswith(".gguf")
 
 
@@ -301,21 +293,20 @@ def vlm(
     structured: bool = False,
     **options: Unpack[ModelOptions],
 ) -> OperatorSpec:
-    """A vision model that sees the environment's picture and answers with an action, in every environment
-    that renders.
+    """A vision model that sees rendered frames and answers with an action, in every environment that renders.
 
     Args:
-        model: the endpoint's name of a model that takes images, such as "gpt-5-mini" or "claude-sonnet-5".
+        model: the endpoint's name of a model that accepts images, such as "gpt-5-mini" or "claude-sonnet-5".
         text: describe the observation in words too, as `llm` does.
-        images: how many of the latest pictures come with each prompt, the oldest first.
-        max_side: pictures whose longer side has more pixels are made smaller; None sends them as they are.
-            Smaller ones cost fewer tokens.
-        detail: how closely OpenAI's models look at a picture; other APIs have no such choice.
-        structured: have the endpoint restrict the answer to the legal actions. Off by default, because
-            results with it do not compare with those of models that are not restricted.
+        images: number of latest frames in each prompt, oldest first.
+        max_side: longest side in pixels to which frames are reduced; None sends them unchanged. Smaller
+            frames cost fewer tokens.
+        detail: level of detail for OpenAI's models; other APIs have no such option.
+        structured: have the endpoint restrict the answer to the legal actions. Off by default: results are
+            not comparable with those of unrestricted models.
 
     Raises:
-        ConfigurationError: an argument is not valid; all problems are named at once.
+        ConfigurationError: all invalid arguments at once.
     """
     problems = Problems()
     if options.get("provider") == LOCAL or model == LOCAL or is_model_file(model):

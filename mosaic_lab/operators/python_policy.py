@@ -1,4 +1,4 @@
-"""Policies of the user's own: functions and objects of this kernel, or code in files."""
+"""The user's own policies: functions and objects of this kernel, or code in files."""
 
 from __future__ import annotations
 
@@ -24,34 +24,33 @@ def python(
     files: Iterable[str | Path] = (),
     **keywords: Any,
 ) -> OperatorSpec:
-    """A policy of your own: a function of the observation, or an object with ``select_action(observation)``
-    or, as Stable-Baselines3's models, ``predict(observation)``.
+    """Your own policy: a function of the observation, or an object with ``select_action`` or ``predict``.
 
-    ``"policy.py:act"`` (or ``"package.module:act"``) is played in a process of its own by this kernel's
-    Python, in comparisons and evaluations; a function or an object itself in this kernel, in comparisons
-    only. It answers with an action, or with something that has an ``action``, an ``action_str`` and a
-    ``reasoning``.
+    ``"policy.py:act"`` (or ``"package.module:act"``) runs in its own process with this kernel's Python, in
+    comparisons and evaluations; a function or an object runs in this kernel, in comparisons only. It returns
+    an action, or an object with ``action``, ``action_str`` and ``reasoning``.
 
-    It may take the action mask as a second parameter, and by name ``agent``, ``action_mask``, ``info`` and
-    ``step_index``. ``predict`` is called with ``deterministic=True`` and, for recurrent models, ``state`` and
-    ``episode_start``. An object may have ``episode_begin(seed, episode_index)``, or ``reset()`` with or
-    without ``seed``, and ``episode_end(total_reward, steps)``.
+    It may accept the action mask as a second parameter, and ``agent``, ``action_mask``, ``info`` and
+    ``step_index`` by name. ``predict`` (as of Stable-Baselines3's models) is called with
+    ``deterministic=True`` and, for recurrent models, ``state`` and ``episode_start``. An object may have
+    ``episode_begin(seed, episode_index)``, or ``reset()`` with or without ``seed``, and
+    ``episode_end(total_reward, steps)``.
 
     Args:
         policy: ``"FILE:NAME"``, ``"MODULE:NAME"``, a function or an object. NAME may also be a class, or a
-            function that needs no argument: each agent gets an object that is made by it.
-        name: what to call it; by default the function's name, or its object's class.
+            function without required arguments; each agent then gets an object of its own.
+        name: a display name; default: the function's name, or the object's class.
         deadline: seconds for an action, None for no limit.
-        fallback: what is done at the deadline; see `OperatorSpec`.
-        pass_env: names of this process's environment variables that its process is given.
-        folder: where it runs; by default the working directory of now, or the file's own folder where the
-            file does not lie below that.
-        files: what else it reads or imports from its folder, weights for example. They count as a part of it:
-            an evaluation does not resume when they have changed, and a bundle contains them.
-        keywords: for a class or a factory, JSON values.
+        fallback: what happens at the deadline; see `OperatorSpec`.
+        pass_env: names of environment variables to pass to its process.
+        folder: its working directory; default: the current one, or the file's folder if the file is
+            elsewhere.
+        files: other files that it reads or imports from its folder, such as weights. An evaluation does not
+            resume if they have changed, and a bundle contains them.
+        keywords: JSON-compatible arguments for a class or a factory.
 
     Raises:
-        ConfigurationError: there is no such file, or no such name in it; or it cannot be called so.
+        ConfigurationError: the file or the name does not exist, or cannot be called this way.
     """
     if isinstance(policy, str | Path):
         return OperatorSpec(
@@ -75,11 +74,10 @@ def python(
 
 
 def importable(spec: OperatorSpec) -> OperatorSpec:
-    """Return the operator as another process can play it: a function that a module defines, by the module's
-    file.
+    """Return the operator in a form that another process can run: a module's function by its file.
 
-    An operator with a process of its own is returned as it is. Raises ConfigurationError, with the lines to
-    write, for what only this kernel has.
+    An operator with its own process is returned unchanged. Raises ConfigurationError, with the lines to
+    write, for objects that exist only in this kernel.
     """
     if spec.worker is not None:
         return spec

@@ -1,4 +1,4 @@
-"""Policies that Stable-Baselines3 or sb3-contrib has saved elsewhere."""
+"""Policies saved elsewhere by Stable-Baselines3 or sb3-contrib."""
 
 from __future__ import annotations
 
@@ -24,27 +24,26 @@ def sb3(
     deadline: float | None = DEADLINE,
     fallback: Fallback = "wait",
 ) -> OperatorSpec:
-    """A policy in the zip file of a `model.save()` of Stable-Baselines3 or sb3-contrib.
+    """A policy from a zip file written by `model.save()` of Stable-Baselines3 or sb3-contrib.
 
-    Nothing in the file is executed: weights and plain values are read, and the policy is made for the spaces
-    of the environment. Statistics of a VecNormalize are not in such a file, so that a policy that was trained
-    with one does not act well.
+    Nothing in the file is executed: weights and plain values are read, and the policy is built for the
+    environment's spaces. The file does not contain VecNormalize's statistics, so a policy trained with them
+    does not act well.
 
     Args:
         path: the zip file.
-        algorithm: "ppo", "recurrent_ppo", … as ``mosaic-lab workers list sb3`` shows them; by default found
+        algorithm: "ppo", "recurrent_ppo", … as listed by ``mosaic-lab workers list sb3``; default: as found
             in the file.
-        deterministic: the best action, always. False draws as upstream's ``predict`` does, reproducibly from
-            the lane's seed, the agent and the operator's name.
-        trust: load the file with upstream's own ``load``, which unpickles, and so can run any code: for
-            policy classes of your own, in files of whose origin you are sure.
-        name: what to call it; by default the file's name.
+        deterministic: always take the best action. False samples as upstream's ``predict`` does, reproducibly
+            from the lane's seed, the agent and the operator's name.
+        trust: load the file by upstream's own ``load``, which unpickles and can therefore run any code.
+            Needed for custom policy classes; only for files from a trusted source.
+        name: a display name; default: the file's name.
         deadline: seconds for an action, None for no limit.
-        fallback: what is done at the deadline; see `OperatorSpec`.
+        fallback: what happens at the deadline; see `OperatorSpec`.
 
     Raises:
-        ConfigurationError: an argument is not valid, or there is no such file; all problems are named at
-            once.
+        ConfigurationError: all invalid arguments at once, including a missing file.
     """
     problems = Problems()
     switches = check_arguments(problems, deterministic=(deterministic, bool), trust=(trust, bool))

@@ -58,17 +58,19 @@ class KernelOperator(UserPolicy):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OperatorSpec:
-    """An operator that can be put into an arena. Two are equal only if they are the same object.
+    """The specification of an operator for an arena. Two are equal only if they are the same object.
 
-    ``worker`` is the worker that runs it; without one it answers in the kernel: ``function`` where it is
-    code, a person where it is not. ``deadline`` is how many seconds it may take for an action (None: as long
-    as it likes), and ``fallback`` what is done at the deadline: "wait" keeps waiting, "default" plays a
-    default action in its place, "forfeit" ends the episode. Of a trained policy ``trained_on`` (the
-    environment's id), ``env_settings`` (the keywords that it was made with), ``wrappers`` (what its worker
-    makes of observations before it acts), ``observation_space`` and ``action_space`` (before any wrapper) are
-    known; of several policies in one checkpoint the spaces of each agent, in ``agents``. ``pass_env`` names
-    variables of this process's environment that its worker is given; their values are written nowhere.
-    ``needs`` names what its arena sends it beside the observation: "frame", "teammates" and "description".
+    ``worker`` runs it; without a worker it answers in the kernel, by ``function`` if there is one, else
+    through a person. ``deadline`` is the number of seconds it may take for an action (None: unlimited) and
+    ``fallback`` what happens then: "wait" keeps waiting, "default" plays a default action, "forfeit" ends the
+    episode.
+
+    Trained policies have ``trained_on`` (environment id), ``env_settings`` (the environment's keywords),
+    ``wrappers`` (observation wrappers applied by the worker), and ``observation_space`` and ``action_space``
+    (before wrappers) or, for several policies in one checkpoint, the spaces of each agent in ``agents``.
+
+    ``pass_env`` names environment variables to pass to the worker, whose values are not stored. ``needs``
+    names what the arena sends besides the observation: "frame", "teammates" and "description".
     """
 
     category: Category
@@ -103,24 +105,23 @@ class OperatorSpec:
         object.__setattr__(self, "pass_env", _names(self.pass_env))
 
     def with_(self, **changes: Any) -> OperatorSpec:
-        """Another operator, like this one but for ``changes`` (``deadline``, ``fallback``, ``name`` …)."""
+        """Return a copy with ``changes`` (``deadline``, ``fallback``, ``name`` …), which is another
+        operator."""
         return replace(self, **changes)
 
     @property
     def is_language_model(self) -> bool:
-        """Whether its worker calls a language model, whose exchanges are recorded."""
+        """Whether the worker calls a language model, whose exchanges are recorded."""
         return self.category in ("llm", "vlm")
 
     @property
     def is_recorded(self) -> bool:
-        """Whether its answers are recorded, and can come from a recording: a language model's or an
-        engine's."""
+        """Whether answers are recorded and can be replayed: those of a language model or an engine."""
         return self.is_language_model or self.category == "engine"
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that decide how it acts, by what its settings call them: its checkpoint, its code,
-        the demonstrations that a language model is shown."""
+        """The files that determine how it acts, by setting: checkpoint, code, demonstrations."""
         if "checkpoint" in self.settings:
             return {str(self.settings["checkpoint"]): Path(str(self.settings["checkpoint"]))}
         if (code := self.code) is not None:
@@ -161,7 +162,7 @@ class OperatorSpec:
 
 
 def function_name(value: Callable[..., Any]) -> str:
-    """Return a name for a callable: its own where it has one."""
+    """Return a name for a callable, its own if it has one."""
     name = getattr(value, "__name__", "")
     return name if name.isidentifier() else type(value).__name__ if not name else "python"
 

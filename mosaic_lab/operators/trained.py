@@ -41,16 +41,16 @@ def rl(
     """A trained policy.
 
     Args:
-        source: a run (its newest checkpoint), one of its ``checkpoints``, or the path of a checkpoint or of a
-            run's folder.
-        deterministic: the best action, always. False draws from the policy's distribution, reproducibly from
-            the lane's seed, the agent and the operator's name.
-        name: what to call it; by default the algorithm.
+        source: a run (its newest checkpoint), one of its ``checkpoints``, or the path of a checkpoint or a
+            run folder.
+        deterministic: always take the best action. False samples from the policy's distribution, reproducibly
+            from the lane's seed, the agent and the operator's name.
+        name: a display name; default: the algorithm.
         deadline: seconds for an action, None for no limit.
-        fallback: what is done at the deadline; see `OperatorSpec`.
+        fallback: what happens at the deadline; see `OperatorSpec`.
 
     Raises:
-        ConfigurationError: there is no checkpoint, or it does not say which worker can read it.
+        ConfigurationError: there is no checkpoint, or it does not record which worker can read it.
     """
     if not isinstance(deterministic, bool):
         raise ConfigurationError(f"deterministic={deterministic!r}: give True or False")
