@@ -34,23 +34,28 @@ class ModelOptions(TypedDict, total=False):
     """Keywords of every operator that calls a language model.
 
     provider: "openai", "anthropic", "google", "openrouter", "vllm" (a server at http://localhost:8000/v1) or
-    "local" (in the worker's own process). Default: "local" for "local" and .gguf files, "anthropic" for
-    models whose names begin with "claude", else "openai". base_url: a server with the provider's API, such as
-    vLLM, Ollama or llama.cpp. It is sent no key unless ``api_key_env`` names one. ``${NAME}`` in it is
-    replaced by an environment variable of this process. api_key_env: the environment variable with the key;
-    default: the provider's own, OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY.
+        "local" (in the worker's own process). Default: "local" for "local" and .gguf files, "anthropic" for
+        models whose names begin with "claude", else "openai".
+    base_url: a server with the provider's API, such as vLLM, Ollama or llama.cpp. It is sent no key unless
+        ``api_key_env`` names one. ``${NAME}`` in it is replaced by an environment variable of this process.
+    api_key_env: the environment variable with the key; default: the provider's own, OPENAI_API_KEY,
+        ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY.
     headers: additional headers of each request, {"name": "value"}. Settings are stored, so pass keys by
-    variable: {"X-Api-Key": "${MY_KEY}"}. body: additional keys of each request, {"name": value}, such as
-    {"reasoning_effort": "low"}. temperature: default: 0, or the model's own if it cannot be chosen.
+        variable: {"X-Api-Key": "${MY_KEY}"}.
+    body: additional keys of each request, {"name": value}, such as {"reasoning_effort": "low"}.
+    temperature: default: 0, or the model's own if it cannot be chosen.
     max_tokens: limit of one answer, reasoning included; default: 2,048, for a .gguf file 256, for "local" 48.
-    timeout: seconds for one request. retries: further attempts after a temporary failure, such as a dropped
-    connection. In addition, rate limits are waited for up to three minutes. concurrency: requests that may be
-    in flight at once, over all operators of an evaluation or a comparison that call the same provider.
+    timeout: seconds for one request.
+    retries: further attempts after a temporary failure, such as a dropped connection. In addition, rate
+        limits are waited for up to three minutes.
+    concurrency: requests that may be in flight at once, over all operators of an evaluation or a comparison
+        that call the same provider.
     prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is unknown or
-    differs; "cached" too, if the endpoint charges less for cached input. pass_env: additional environment
-    variables to pass to the worker, such as those of a proxy. name: a display name; default: the model.
-    deadline: seconds for an action, None for no limit. fallback: what happens at the deadline; see
-    `OperatorSpec`.
+        differs; "cached" too, if the endpoint charges less for cached input.
+    pass_env: additional environment variables to pass to the worker, such as those of a proxy.
+    name: a display name; default: the model.
+    deadline: seconds for an action, None for no limit.
+    fallback: what happens at the deadline; see `OperatorSpec`.
     """
 
     provider: Provider | None
