@@ -1,7 +1,7 @@
-"""Several evaluations of the same operators, one for each environment, as one result.
+"""`Suite`: evaluations of the same operators in several environments, as one result.
 
-Returns are normalised by the bounds of their environment first; then each environment weighs the same, and
-episodes are resampled within it.
+Returns are first normalised by the bounds of their environment. Environments have equal weights, and episodes
+are resampled within each.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _UNIT = "normalised score"
 
 @dataclass(frozen=True)
 class SuiteVersus:
-    """A first operator against a second, over all environments.
+    """A comparison of two operators over all environments.
 
-    ``difference``: of normalised scores, first minus second, on the seeds that both have played, the mean
-    over environments. ``probability``: how likely an episode of the first scores more, the mean over
-    environments. ``rng`` is the seed of the resampling.
+    ``difference`` is the mean over environments of the differences of normalised scores (first minus second)
+    on shared seeds, ``probability`` the mean over environments of the probability that an episode of the
+    first scores more, and ``rng`` the seed of the resampling.
     """
 
     first: str
@@ -58,15 +58,15 @@ class SuiteVersus:
 
 @checked_methods("suite")
 class Suite:
-    """Evaluations of the same operators in several environments, all of them at their end.
+    """Completed evaluations of the same operators in several environments.
 
-    ``bounds`` is {environment id: (low, high)}: the returns that count 0 and 1, such as those of a random
-    and of a reference player ("human-normalised scores", Mnih et al. 2015). Every ``rng`` below seeds the
-    resampling; by default it follows from what was evaluated.
+    ``bounds`` is {environment id: (low, high)}: the returns with the normalised scores 0 and 1, such as those
+    of a random and a reference player ("human-normalised scores", Mnih et al. 2015). ``rng`` seeds the
+    resampling in every method; by default the seed is derived from what was evaluated.
 
-    Raises ConfigurationError, with everything that is wrong: no evaluations, two of one environment, some
-    that are not done, operators that others do not have or without an episode that can count, bounds that
-    are missing, equal or of no environment.
+    Raises ConfigurationError with all problems: no evaluations, two of one environment, unfinished
+    evaluations, operators missing in one of them or without a valid episode, and bounds that are missing,
+    equal or of another environment.
     """
 
     def __init__(self, evaluations: Sequence[Evaluation], bounds: Mapping[str, tuple[float, float]]) -> None:
@@ -85,9 +85,10 @@ class Suite:
         }
 
     def summary(self, rng: int | None = None) -> Estimates:
-        """A row for each operator: the mean, median, interquartile mean and median over environments of its
-        normalised scores, and the optimality gap to 1, with 95% stratified bootstrap intervals. The aggregate
-        metrics of Agarwal et al. 2021; ``attrs["rng"]`` is the seed.
+        """Return a row for each operator: aggregate metrics of Agarwal et al. 2021 over normalised scores.
+
+        The columns are mean, median, interquartile mean, median over environments and the optimality gap to
+        1, with 95% stratified bootstrap intervals. ``attrs["rng"]`` is the seed.
         """
         from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -102,8 +103,10 @@ class Suite:
         return estimates_table(rows, "operator", rng=seed)
 
     def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
-        """For each operator the share of its episodes above each of the ``thresholds``, which are normalised
-        scores (m,); by default 101 from the lowest score to the highest. See `performance_profile`.
+        """Return, for each operator, the fraction of its episodes above each threshold.
+
+        ``thresholds`` are normalised scores of shape (m,); default: 101 from the lowest to the highest score.
+        See `performance_profile`.
         """
         scores = {label: self._scores(label) for label in self.operators}
         if thresholds is None:
@@ -117,8 +120,10 @@ class Suite:
         }
 
     def compare(self, first: str, second: str, rng: int | None = None) -> SuiteVersus:
-        """Two operators on what both have played. Raises ConfigurationError for one that is not there, and
-        for an environment in which they share no seed."""
+        """Compare two operators on their shared seeds.
+
+        Raises ConfigurationError for an unknown operator, and for an environment in which they share no seed.
+        """
         for label in (first, second):
             check_operator(label, self.operators)
         seed = self._seed(rng)
@@ -129,11 +134,11 @@ class Suite:
         return SuiteVersus(first, second, difference, probability_of_improvement(*scores, rng=theirs), seed)
 
     def interval_plot(self, rng: int | None = None) -> Plot:
-        """The averages of `summary` with their intervals, a row for each operator."""
+        """Plot the estimates of `summary` with their intervals, a row for each operator."""
         return interval_plot(self.summary(rng), self._title("Normalised scores"), _UNIT)
 
     def profile_plot(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> Plot:
-        """The curves of `profile`."""
+        """Plot the curves of `profile`."""
         profiles = self.profile(thresholds, rng)
         return profile_plot(profiles, self._title("Performance profiles"), _UNIT, self._seed(rng))
 

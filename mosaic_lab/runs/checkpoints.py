@@ -13,7 +13,7 @@ from mosaic_lab.keeper.tail import is_there
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One saved checkpoint: a file or a folder. ``step`` counts environment steps."""
+    """A saved checkpoint, a file or a folder. ``step`` counts environment steps."""
 
     path: Path
     step: int = 0
@@ -23,7 +23,7 @@ class Checkpoint:
 
 
 class CheckpointFollower:
-    """The checkpoints of the run in ``folder`` while it trains: each call of `read` reads what is new."""
+    """Follows the checkpoints of the run in ``folder`` during training; each `read` reads only new lines."""
 
     def __init__(self, folder: RunFolder) -> None:
         from mosaic_lab.telemetry import JsonlFollower
@@ -33,7 +33,7 @@ class CheckpointFollower:
         self._found: dict[Path, Checkpoint] = {}
 
     def read(self) -> list[Checkpoint]:
-        """Return the checkpoints that the worker reported and that are still there, oldest first."""
+        """Return the reported checkpoints that still exist, oldest first."""
         from mosaic_lab.telemetry.decoding import Health, parse
 
         for line in self._follower.lines():
@@ -52,5 +52,5 @@ class CheckpointFollower:
 
 
 def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
-    """Return the checkpoints that the worker reported and that are still there, oldest first."""
+    """Return the reported checkpoints that still exist, oldest first."""
     return CheckpointFollower(folder).read()

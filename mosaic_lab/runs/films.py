@@ -1,7 +1,7 @@
-"""The films of a run's checkpoints, in its folder: ``films/<step>.mp4``, and ``films/<step>.json`` about it.
+"""Films of a run's checkpoints in its folder: ``films/<step>.mp4``, described by ``films/<step>.json``.
 
-A film is complete when its JSON file is there; one with a ``problem`` says why the checkpoint has no film.
-They are made by a run of their own, whose ``parent`` is the run (see `mosaic_lab.runs.film_making`).
+A film is complete once its JSON file exists; a ``problem`` in it says why the checkpoint has no film. Films
+are made by a run of their own, whose ``parent`` is the training (see `mosaic_lab.runs.film_making`).
 """
 
 from __future__ import annotations
@@ -43,17 +43,16 @@ _STRIP_WIDTH = 240
 
 
 def film_path(folder: Path, step: int) -> Path:
-    """Return the path of the film of the checkpoint at ``step`` of the run in ``folder``."""
+    """Return the path of the film of the checkpoint at ``step``, in the run folder ``folder``."""
     return folder / FOLDER / f"{step}.mp4"
 
 
 @dataclass(frozen=True)
 class Film:
-    """One film: an episode of the policy at ``step``, played by its best actions.
+    """A film of an episode of the greedy policy at ``step``.
 
-    ``episode_return`` (of several agents their sum) and ``length`` (steps) are those of the episode;
-    ``complete`` is False where it was cut off before its end. The same ``seed`` plays it again. ``seconds``:
-    how long the film is.
+    ``episode_return`` (the sum over agents) and ``length`` (steps) describe the episode; ``complete`` is
+    False if it was cut off. The same ``seed`` reproduces it. ``seconds`` is the film's duration.
     """
 
     path: Path
@@ -67,13 +66,13 @@ class Film:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts shown beside it: step, return, length, seconds, complete."""
+        """Facts displayed with it: step, return, length, seconds, complete."""
         about = {name: getattr(self, name) for name in ("step", "length", "seconds", "complete")}
         return {**about, "return": self.episode_return}
 
     @cached_property
     def first_frame(self) -> bytes:
-        """The first frame, reduced, as a PNG file. Raises MosaicError where the film is gone or damaged."""
+        """Return the first frame, reduced, as a PNG. Raises MosaicError if the film is missing or damaged."""
         from mosaic_lab.fastlane.pictures import first_frame
 
         try:
@@ -82,7 +81,7 @@ class Film:
             raise MosaicError(f"the film {self.path} cannot be read: {error}") from None
 
     def read(self) -> bytes:
-        """Return the film, an MP4 file. Raises MosaicError where it is gone."""
+        """Return the film as MP4 bytes. Raises MosaicError if it is missing."""
         try:
             with open_file(self.path) as file:
                 return file.read(LARGEST)
@@ -91,7 +90,7 @@ class Film:
 
 
 def read_film(path: Path, about: Mapping[str, Any]) -> Film:
-    """Return the film at ``path`` as its JSON file describes it. Raises KeyError, TypeError or ValueError."""
+    """Return the film at ``path`` from its JSON file. Raises KeyError, TypeError or ValueError."""
     return Film(
         path,
         int(about["step"]),
@@ -105,7 +104,7 @@ def read_film(path: Path, about: Mapping[str, Any]) -> Film:
 
 
 class Films(Sequence[Film]):
-    """The films of the run in ``folder`` as they are now, oldest checkpoint first; shown as a strip."""
+    """A snapshot of the films of the run in ``folder``, oldest checkpoint first; displayed as a strip."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
@@ -142,7 +141,7 @@ class Films(Sequence[Film]):
         return iter(self._films)
 
     def at(self, step: int) -> Film:
-        """Return the film of the checkpoint at ``step``. Raises MosaicError with the steps that there are."""
+        """Return the film of the checkpoint at ``step``. Raises MosaicError listing the available steps."""
         for film in self:
             if film.step == step:
                 return film
@@ -155,19 +154,19 @@ class Films(Sequence[Film]):
 
     @property
     def status(self) -> str:
-        """The work under way on them, or why that ended without success the last time; empty where all is
-        well."""
+        """The progress of films being made, or why making them last failed; empty otherwise."""
         folders = makers(self._folder)
         return _status(_working(folders) or folders[-1]) if folders else ""
 
     @property
     def being_made(self) -> bool:
-        """Whether a run makes films now: there may be more soon."""
+        """Whether a run is making films now."""
         return _working(makers(self._folder)) is not None
 
     @property
     def missing_text(self) -> str:
-        """The newest checkpoints without a film, in words, and why the last has none; empty without one."""
+        """The newest checkpoints without a film, as text, and why the last has none; empty if all have
+        one."""
         if not self.missing:
             return ""
         steps = [f"{step:,}" for step in self.missing]
@@ -192,12 +191,12 @@ class Films(Sequence[Film]):
 
 
 def film(folder: RunFolder, step: int) -> tuple[str, bytes]:
-    """Return the type and the bytes of a film. Raises MosaicError where there is none."""
+    """Return the type and the bytes of a film. Raises MosaicError if there is none."""
     return TYPE, Films(folder).at(step).read()
 
 
 def makers(folder: RunFolder) -> list[RunFolder]:
-    """Return the folders of the runs that make films of the run in ``folder``, oldest first."""
+    """Return the folders of the runs that film the run in ``folder``, oldest first."""
     beside = (RunFolder(path) for path in folder.path.parent.glob(f"*-{WORKER}-*"))
     launches = [(one, one.document(one.launch_path)) for one in beside]
     own = [(one, launch) for one, launch in launches if launch.get("parent") == folder.run_id]
@@ -217,7 +216,7 @@ def _status(folder: RunFolder) -> str:
 
 
 def strip(films: Sequence[Film], notes: Iterable[str]) -> str:
-    """Return the films as a strip in HTML that needs nothing else, with the notes below."""
+    """Return the films as a self-contained HTML strip, with notes below."""
     shown, used = [], 0
     for film in reversed(films[-_STRIP_FILMS:]):
         try:
@@ -233,7 +232,7 @@ def strip(films: Sequence[Film], notes: Iterable[str]) -> str:
 
 
 def caption(film: Film) -> str:
-    """Return the text below a film: ``step 1,000: return 23.5, 23 steps``."""
+    """Return the caption of a film: ``step 1,000: return 23.5, 23 steps``."""
     cut = "" if film.complete else ", cut off"
     return f"step {film.step:,}: return {number(film.episode_return)}, {film.length:,} steps{cut}"
 

@@ -1,4 +1,4 @@
-"""Starts trainings: the worker is installed, the configuration checked, one run started for each seed."""
+"""Starting trainings: install the worker, check the configuration, start one run per seed."""
 
 from __future__ import annotations
 
@@ -83,42 +83,43 @@ class Trainer:
     ) -> Run | RunGroup:
         """Start a training in the background and return at once: a `Run`, or a `RunGroup` for several seeds.
 
-        A worker that is not installed is installed first, with progress. The configuration is checked by the
-        worker before anything starts. Further keywords are hyperparameters, by upstream's own names.
+        A missing worker environment is installed first, with progress. The worker checks the configuration
+        before anything starts. Further keywords are hyperparameters under upstream's own names.
 
         Args:
-            worker: such as ``"cleanrl"``; ``"script"`` runs a command of yours.
-            algorithm: one of the worker's. Only ``"script"`` can do without this and the next two.
+            worker: a worker's name, such as ``"cleanrl"``; ``"script"`` runs your own command.
+            algorithm: one of the worker's algorithms. Only ``"script"`` works without this and the next two
+                arguments.
             env: an environment id.
-            total_timesteps: environment steps to train for. Only whole updates are trained: the run's panel
-                and `Run.total_timesteps` say how many steps these are.
-            curriculum: stages to train in, one after the other, such as
-                ``[mosaic.Stage("CartPole-v0", until=150), mosaic.Stage("CartPole-v1")]``, in place of
-                ``env``: the run, a `Curriculum`, trains each in a run of its own that resumes from the newest
-                checkpoint before it. All have the same spaces. ``total_timesteps`` is needed where a stage
-                has no ``steps``; ``checkpoint_every`` is by default a tenth of the shortest stage. Films are
-                of its checkpoints, each in the environment that it was trained in.
-            seed: a number, or several for one run each.
-            gpus: how many free GPUs, or which (shared with others that name them); default: none, or
-                the profile's.
+            total_timesteps: environment steps to train. Only whole updates are trained; the run's panel and
+                `Run.total_timesteps` show the resulting number of steps.
+            curriculum: stages to train one after the other, such as ``[mosaic.Stage("CartPole-v0",
+                until=150), mosaic.Stage("CartPole-v1")]``, in place of ``env``. The run is a `Curriculum`,
+                which trains each stage in a run of its own, resuming from the previous checkpoint. All stages
+                need the same spaces. ``total_timesteps`` is required if a stage has no ``steps``;
+                ``checkpoint_every`` defaults to a tenth of the shortest stage. Films show each checkpoint in
+                the environment of its stage.
+            seed: an integer, or several for one run each.
+            gpus: number of free GPUs, or GPU indices (shared with other runs that name them); default: none,
+                or the profile's number.
             threads: CPU threads for the worker's numerical libraries.
             checkpoint_every: steps between checkpoints; default: a tenth of the training.
-            resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.
-            stop_at: the step at which it ends with a checkpoint, for another to continue: schedules, as that
-                of a learning rate, count to ``total_timesteps`` all the same. Default: the last.
-            frames: whether the environment may be watched (it is rendered only while a viewer watches);
-                `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
-                (default 60), ``grid``, how many environments to show side by side (default 1).
-            films: which checkpoints' policies are filmed, an episode each (`Run.films`): ``"off"``, the
-                ``"last"`` one when the training ends, or ``"each"`` as they are saved, by a run of its own at
-                low priority, which takes no place of ``max_running`` and ends with a stop of the training.
-                Where checkpoints come faster than films, the newest come first, and of more than 20 that wait
-                the oldest are skipped.
-            wrappers: names of observation wrappers, the first first: ``"flat"`` makes a vector of any
-                observation, ``"one_hot"`` before it zeros and ones of MiniGrid's and BabyAI's images. The
-                checkpoint records them, and its policy applies them wherever it acts. Default: none.
-            environ: environment variables to add for the worker. Their values are written nowhere.
-            pass_env: names of this process's environment variables to pass on.
+            resume_from: a run or its folder (its newest checkpoint), a checkpoint, or a checkpoint's path.
+            stop_at: end with a checkpoint at this step, from which another run can continue. Schedules, such
+                as that of the learning rate, still span ``total_timesteps``. Default: the last step.
+            frames: whether the environment can be watched; it is rendered only while a viewer watches, and
+                `Run.enable_frames` changes this during the run. Or a mapping: ``enabled``, ``max_fps``
+                (default 60), ``grid`` (number of environments shown side by side, default 1).
+            films: checkpoints whose policies are filmed, one episode each (`Run.films`): ``"off"``,
+                ``"last"`` (once the training ends), or ``"each"`` (as they are saved). Films are made by
+                another run at low priority, which does not count towards ``max_running`` and ends when the
+                training is stopped. If checkpoints arrive faster than films, the newest are filmed first, and
+                of more than 20 waiting the oldest are skipped.
+            wrappers: names of observation wrappers, innermost first: ``"flat"`` flattens observations to
+                vectors, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI. They are recorded
+                in checkpoints and applied wherever the policy acts. Default: none.
+            environ: environment variables to set for the worker. Their values are not stored.
+            pass_env: names of environment variables to pass to the worker.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
             on: a Ray cluster to run on: the name of a profile (`mosaic-lab clusters`), ``"ray:HOST:PORT"`` of
                 one that this machine is a node of, or ``"ray://HOST:PORT"``. Its nodes build the worker's
