@@ -12,9 +12,8 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.atari import ATARI
-from mosaic_contract.config import nearest
 from mosaic_contract.registry import is_game
-from mosaic_contract.training_plan import PlannedTraining
+from mosaic_contract.training_plan import PlannedTraining, nearest_algorithm
 
 from .algorithms import ALGORITHMS, REFUSED_SCRIPTS, ScriptAlgorithm, find_algorithm
 from .environments import RenderableSpec, misfits, spec_of
@@ -146,7 +145,7 @@ def _known(config: TrainingConfig, upstream: Upstream) -> str:
     if name in REFUSED_SCRIPTS:
         return f" of this worker: cleanrl/{name}.py {REFUSED_SCRIPTS[name]}"
     if not upstream.has_script(name):
-        return nearest(config.algorithm, upstream.available())
+        return nearest_algorithm(config.algorithm, upstream.available())
     flags = _flags(config, "{seed}", config.hyperparameters, upstream.legacy)
     command = json.dumps([sys.executable, "-m", f"cleanrl.{name}", *flags])
     return (

@@ -32,8 +32,9 @@ log = logging.getLogger("mosaic_contract")
 def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]:
     """Make an environment, reset it and step it once; return it, closed, and the info of its reset.
 
-    Raises `ConfigError` where it cannot be made or reset, and for whatever it returns that its spaces or its
-    interface exclude. An exception of its `step` is left to the training, which ends with it.
+    Raises `ConfigError` if it cannot be made or reset, if its id lacks the version, and for returned values
+    that violate its spaces or its interface. An exception of its `step` is left to the training, which ends
+    with it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -44,11 +45,19 @@ def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]
         except Exception as error:  # whatever an environment's own code raises
             raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
         try:
+            _check_version(env, env_id)
             return env, _try_out(env, env_id)
         except EnvironmentFault as fault:
             raise ConfigError(str(fault)) from None
         finally:
             close(env, env_id)
+
+
+def _check_version(env: Any, env_id: str) -> None:
+    """Raise `ConfigError` for an id that Gymnasium completed: its newest version changes with the release."""
+    made, name = str(getattr(getattr(env, "spec", None), "id", "")), env_id.rpartition(":")[2]
+    if made.startswith(f"{name}-v"):
+        raise ConfigError(f"environment {env_id!r} lacks its version: write {env_id + made[len(name) :]!r}")
 
 
 def close(env: Any, env_id: str) -> None:

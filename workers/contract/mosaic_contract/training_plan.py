@@ -157,6 +157,12 @@ class PlannedTraining:
 
 
 def check_algorithm(name: str, algorithms: Collection[str]) -> None:
-    """Raise `ConfigError` for an unknown algorithm, with the nearest that is known."""
+    """Raise `ConfigError` for an unknown algorithm, with the nearest known one and all others."""
     if name not in algorithms:
-        raise ConfigError(f"unknown algorithm {name!r}{nearest(name, algorithms)}")
+        raise ConfigError(f"unknown algorithm {name!r}{nearest_algorithm(name, algorithms)}")
+
+
+def nearest_algorithm(name: str, algorithms: Collection[str]) -> str:
+    """Return the end of an error about an unknown algorithm: the nearest known one, and all others."""
+    hint = nearest(name, algorithms)
+    return f"{hint} Known are {', '.join(sorted(algorithms))}" if hint.endswith("?") else hint

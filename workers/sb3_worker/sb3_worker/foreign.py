@@ -8,8 +8,8 @@ from typing import Any, Callable, Iterator, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import check_file, loading
-from mosaic_contract.config import nearest
 from mosaic_contract.space_compatibility import misfit
+from mosaic_contract.training_plan import nearest_algorithm
 
 from .algorithms import ALGORITHMS, Sb3Algorithm
 from .factory import upstream_class
@@ -61,7 +61,7 @@ def _algorithm(saved: ModelZip, given: Any) -> Sb3Algorithm:
     """Return the algorithm of a file: the one that is given, else by the attributes of its model."""
     if given is not None:
         if given not in ALGORITHMS:
-            raise ConfigError(f"unknown algorithm {given!r:.100}{nearest(str(given), ALGORITHMS)}")
+            raise ConfigError(f"unknown algorithm {given!r:.100}{nearest_algorithm(str(given), ALGORITHMS)}")
         return ALGORITHMS[given]
     names, module = saved.names(), saved.class_name("policy_class").split(".")
     found = next((name for mark, name in _MARKS if mark in names), None)

@@ -163,7 +163,7 @@ def test_what_is_no_zip_of_a_model_is_refused(elsewhere: Elsewhere, tmp_path: Pa
     other = elsewhere.made(elsewhere.copy("dqn"), CARTPOLE, algorithm="ppo")["message"]
     assert "has a policy of dqn, not of ppo: leave algorithm out" in other
     unknown = elsewhere.made(elsewhere.copy("ppo"), CARTPOLE, algorithm="pppo")["message"]
-    assert "unknown algorithm 'pppo'; did you mean 'ppo'?" in unknown
+    assert "unknown algorithm 'pppo'; did you mean 'ppo'? Known are a2c, " in unknown
 
 
 def _base64(text: str) -> str:
