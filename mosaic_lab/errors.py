@@ -22,16 +22,16 @@ class MosaicError(Exception):
     """Base of all errors raised by mosaic_lab. A notebook shows its text alone, without our internals."""
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that IPython shows in place of the traceback; ``%debug`` still has it."""
+        """The lines that IPython shows in place of the traceback, which ``%debug`` still has."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class ConfigurationError(MosaicError, ValueError):
-    """Bad input, refused before anything starts."""
+    """Invalid input, refused before anything starts."""
 
 
 class ArgumentError(ConfigurationError, TypeError):
-    """A call has a keyword that its function does not have, or lacks one that it needs."""
+    """An unknown keyword in a call, or a missing argument."""
 
 
 class WorkerEnvironmentError(MosaicError):
@@ -39,7 +39,7 @@ class WorkerEnvironmentError(MosaicError):
 
 
 class RunFailed(MosaicError):
-    """A worker failed. The text holds its own message, its state's reason and its last log lines."""
+    """A worker failed. The message has the worker's own message, the reason and its last log lines."""
 
 
 class RunTimeout(MosaicError, TimeoutError):
@@ -47,18 +47,18 @@ class RunTimeout(MosaicError, TimeoutError):
 
 
 class NotAFile(MosaicError, OSError):
-    """A folder, a named pipe or a device is where a file of a run belongs."""
+    """A folder, a named pipe or a device in place of a file of a run."""
 
 
 class UnknownRun(MosaicError, KeyError):
-    """No run of that name is in the store."""
+    """No run of this name in the store."""
 
     def __str__(self) -> str:
         return Exception.__str__(self)
 
 
 def warn_user(text: str, category: type[Warning]) -> None:
-    """Issue a warning about the line that called this package: the nearest one outside of it."""
+    """Issue a warning that points to the nearest line outside this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         level, frame = level + 1, frame.f_back

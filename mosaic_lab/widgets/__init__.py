@@ -1,15 +1,15 @@
-"""Runs, comparisons and evaluations in a notebook: live panels, and the static forms that stay.
+"""Live panels of runs, comparisons and evaluations in a notebook, and their static forms in the saved file.
 
-`register` makes a notebook display runs, comparisons and evaluations by itself when they are a cell's last
-value. The widget libraries are imported when something is first shown.
+`register` makes a notebook display runs, comparisons and evaluations that are a cell's last value. Widget
+libraries are imported when something is first shown.
 
-The interval over runs: every run's values are averaged over at most 200 stretches of the run and smoothed (by
-the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
-its band span the places that every run with data has reached: live they grow with the slowest run, at the end
-they stop where the first run does, so that no part of the line is the result of fewer runs than another. At
-each place the band is the 95% interval of the mean that evaluations have too: a percentile bootstrap over the
-runs (`mosaic_lab.evaluation.learning_curve`), so it stays within the values that were observed. Of two to
-four runs each is drawn thinly beside the mean, in place of a band.
+Intervals over runs: each run's values are averaged over at most 200 segments, smoothed (by the panel's
+slider, initially 0.60) and interpolated linearly at 200 common points of the x axis. The mean and its band
+cover the points that every run with data has reached: while runs are alive, up to the slowest one;
+afterwards, up to the shortest, so that no part of the line averages fewer runs than another. The band is the
+95% interval of the mean that evaluations use, a percentile bootstrap over runs
+(`mosaic_lab.evaluation.learning_curve`), and stays within the observed values. For two to four runs, each is
+drawn as a thin line beside the mean instead of a band.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ DISPLAY = NotebookDisplay()
 
 @checked
 def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = False) -> None:
-    """Show runs in one live panel, in this cell's output.
+    """Show runs in one live panel in this cell's output.
 
-    One run gets a chart with a line for each chosen metric; several are drawn over each other, a colour a
-    run, for one metric. ``metric`` is what the chart starts with (default: the return). ``mean=True`` starts
-    with the mean over the runs of each configuration with its 95% interval (see the module's text for how it
-    is computed); the panel can switch. An evaluation and a sweep have panels of their own. Raises
-    ConfigurationError (a ValueError) for no runs, and what is not a run.
+    A single run gets a chart for each selected metric; several runs share a chart of one metric, one colour
+    per run. ``metric`` is the initial metric (default: the return). ``mean=True`` initially shows, for each
+    configuration, the mean over runs with its 95% interval (computed as described in `mosaic_lab.widgets`);
+    the panel can switch. Evaluations and sweeps have their own panels. Raises ConfigurationError (a
+    ValueError) for no runs, and for values that are not runs.
     """
     from mosaic_lab.widgets.runs import show_own_panel, show_runs
 
@@ -65,18 +65,18 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
 def frame_wall(
     runs: Run | Iterable[Run | Iterable[Run]], fps: float = 30.0, columns: int | None = None
 ) -> FrameWall:
-    """Watch runs side by side, live, in this cell's output; ``runs`` may hold groups of them.
+    """Show live frames of several runs, or groups of runs, side by side in this cell's output.
 
-    The arguments, and what is raised for wrong ones, are those of `FrameWall`. For the same arguments this is
-    the same wall, until it is closed. Raises MosaicError outside a notebook.
+    Arguments and errors are those of `FrameWall`. The same arguments return the same wall until it is closed.
+    Raises MosaicError outside a notebook.
     """
     return DISPLAY.frames(runs, fps, columns)
 
 
 def register() -> None:
-    """In a notebook's kernel, display runs, groups and what else there is by itself; elsewhere do nothing.
+    """Make a notebook's kernel display runs, groups and other results; do nothing elsewhere.
 
-    A second time does nothing.
+    Can be called repeatedly.
     """
     shell = notebook_shell()
     if shell is None:

@@ -1,4 +1,4 @@
-"""The catalog of workers, and the environment that each would be started from."""
+"""The catalog of workers, and the environment that each would use."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _STALE = {"code": "its shim has changed since", "pins": "its shim's pins have ch
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """One line of ``workers list``.
+    """A row of ``workers list``.
 
-    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` says why;
-    ``worker_environment`` is None where there is none, ``shim`` where its sources are not here.
+    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` its reason;
+    ``worker_environment`` is None without an environment, ``shim`` is None if the worker's sources are not on
+    this machine.
     """
 
     name: str
@@ -39,7 +40,7 @@ class WorkerInfo:
 
 
 def catalog() -> list[WorkerInfo]:
-    """Return every known worker: ours, the kernel environment's, and those installed or registered."""
+    """Return every known worker: bundled, in the kernel's environment, installed or registered."""
     shims = bundled_shims()
     in_kernel = kernel_workers()
     names = sorted({*shims, *in_kernel, *_recorded_names()})
@@ -47,10 +48,10 @@ def catalog() -> list[WorkerInfo]:
 
 
 def worker_name(given: str) -> str:
-    """Return the name of the worker that a user means: its name in any case, or that of our shim's folder
-    ("ray_worker", "ray"). What no worker is called is returned as it is.
+    """Return the name of the worker that a user means, given in any case or as the shim's folder
+    ("ray_worker", "ray").
 
-    Raises WorkerEnvironmentError for what cannot be a name.
+    Unknown names are returned unchanged. Raises WorkerEnvironmentError for invalid names.
     """
     shims, recorded = bundled_shims(), _recorded_names()
     names = {*shims, *recorded, *declared_names()}
@@ -62,7 +63,7 @@ def worker_name(given: str) -> str:
 
 
 def info(name: str) -> WorkerInfo:
-    """Return what is known about worker ``name``. Raises WorkerEnvironmentError where there is none."""
+    """Return the catalog entry of worker ``name``. Raises WorkerEnvironmentError if there is none."""
     name = worker_name(name)
     shim, in_kernel = bundled_shims().get(name), kernel_workers(name).get(name)
     if shim is None and in_kernel is None and read_environment(name) is None:
@@ -71,10 +72,10 @@ def info(name: str) -> WorkerInfo:
 
 
 def find(name: str) -> WorkerEnvironment | None:
-    """Return the environment that worker ``name`` would be started from, or None.
+    """Return the environment that worker ``name`` would use, or None.
 
-    That is the one that was installed or registered, else the kernel's own if the worker and its upstream are
-    in it. It may be outdated; ``ensure`` brings it up to date.
+    It is the installed or registered one, else the kernel's own if that has the worker and its upstream
+    library. It may be outdated; ``ensure`` updates it.
     """
     name = worker_name(name)
     recorded = read_environment(name)
@@ -84,7 +85,7 @@ def find(name: str) -> WorkerEnvironment | None:
 
 
 def unknown_worker(name: str) -> WorkerEnvironmentError:
-    """Return the error for a name that no worker has, with the nearest name and all that there are."""
+    """Return the error for an unknown worker name, with the nearest name and all others."""
     known = sorted({*bundled_shims(), *_recorded_names()})
     near = difflib.get_close_matches(name, known, n=1)
     return WorkerEnvironmentError(
@@ -96,7 +97,7 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
 
 
 def replacement(worker_environment: WorkerEnvironment) -> str:
-    """Return the note on an environment that `WorkerEnvironment.replaces_ours`."""
+    """Return the note about an environment that `WorkerEnvironment.replaces_ours`."""
     name, place = worker_environment.name, worker_environment.shim_folder or worker_environment.root
     return (
         f"'{name}' is the worker in {place}, in place of the one that comes with MOSAIC Lab; "
@@ -105,7 +106,7 @@ def replacement(worker_environment: WorkerEnvironment) -> str:
 
 
 def not_installed(name: str) -> WorkerEnvironmentError:
-    """Return the error for a worker that has no environment."""
+    """Return the error for a worker without an environment."""
     name = worker_name(name)
     if name not in bundled_shims() and read_environment(name) is None:
         return unknown_worker(name)
