@@ -1,20 +1,20 @@
-"""The protocol of MOSAIC Lab's workers. Standard library only, Python 3.9 and newer.
+"""The protocol between MOSAIC Lab and its workers. Standard library only, Python 3.9 and newer.
 
-A shim passes a `Worker` to `main`, and writes to the `Telemetry` that its `train` receives; workers/README.md
-shows a whole one. Readers use `parse_message`, `decode_line` and `LineSplitter`.
+A shim passes a `Worker` to `main` and writes to the `Telemetry` that its `train` receives; workers/README.md
+shows a complete example. Readers use `parse_message`, `decode_line` and `LineSplitter`.
 
-The modules of this package are the core, which every shim needs:
+Core modules, needed by every shim:
 
-- the wire: messages, codec, arrays, spaces, errors, metadata, discovery
-- the process: cli, stdio, signals, process_exits, priority, seeds
-- the library: upstream, registry, environment_spec, pettingzoo_ids
+- wire format: messages, codec, arrays, spaces, errors, metadata, discovery
+- process: cli, stdio, signals, process_exits, priority, seeds
+- library: upstream, registry, environment_spec, pettingzoo_ids
 - training: config, hyperparameters, training_plan, telemetry, episode_logger, training_episode, heartbeat,
   checkpoints, pytorch, analytics
 - acting: operators, operator_server, served_agent, agent_threads, trained_policy, user_policy, user_code,
   wrappers, space_compatibility, legal, noop
 
-Beside it: `fastlane` publishes frames; `arena` hosts environments; `language` is for operators that call
-language models; `conformance` is for authors of shims.
+Subpackages: `fastlane` publishes frames, `arena` hosts environments, `language` supports operators that call
+language models, `conformance` tests shims.
 """
 
 from mosaic_contract.analytics import write_analytics

@@ -1,12 +1,13 @@
-"""Checkpoint files and their descriptions: `step-7.json` is beside `step-7.pt`. A description is JSON::
+"""Checkpoint files and their descriptions: `step-7.json` is stored beside `step-7.pt`. A description is
+JSON::
 
     {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "seed": …, "step": …,
      "episodes": …, "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
-                     # or, of several agents' policies, "agents": {"red_0": the two spaces of each, …}
+                     # or, for policies of several agents, "agents": {"red_0": its two spaces, …}
 
-and "env_settings", the keywords that the environment was made with, "wrappers", the names of the wrappers of
-its observations, if there were any, "atari", what that wrapper did, and further fields of the worker's own.
-The spaces are the environment's, before any wrapper. The format of the weights is up to the worker.
+It may also contain "env_settings", the keywords that the environment was made with, "wrappers", the names of
+its observation wrappers, "atari", the preprocessing of that wrapper, and further fields of the worker. The
+spaces are the environment's, before any wrapper. The worker chooses the format of the weights.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ Spaces = Mapping[str, Mapping[str, Any]]
 _DESCRIBED = {"algorithm": str, "env_id": str, "step": int, "episodes": int, "hyperparameters": dict}
 _SPACES = ("observation_space", "action_space")
 _ARCHIVES = (".npz", ".pt", ".zip")
-"""Suffixes of files that are zip archives, whichever library wrote them."""
+"""Suffixes of files that are zip archives, regardless of the library that wrote them."""
 _LARGEST_RATIO = 200
-"""Of an archive's contents to its file, so that a hostile one does not unpack for hours."""
+"""Maximum ratio of unpacked to packed size, so that a hostile archive cannot unpack for hours."""
 
 log = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """Saves the checkpoints of one training, each a file with its description.
+    """The checkpoints of one training, each a file with a description.
 
-    `description` is the shim's part of it: format, hyperparameters, spaces, further fields. `contents`
-    returns the file's bytes (bytes, so that a full disk is an `OSError` whatever the library); `suffix` and
-    `format` name their format: ".pt", "torch".
+    `description` is the shim's part of the description: format, hyperparameters, spaces, further fields.
+    `contents` returns the bytes of the file (bytes, so that a full disk is an `OSError` for every library).
+    `suffix` and `format` name the file format: ".pt", "torch".
     """
 
     def __init__(
@@ -78,9 +79,10 @@ class Checkpoints:
         return step - self._saved >= self._every
 
     def save(self, step: int) -> None:
-        """Save the current state, unless it was saved at this step. A full disk costs the checkpoint, not
-        the training, and is logged. Safe to call from several threads; any other error, from a signal or from
-        `contents`, leaves nothing behind, and the same step may be saved again.
+        """Save the current state, unless it was already saved at this step.
+
+        A full disk is logged; it costs the checkpoint, not the training. Thread-safe. Any other error, from a
+        signal or from `contents`, leaves no files behind, and the same step may be saved again.
         """
         with self._saving:
             if step == self._saved:
@@ -100,9 +102,8 @@ class Checkpoints:
 
 
 def write_described(path: Path, data: bytes, description: Mapping[str, Any]) -> None:
-    """Write a file after its description, so that a file that exists has a description; if that fails,
-    neither exists. Raises `OSError`.
-    """
+    """Write a description, then its file, so that every file has a description. If either fails, neither
+    remains. Raises `OSError`."""
     try:
         write_whole(description_of(path), json.dumps(description, indent=2).encode())
         write_whole(path, data)
@@ -119,8 +120,10 @@ def description_of(path: Path) -> Path:
 def read_description(
     path: Union[str, Path], format: str, algorithms: Collection[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """Return a checkpoint's absolute path and its description. Raises `ConfigError` where there is none of
-    this format and one of these algorithms, or its file is damaged.
+    """Return a checkpoint's absolute path and its description.
+
+    Raises `ConfigError` if the description is missing, has another format or algorithm, or the file is
+    damaged.
     """
     path = Path(path).expanduser().resolve()
     if not path.exists():
@@ -141,7 +144,7 @@ def read_description(
 
 @contextmanager
 def loading(path: Path) -> Iterator[None]:
-    """Report whatever a library raises while it loads a checkpoint as a `ConfigError` about the file."""
+    """Convert any exception of a library that loads a checkpoint to a `ConfigError` about the file."""
     try:
         yield
     except ConfigError:
@@ -152,8 +155,9 @@ def loading(path: Path) -> Iterator[None]:
 
 
 def check_file(path: Path) -> None:
-    """Raise `ConfigError` for a checkpoint that should be a zip archive by its suffix, and is damaged or
-    something else. A flipped bit in its weights would not be noticed by the libraries that load them.
+    """Raise `ConfigError` if a checkpoint with the suffix of a zip archive is damaged or not an archive.
+
+    The libraries that load weights would not detect a flipped bit.
     """
     if path.suffix not in _ARCHIVES or path.is_dir():
         return
@@ -165,7 +169,7 @@ def check_file(path: Path) -> None:
             else:
                 damaged = archive.testzip()
                 why = f"it is damaged, {damaged} in it differs from its checksum" if damaged else ""
-    except Exception as error:  # whatever zipfile and zlib make of other bytes
+    except Exception as error:  # zipfile and zlib raise various errors for invalid bytes
         why = _instead_of_archive(path, error)
     if why:
         raise ConfigError(f"{path} cannot be loaded: {why}. Give another checkpoint")
@@ -199,22 +203,21 @@ def _wrong(described: Mapping[str, Any], format: str, algorithms: Collection[str
 
 
 def spaces_of(described: Mapping[str, Any]) -> dict[str, Spaces]:
-    """Return the spaces of a description by agent; the key is `ALONE` where there is one agent."""
+    """Return the spaces of a description by agent, under `ALONE` if there is one agent."""
     if "agents" in described:
         return dict(described["agents"])
     return {ALONE: {name: described[name] for name in _SPACES}}
 
 
 def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords that the environment was made with; none where they are not described."""
+    """Return the keywords that the environment was made with; none if the description has none."""
     settings = described.get("env_settings")
     return settings if isinstance(settings, dict) else {}
 
 
 def wrappers_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
-    """Return the fields of a description about the wrappers of a training's observations, none where there
-    are none. `restarts` is that of `atari.record`.
-    """
+    """Return the description's fields about the observation wrappers of a training, empty without wrappers.
+    `restarts` is passed to `atari.record`."""
     fields: dict[str, Any] = {"wrappers": list(config.wrappers)} if config.wrappers else {}
     if ATARI in config.wrappers:
         fields[ATARI] = record(config.env_id, restarts=restarts)
@@ -222,15 +225,16 @@ def wrappers_described(config: TrainingConfig, *, restarts: bool = False) -> dic
 
 
 def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the wrappers of the observations; none where they are not described."""
+    """Return the names of the observation wrappers; none if the description has none."""
     names = described.get("wrappers")
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
 def space_misfit(trained: Mapping[str, Any], found: Mapping[str, Any], wrappers: Sequence[str] = ()) -> str:
-    """Return why a training on one environment cannot continue in another, "" if it can. `trained` and
-    `found` describe them: "env_id", and spaces in the form read by `spaces_of`. `wrappers` names the
-    observation wrappers of both.
+    """Return why a training on one environment cannot continue in another, "" if it can.
+
+    `trained` and `found` describe the environments: "env_id", and spaces in the form read by `spaces_of`.
+    `wrappers` names the observation wrappers of both.
     """
     before, after = spaces_of(trained), spaces_of(found)
     if set(before) != set(after):
@@ -255,9 +259,11 @@ def resume_misfits(
     bound_to: Iterable[str],
     environment: Mapping[str, Any] | None = None,
 ) -> Iterator[str]:
-    """Yield the reasons why a training cannot resume from a checkpoint, a sentence each. `bound_to` names the
-    hyperparameters that cannot change. `environment` has the spaces of the run's environment, as `spaces_of`
-    reads them, where a training can continue in another one of the same spaces.
+    """Yield the reasons why a training cannot resume from a checkpoint, one sentence each.
+
+    `bound_to` names the hyperparameters that cannot change. `environment` has the spaces of the run's
+    environment in the form read by `spaces_of`, for trainings that may continue in another environment with
+    the same spaces.
     """
     field = f"checkpoint.resume_from: {path.name}"
     of = f"{described['algorithm']} on {described['env_id']}"

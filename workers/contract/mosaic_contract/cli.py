@@ -1,8 +1,8 @@
 """The command line of every worker: `python -m <name>_worker.cli` with `--config FILE` (a training),
 `--interactive` (operators) or `--arena` (an environment).
 
-A shim calls `main` with a `Worker`; everything of the protocol happens here. Exit codes: 0 completed, 1
-failed, 2 bad configuration, 130 cancelled by SIGINT, 143 by SIGTERM.
+A shim calls `main` with a `Worker`; the protocol is implemented here. Exit codes: 0 completed, 1 failed, 2
+bad configuration, 130 cancelled by SIGINT, 143 by SIGTERM.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Train = Callable[[Any, Telemetry], Results]
 
 COMPLETED, FAILED, BAD_CONFIGURATION = 0, 1, 2
 
-_LEAVE_SECONDS = {COMPLETED: 60.0, FAILED: 60.0}  # for what a library does at exit
+_LEAVE_SECONDS = {COMPLETED: 60.0, FAILED: 60.0}  # for the exit hooks of libraries
 _LEAVE_SECONDS_CANCELLED = 3.0
 
 log = logging.getLogger("mosaic_contract")
@@ -62,30 +62,31 @@ log = logging.getLogger("mosaic_contract")
 class Worker:
     """A shim's metadata and callables for `main`. No callable may import upstream before it is called.
 
-    A worker that trains has `resolve` and `train`, one that acts has `operate`, one that provides
-    environments has `make_environment`; the modes of its capabilities say the same.
+    A worker that trains has `resolve` and `train`, a worker that acts has `operate`, and a worker that
+    provides environments has `make_environment`; the modes of its capabilities must agree.
 
     metadata: `get_worker_metadata` of the shim.
-    resolve: checks a configuration; raises `ConfigError`. Returns a `PlannedTraining`, which `train` is
-        given, or the resolved configuration as JSON, whose "algorithm" and "hyperparameters" `train` finds in
-        its configuration; "program" (path, cwd), if there is one, is a program of the user, for the
-        provenance. This is all of a dry run.
-    train: trains to the end, by the plan or configuration and with telemetry; returns the final metrics (or
-        None). May raise anything; `UpstreamFailed` where a program of the library has failed and printed why.
+    resolve: validates a configuration; raises `ConfigError`. Returns a `PlannedTraining`, which is passed to
+        `train`, or the resolved configuration as JSON, whose "algorithm" and "hyperparameters" become part of
+        the configuration that `train` receives; an optional "program" (path, cwd) is a program of the user,
+        recorded as provenance. A dry run does only this.
+    train: trains to the end, given the plan or configuration and telemetry; returns the final metrics or
+        None. May raise any exception; `UpstreamFailed` if a program of the library failed and printed the
+        reason.
     hyperparameters: the parameters of each algorithm, for `--describe`.
-    optional: of "algorithm", "env_id" and "total_timesteps" those that a configuration may leave out.
-    operate: makes the operator of one agent, for `--interactive`; raises `ConfigError` for settings and
-        spaces that it cannot act with. May share between agents what costs memory.
-    make_environment: (id, keywords for it, "rgb_array" or None) makes an environment of Gymnasium or
-        PettingZoo (AEC or parallel), for `--arena`; raises `ConfigError` for what it cannot make.
-    environment_facts: maps (that environment, an agent's id) to what describers and panels show beside it.
-    wraps: whether its trainings apply the configuration's `wrappers`; otherwise any are refused.
-    environments: the ids that `make_environment` knows, for `--describe`.
-    inside: whether its operators may live in the process of its own arenas, which saves a hop per step. They
-        must not use the shared generators of `random` and NumPy.
-    concurrent: whether the agents of one process act at the same time, each in a thread of its own: for
-        operators that wait for something outside, such as a model's endpoint. What they share must be safe
-        to use from several threads; `operate` is called by one at a time.
+    optional: which of "algorithm", "env_id" and "total_timesteps" a configuration may omit.
+    operate: makes the operator of one agent, for `--interactive`; raises `ConfigError` for unsupported
+        settings and spaces. Agents may share memory-intensive objects.
+    make_environment: (id, keywords, "rgb_array" or None) makes an environment of Gymnasium or PettingZoo (AEC
+        or parallel), for `--arena`; raises `ConfigError` if it cannot.
+    environment_facts: maps (that environment, an agent's id) to additional facts for describers and panels.
+    wraps: whether its trainings apply the configuration's `wrappers`; otherwise wrappers are refused.
+    environments: the ids known to `make_environment`, for `--describe`.
+    inside: whether its operators may run in the process of its own arenas, which saves one hop per step. They
+        must not use the global generators of `random` and NumPy.
+    concurrent: whether the agents of one process act at the same time, each in its own thread: for operators
+        that wait for an external service, such as a model's endpoint. Shared objects must be thread-safe;
+        calls of `operate` are serialized.
     """
 
     metadata: Callable[[], tuple[WorkerMetadata, WorkerCapabilities]]
@@ -103,16 +104,16 @@ class Worker:
 
 
 def deferred(name: str) -> Callable[..., Any]:
-    """Return a function that imports and calls the function or class of this name, "package.module:name", so
-    that a command line starts without upstream."""
+    """Return a function that imports and calls the function or class "package.module:name", so that a command
+    line starts without importing upstream."""
     return lambda *args, **kwargs: resolve_name(name)(*args, **kwargs)
 
 
 def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     """Run the command line (`sys.argv` by default) and return the exit code.
 
-    To be called once, in the main thread. It owns the process: fd 1 and the signals are not given back, and
-    threads or exit hooks of libraries may delay the exit but not prevent it.
+    Call it once, in the main thread. It owns the process: fd 1 and signal handlers are not restored. Threads
+    and exit hooks of libraries may delay the exit but cannot prevent it.
     """
     reserve_standard_streams()
     extend_priority_to_session()
@@ -142,11 +143,11 @@ def _guarded(
         except BaseException as error:
             failure = error
         signals.disarm()
-    except Cancelled:  # the signal came between two lines of the above
+    except Cancelled:  # the signal arrived between two statements above
         signals.disarm()
     if isinstance(failure, SystemExit):
         return _exited(telemetry, signals, failure.code, lines_of(failure.__traceback__))
-    if signals.cancelled is not None:  # whatever came out of train after the signal came of the signal
+    if signals.cancelled is not None:  # an exception of train after the signal is a consequence of the signal
         telemetry.run_cancelled(signals.cancelled.reason, results)
         return signals.cancelled.exit_code
     if failure is not None:
@@ -157,7 +158,7 @@ def _guarded(
 
 
 def _exited(telemetry: Telemetry, signals: CancelOnSignal, code: object, lines: Lines) -> int:
-    """Report that code of the training ends the process; return the exit code."""
+    """Report that the training's code ended the process; return the exit code."""
     if signals.cancelled is not None:
         telemetry.run_cancelled(signals.cancelled.reason)
         return signals.cancelled.exit_code
@@ -171,23 +172,23 @@ def _exited(telemetry: Telemetry, signals: CancelOnSignal, code: object, lines: 
 
 
 def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
-    """Serve operators until stdin ends or a signal comes."""
+    """Serve operators until stdin ends or a signal arrives."""
     if worker.operate is None:
         log.error("this worker has no operators: it cannot be started with --interactive")
         return BAD_CONFIGURATION
     server = OperatorServer(worker.metadata, worker.operate, worker.concurrent)
     code = _answer(server.serve, telemetry, signals)
     if not server.close():
-        os._exit(code)  # threads in the middle of a call could hold up the interpreter's end
+        os._exit(code)  # threads in a call could delay the interpreter's exit
     return code
 
 
 def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
-    """Serve an environment until the kernel closes it or has gone, or a signal comes."""
+    """Serve an environment until the kernel closes it or exits, or a signal arrives."""
     if worker.make_environment is None:
         log.error("this worker has no environments: it cannot be started with --arena")
         return BAD_CONFIGURATION
-    from mosaic_contract.arena import serve_arena  # only arenas need it
+    from mosaic_contract.arena import serve_arena  # needed by arenas only
 
     make, facts = worker.make_environment, worker.environment_facts
     inside = (worker.metadata, worker.operate) if worker.inside and worker.operate else None
@@ -196,10 +197,9 @@ def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int
 
 
 def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: CancelOnSignal) -> int:
-    """Serve commands from stdin on stdout, both given as descriptors, until stdin ends or a signal comes;
-    then the process exits within seconds.
-    """
-    with suppress(Cancelled):  # `signals` knows
+    """Serve commands from stdin on stdout, both passed as descriptors, until stdin ends or a signal arrives.
+    The process then exits within seconds."""
+    with suppress(Cancelled):  # `signals` records it
         watch_parent()
         try:
             serve(_take_stdin(), telemetry.fileno())
@@ -211,7 +211,7 @@ def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: Ca
 
 
 def _take_stdin() -> int:
-    """Move stdin to a private descriptor for the commands; anything else that reads stdin finds it empty."""
+    """Move stdin to a private descriptor for the commands; all other readers of stdin find it empty."""
     private = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -280,14 +280,14 @@ def _train(
         if not (config.run_dir / "analytics.json").exists():
             try:
                 _write_manifest(worker_type, config, resolved, telemetry)
-            except OSError as error:  # a full disk does not make a training fail that has completed
+            except OSError as error:  # a full disk must not fail a completed training
                 log.warning("analytics.json could not be written: %s", error)
 
 
 def _write_manifest(
     worker_type: str, config: TrainingConfig, resolved: Mapping[str, Any], telemetry: Telemetry
 ) -> None:
-    """Write `analytics.json`. The best checkpoint is the one with the highest mean return of its time."""
+    """Write `analytics.json`. The best checkpoint is the one with the highest mean return when it was saved."""
     saved = telemetry.checkpoints
     with_return = [one for one in saved if "mean_episode_return" in one.metrics]
     best = max(with_return, key=lambda one: one.metrics["mean_episode_return"], default=None)

@@ -1,7 +1,7 @@
-"""Messages to bytes and back: one JSON object a line, UTF-8, never longer than a limit.
+"""Encoding of messages: one JSON object per line, in UTF-8, with a limited length.
 
-NaN and the infinities are not JSON. They are written as the strings "NaN", "Infinity" and "-Infinity";
-`as_number` turns those back. A reader also accepts the bare tokens that Python's `json` writes.
+JSON has no NaN and infinities. They are written as the strings "NaN", "Infinity" and "-Infinity", which
+`as_number` converts back. Readers also accept the bare tokens that Python's `json` writes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract.errors import BadLine, LineTooLong
 
 DEFAULT_LINE_LIMIT = 1 << 20
-"""Longest line in bytes, newline not counted."""
+"""Maximum length of a line in bytes, without the newline."""
 
 OPERATING_LINE_LIMIT = 64 << 20
-"""The same between arenas, operators and the kernel: observations travel in lines."""
+"""The same limit between arenas, operators and the kernel, whose lines contain observations."""
 
 DOCUMENT_LIMIT = 16 << 20
-"""The largest file that is read as one JSON object, in bytes."""
+"""Maximum size in bytes of a file that is read as one JSON object."""
 
 _SEAL_BYTES = len(b',"checksum":"01234567"}')
 
@@ -32,29 +32,29 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def encode_line(message: Mapping[str, Any], limit: int = DEFAULT_LINE_LIMIT) -> bytes:
-    """Return one message as one line, newline included.
+    """Return a message as one line, including the newline.
 
-    Arrays and scalars of numeric libraries (whatever has `tolist`) and paths are converted. Raises
-    `LineTooLong`, or `TypeError` for a value that JSON cannot hold.
+    Paths and the arrays and scalars of numeric libraries (anything with `tolist`) are converted. Raises
+    `LineTooLong`, or `TypeError` for a value that JSON cannot represent.
     """
     try:
         text = _dump(message)
-    except ValueError:  # NaN or an infinity somewhere: rare, so the copy is made only then
+    except ValueError:  # NaN or an infinity: rare, so the copy is made only then
         text = _dump(finite(message))
-    line = text.encode("utf-8", "replace")  # a lone surrogate must not cost the line
+    line = text.encode("utf-8", "replace")  # a lone surrogate must not lose the line
     if len(line) > limit:
         raise LineTooLong(f"a message of {len(line)} bytes does not fit in a line of {limit}")
     return line + b"\n"
 
 
 def seal(line: bytes) -> bytes:
-    """Return an encoded message with one more member at its end: the CRC-32 of the bytes before that."""
+    """Return an encoded message with an additional last member: the CRC-32 of all bytes before it."""
     body = line[:-2]  # without "}" and the newline
     return body + b',"checksum":"%08x"}\n' % zlib.crc32(body)
 
 
 def is_sealed(line: bytes) -> bool:
-    """Whether a line, with or without its newline, is what `seal` returned, to the last bit."""
+    """Return whether a line, with or without its newline, is an intact result of `seal`."""
     text = line.rstrip(b"\n")
     return seal(text[:-_SEAL_BYTES] + b"}\n") == text + b"\n"
 
@@ -73,8 +73,9 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """Return the JSON object in an untrusted file. Raises `OSError`, and `ValueError` for anything that is
-    not a JSON object or is larger than `DOCUMENT_LIMIT`.
+    """Return the JSON object in an untrusted file.
+
+    Raises `OSError`, and `ValueError` if the file is not a JSON object or is larger than `DOCUMENT_LIMIT`.
     """
     if path.exists() and not path.is_file():  # opening a named pipe would wait for a writer
         raise ValueError("it is not a file")
@@ -86,7 +87,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file atomically and flush it to the disk. Raises `OSError`."""
+    """Write a file atomically and flush it to disk. Raises `OSError`."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("wb") as file:
@@ -99,9 +100,8 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def as_number(value: Any) -> float:
-    """Return a number from a message as a float; accepts the strings for NaN and infinity. Raises
-    `ValueError`.
-    """
+    """Return a number from a message as a float. Accepts the strings for NaN and infinity. Raises
+    `ValueError`."""
     if isinstance(value, (int, float)):
         try:
             return float(value)
@@ -113,9 +113,7 @@ def as_number(value: Any) -> float:
 
 
 def whole_number(value: Any) -> int | None:
-    """Return a whole number that is written as an int, a float or an array without dimensions; None for any
-    other value.
-    """
+    """Return a whole number given as an int, a float or a zero-dimensional array; None for any other value."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()
     if type(value) is int:
@@ -124,7 +122,7 @@ def whole_number(value: Any) -> int | None:
 
 
 def flat_numbers(value: Any) -> Iterator[float]:
-    """Yield the numbers in nested lists from a message, in C order, as `as_number` returns them."""
+    """Yield the numbers in nested lists from a message, in C order, converted by `as_number`."""
     if isinstance(value, (list, tuple)):
         for part in value:
             yield from flat_numbers(part)
@@ -133,10 +131,10 @@ def flat_numbers(value: Any) -> Iterator[float]:
 
 
 class LineSplitter:
-    """Splits a byte stream into lines, buffering at most one line of `limit` bytes.
+    """Splitter of a byte stream into lines. It buffers at most one line of `limit` bytes.
 
-    `.oversize` counts the lines that were dropped because they are longer. A last line without its newline is
-    kept until the newline comes. Empty lines carry nothing and are skipped.
+    `.oversize` counts the lines that were dropped because they exceeded the limit. An unfinished last line is
+    kept until its newline arrives. Empty lines are skipped.
     """
 
     def __init__(self, limit: int = DEFAULT_LINE_LIMIT) -> None:
@@ -147,17 +145,17 @@ class LineSplitter:
 
     @property
     def pending(self) -> int:
-        """Buffered bytes of the unfinished last line."""
+        """Number of buffered bytes of the unfinished last line."""
         return len(self._tail)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that `data` completes, without their newlines."""
+        """Return the lines completed by `data`, without their newlines."""
         if not self._tail and not self._dropping and data.find(b"\n") == len(data) - 1 <= self.limit:
-            return [data[:-1]] if len(data) > 1 else []  # one whole line, as nearly always
+            return [data[:-1]] if len(data) > 1 else []  # one complete line, the usual case
         lines = data.split(b"\n")
         rest = lines.pop()
         if lines and self._dropping:
-            lines.pop(0)  # the end of a line that was counted when it passed the limit
+            lines.pop(0)  # the rest of an oversized line, which is already counted
             self._dropping = False
         elif lines:
             lines[0] = bytes(self._tail) + lines[0]
@@ -189,28 +187,28 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def _parse(text: str) -> Any:
-    """Decode as `json.loads` does, in half the time for a small message."""
+    """Decode like `json.loads`, in half the time for a small message."""
     try:
         value, end = _scan(text, 0)
-    except StopIteration:  # white space at the start, or not JSON
+    except StopIteration:  # leading white space, or not JSON
         return json.loads(text)
     return value if end == len(text) else json.loads(text)
 
 
 _encoder = json.JSONEncoder(default=_convert, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-_make = getattr(json.encoder, "c_make_encoder", None)  # CPython's
+_make = getattr(json.encoder, "c_make_encoder", None)  # CPython only
 _chunks = _make and _make(
     *(None, _convert, json.encoder.encode_basestring, None, ":", ",", False, False, False)
 )
 
 
 def _dump(value: Any) -> str:
-    """Encode as `_encoder` does, with the parts that it would make again for every message made once."""
+    """Encode like `_encoder`, but build only once the parts that it would build for every message."""
     return "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
 
 
 def with_tagged_tuples(value: Any) -> Any:
-    """Return a value with each tuple in it as `{"__tuple__": [...]}`, since JSON has lists only."""
+    """Return a value with each tuple replaced by `{"__tuple__": [...]}`, because JSON has only lists."""
     if isinstance(value, Mapping):
         return {key: with_tagged_tuples(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -220,7 +218,7 @@ def with_tagged_tuples(value: Any) -> Any:
 
 
 def with_tuples(value: Any) -> Any:
-    """Return the value that `with_tagged_tuples` was given."""
+    """Return the original value of a result of `with_tagged_tuples`."""
     if isinstance(value, Mapping):
         if set(value) == {_TUPLE} and isinstance(value[_TUPLE], list):
             return tuple(map(with_tuples, value[_TUPLE]))
@@ -229,7 +227,7 @@ def with_tuples(value: Any) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """Return a value with strings for NaN and the infinities, in its lists and dicts too."""
+    """Return a value with NaN and infinities replaced by strings, also in lists and dicts."""
     if isinstance(value, float):
         if math.isnan(value):
             return "NaN"

@@ -1,7 +1,7 @@
-"""A training's configuration file: read and checked, all its problems in one error.
+"""A training's configuration file, read and validated; all problems are reported in one error.
 
 Accepted spellings: `algo` for `algorithm`; hyperparameters under `hyperparameters`, under
-`extras.algo_params`, or flat at the top level. Paths that come out are absolute.
+`extras.algo_params`, or at the top level. Returned paths are absolute.
 """
 
 from __future__ import annotations
@@ -16,26 +16,29 @@ from typing import Any, Iterable, Mapping, Sequence
 from mosaic_contract.codec import whole_number
 from mosaic_contract.errors import ConfigError
 
-_LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
+_LAB_KEYWORDS = {  # keyword of `lab.train` by the field that it sets
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
     "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=, stop_at=",
     "fastlane": "frames=", "wrappers": "wrappers=",
 }  # fmt: skip
-_FRAMES = {  # the fields of `fastlane` as errors name them
+_FRAMES = {  # the names of the fields of `fastlane` in errors
     "enabled": "fastlane.enabled (lab.train's frames=, --no-frames)",
     "max_fps": "fastlane.max_fps (lab.train's frames={'max_fps': ...})",
     "grid": "fastlane.grid (lab.train's frames={'grid': ...}, --frames-grid)",
 }
 
-_FASTEST = 1_000  # frames a second
+_FASTEST = 1_000  # frames per second
 _LARGEST_GRID = 64  # environments in one frame
 _CHECKPOINTS_PER_RUN = 10
 
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """Steps from one checkpoint to the next (None: a tenth of the training), the path of the checkpoint to
-    resume from, and the step at which the training saves and ends, to be resumed later (None: the last one).
+    """Checkpointing of a training.
+
+    every_timesteps: steps between checkpoints; None: a tenth of the training.
+    resume_from: path of the checkpoint to resume from.
+    stop_at: step at which the training saves and ends, to be resumed later; None: the last step.
     """
 
     every_timesteps: int | None = None
@@ -45,8 +48,11 @@ class CheckpointConfig:
 
 @dataclass(frozen=True)
 class FastlaneConfig:
-    """Frames of the training: from the start (else once a watcher switches them on), at most how many a
-    second (above 0, up to 1,000), and of how many environments, side by side (1 to 64).
+    """Frames of a training.
+
+    enabled: publish frames from the start; otherwise once a viewer switches them on.
+    max_fps: maximum frames per second, above 0 and at most 1,000.
+    grid: number of environments shown side by side, 1 to 64.
     """
 
     enabled: bool = True
@@ -56,11 +62,13 @@ class FastlaneConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """A training to run. `raw` is the unmodified file; `run_dir` is the folder for all files of the run, and
-    `launch_dir` the folder that the run was started from, to which paths typed by users are relative.
-    `wrappers` names the observation wrappers of the environment (see `wrappers.observation_transform`).
+    """A training to run.
 
-    Where a worker leaves them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
+    `raw` is the unmodified file; `run_dir` is the folder for all files of the run, and `launch_dir` the
+    folder that the run was started from, the base of relative paths typed by users. `wrappers` names the
+    observation wrappers of the environment (see `wrappers.observation_transform`).
+
+    If a worker makes them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
     """
 
     run_id: str
@@ -78,17 +86,17 @@ class TrainingConfig:
 
     @property
     def checkpoint_every(self) -> int:
-        """Steps from one checkpoint to the next: as configured, else a tenth of the training."""
+        """Steps between checkpoints: as configured, else a tenth of the training."""
         return self.checkpoint.every_timesteps or max(1, self.total_timesteps // _CHECKPOINTS_PER_RUN)
 
     @property
     def end_step(self) -> int:
-        """The step at which the training ends; schedules count to `total_timesteps` wherever that is."""
+        """The step at which the training ends. Schedules count to `total_timesteps` regardless."""
         return min(self.checkpoint.stop_at or self.total_timesteps, self.total_timesteps)
 
     @property
     def end_field(self) -> str:
-        """`end_step` as the configuration says it: "total_timesteps=5000"."""
+        """`end_step` in the words of the configuration, such as "total_timesteps=5000"."""
         name = "total_timesteps" if self.end_step == self.total_timesteps else "checkpoint.stop_at"
         return f"{name}={self.end_step}"
 
@@ -105,7 +113,7 @@ class TrainingConfig:
         return self.run_dir / "videos"
 
     def to_dict(self, hyperparameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the configuration as JSON, with its own hyperparameters or those that were resolved."""
+        """Return the configuration as JSON, with its own or the given resolved hyperparameters."""
         document = asdict(self)
         del document["raw"]
         return {
@@ -118,9 +126,8 @@ class TrainingConfig:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], folder: Path, optional: Sequence[str] = ()) -> TrainingConfig:
-        """Check a configuration; `folder` is the run folder where it names none. Of algorithm, env_id and
-        total_timesteps those that are `optional` may be left out. Raises `ConfigError`.
-        """
+        """Validate a configuration. `folder` is the run folder if the configuration names none. `optional`
+        lists which of algorithm, env_id and total_timesteps may be omitted. Raises `ConfigError`."""
         reader = _Reader(raw)
         config = cls(
             run_id=reader.text("run_id", default=f"run-{uuid.uuid4().hex[:12]}"),
@@ -160,16 +167,16 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def lab_keyword(name: str) -> str:
-    """Return the keyword of `lab.train` for a field of the configuration, in brackets, "" without one."""
+    """Return the keyword of `lab.train` for a configuration field, in brackets; "" if there is none."""
     return f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of an error about an unknown name: the nearest known one, or all where none is near."""
+    """Return the end of an error about an unknown name: the nearest known name, or all if none is near."""
     names = sorted(set(known))
     wanted = name.lower().replace("-", "_")
     close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
-    if close:  # of equally near ones, that with the same first letter: 'lmm' is 'llm' rather than 'vlm'
+    if close:  # prefer the same first letter among equally near names: 'lmm' means 'llm' rather than 'vlm'
         ratio = {one: difflib.SequenceMatcher(None, one, wanted).ratio() for one in close}
         best = max(close, key=lambda one: (ratio[one], one[:1] == wanted[:1]))
         return f"; did you mean {best!r}?"
@@ -177,7 +184,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 class _Reader:
-    """Reads the fields of a raw configuration, and collects their problems."""
+    """Reader of the fields of a raw configuration; collects their problems."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
@@ -245,19 +252,19 @@ class _Reader:
         return merged
 
     def _valid(self, name: str, value: Any, wanted: str, valid: object) -> bool:
-        """Return whether a value is valid; note the problem where it is not."""
+        """Return whether a value is valid; record the problem if not."""
         if not valid:
             self.problems.append(f"{name} must be {wanted}, got {value!r:.100}")
         return bool(valid)
 
     def _default(self, name: str, default: Any) -> Any:
-        """Return the default of a field that is absent; note that it is missing where there is none."""
+        """Return the default of an absent field; record the problem if it has none."""
         if default is None:
             self.problems.append(f"{name} is missing{lab_keyword(name)}")
         return default
 
     def _integer(self, name: str, value: Any, minimum: int) -> int:
-        """Return a value as an integer, `minimum` for one that is not valid."""
+        """Return a value as an integer; `minimum` if it is not valid."""
         number = whole_number(value)
         self._valid(name, value, "an integer", number is not None)
         if number is None:
@@ -266,12 +273,12 @@ class _Reader:
         return max(number, minimum)
 
     def _object(self, name: str, value: Any) -> dict[str, Any]:
-        """Return a value as a dict, an empty one for null and for one that is not valid."""
+        """Return a value as a dict; an empty one for null and invalid values."""
         value = {} if value is None else value
         return dict(value) if self._valid(name, value, "an object", isinstance(value, dict)) else {}
 
     def _section(self, name: str, kind: type[Any]) -> dict[str, Any]:
-        """Return an object that may have the fields of a dataclass, without those that are null."""
+        """Return an object that may have the fields of a dataclass, without null values."""
         known = [field.name for field in fields(kind)]
         given = self._object(name, self.raw.get(name))
         for field_name in [one for one in given if one not in known]:

@@ -1,7 +1,7 @@
 """The messages of a worker as typed classes: lifecycle events and data lines of PROTOCOL version 1.
 
-`to_dict` returns the JSON object on the wire, `from_dict` and `parse_message` read it: unknown fields are
-ignored, fields that an older worker does not send have their default.
+`to_dict` returns the JSON object sent on the wire; `from_dict` and `parse_message` read it. Unknown fields
+are ignored, and fields that an older worker does not send have defaults.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mosaic_contract.errors import BadMessage, UnknownMessage
 PROTOCOL = 1
 
 ALONE = "agent_0"
-"""The id of the agent that is the only one."""
+"""The id of the agent in a single-agent environment."""
 
 EVENTS: dict[str, type[Event]] = {}
 DATA: dict[str, type[Data]] = {}
@@ -24,13 +24,13 @@ M = TypeVar("M", bound="Message")
 
 
 def _added(default: Any) -> Any:
-    """A field that MOSAIC Lab added to the platform's protocol: a worker may leave it out."""
+    """Declare a field that MOSAIC Lab adds to the platform's protocol: a worker may omit it."""
     return field(default=default, metadata={"added": True})
 
 
 @dataclass(frozen=True)
 class Message:
-    """Base of all messages. `KIND` is the value of "event" or "type" on the wire."""
+    """Base class of all messages. `KIND` is the value of "event" or "type" on the wire."""
 
     KIND: ClassVar[str] = ""
     TERMINAL: ClassVar[bool] = False
@@ -43,7 +43,7 @@ class Message:
 
     @classmethod
     def from_dict(cls: type[M], document: Mapping[str, Any]) -> M:
-        """Read the object. Raises `BadMessage` for a field that is missing or of the wrong type."""
+        """Read the object. Raises `BadMessage` if a field is missing or has the wrong type."""
         return cls(**_read(cls, document))
 
 
@@ -72,9 +72,8 @@ class Event(Message):
 
 @dataclass(frozen=True)
 class RunStarted(Event):
-    """The run begins; `config` is the resolved configuration. Its `steps`, where it has some, is the step at
-    which the training ends: after whole updates, perhaps before `total_timesteps`.
-    """
+    """The run has started; `config` is the resolved configuration. `steps` in it, if present, is the step at
+    which the training ends: after whole updates, possibly before `total_timesteps`."""
 
     KIND = "run_started"
     worker_type: str = ""
@@ -87,7 +86,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class Heartbeat(Event):
-    """The worker is alive. Memory in MB and CPU in percent of one core, its children included."""
+    """The worker is alive. Memory in MB and CPU in percent of one core, including its children."""
 
     KIND = "heartbeat"
     episode: int = 0
@@ -127,7 +126,7 @@ class Metrics(Event):
 
 @dataclass(frozen=True)
 class RunCompleted(Event):
-    """The run reached its end."""
+    """The run completed."""
 
     KIND = "run_completed"
     TERMINAL = True
@@ -139,7 +138,7 @@ class RunCompleted(Event):
 
 @dataclass(frozen=True)
 class RunFailed(Event):
-    """The run ended by an error."""
+    """The run ended with an error."""
 
     KIND = "run_failed"
     TERMINAL = True
@@ -152,7 +151,7 @@ class RunFailed(Event):
 
 @dataclass(frozen=True)
 class RunCancelled(Event):
-    """The run was cancelled, and has stopped."""
+    """The run was cancelled and has stopped."""
 
     KIND = "run_cancelled"
     TERMINAL = True
@@ -163,7 +162,7 @@ class RunCancelled(Event):
 
 @dataclass(frozen=True)
 class Data(Message):
-    """A data line: {"type", "run_id", …} with its fields at the top level."""
+    """A data line: {"type", "run_id", …}, with all fields at the top level."""
 
     def __init_subclass__(cls) -> None:
         DATA[cls.KIND] = cls
@@ -174,9 +173,7 @@ class Data(Message):
 
 @dataclass(frozen=True)
 class Step(Data):
-    """One step of one agent. `messages` are those that it sent to other agents, left out where there are
-    none.
-    """
+    """One step of one agent. `messages` are the messages sent to other agents; the field is omitted if empty."""
 
     KIND = "step"
     step_index: int
@@ -216,7 +213,7 @@ class Episode(Data):
 
 
 def parse_message(document: Mapping[str, Any]) -> Message:
-    """Return the message in a JSON object. Raises `UnknownMessage`, and `BadMessage` for its fields."""
+    """Return the message in a JSON object. Raises `UnknownMessage`, or `BadMessage` for invalid fields."""
     for key, kinds in (("event", EVENTS), ("type", DATA)):
         kind = document.get(key)
         if kind is None:
@@ -228,7 +225,7 @@ def parse_message(document: Mapping[str, Any]) -> Message:
 
 
 def missing_fields(document: Mapping[str, Any]) -> list[str]:
-    """Return the fields of the platform's protocol that a message of a known kind leaves out."""
+    """Return the fields of the platform's protocol that a message of a known kind omits."""
     kind = EVENTS.get(document.get("event", "")) or DATA.get(document.get("type", ""))
     if kind is None:
         return []
@@ -274,7 +271,7 @@ def _numbers(value: Any) -> dict[str, float]:
     return {str(name): as_number(number) for name, number in _instance(dict, "an object")(value).items()}
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {  # by annotation: a message's fields are its schema
+_READERS: dict[str, Callable[[Any], Any]] = {  # by annotation: a message's annotations are its schema
     "str": _instance(str, "a string"),
     "int": _integer,
     "int | None": _optional(_integer),

@@ -1,13 +1,14 @@
 """The server behind `python -m <name>_worker.cli --interactive`: commands on stdin, answers on stdout.
 
 A shim's `operate` makes an `Operator` for each agent; a process may serve several, identified by player_id. A
-command that fails is answered with an error and the server continues. It ends at the end of stdin, at `stop`,
-when the reader of the answers has gone, and by the signals that `main` turns into `Cancelled`. Before its
-answer to `select_action` an operator may send "partial" lines.
+command that fails is answered with an error, and the server continues. It stops at the end of stdin, at
+`stop`, when the reader of its answers has exited, and on the signals that `main` converts to `Cancelled`. An
+operator may send "partial" lines before its answer to `select_action`.
 
-Commands are executed in order; where the worker is `concurrent`, each agent's in a thread of its own.
-`ping` is answered after all commands before it, `stop` and `abandon` at once. `abandon` gives up the calls in
-progress: each of these agents gets a new operator for its next commands. Without threads it does nothing.
+Commands are executed in order; if the worker is `concurrent`, each agent executes its commands in its own
+thread. `ping` is answered after all earlier commands, `stop` and `abandon` at once. `abandon` gives up the
+calls in progress: each affected agent gets a new operator for its next commands. Without threads it does
+nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operators import Decision, Describe, Operate
 from mosaic_contract.served_agent import ServedAgent, setup_of
 
-_READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
+_READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
 _ERROR_LIMIT = 8_000  # characters
 _LEAVE_SECONDS = 0.5  # for calls in flight, at the end of the process
 
@@ -34,7 +35,7 @@ log = logging.getLogger("mosaic_contract")
 
 
 class OperatorServer:
-    """Executes commands for the agents of one process.
+    """The executor of commands for the agents of one process.
 
     `describe` and `operate` are the worker's. `concurrent` gives each agent a thread.
     """
@@ -42,7 +43,7 @@ class OperatorServer:
     def __init__(self, describe: Describe, operate: Operate, concurrent: bool = False) -> None:
         self._describe = describe
         self._operate = operate
-        self._making = threading.Lock()  # so that what agents share is made once
+        self._making = threading.Lock()  # agents may share objects, which must be made only once
         self._threads = AgentThreads(self._do) if concurrent else None
         self._agents: dict[str, ServedAgent] = {}
         self._answers: int | None = None
@@ -59,7 +60,7 @@ class OperatorServer:
         }
 
     def serve(self, commands: int, answers: int) -> None:
-        """Read commands from one descriptor and answer on the other, until their end or `stop`."""
+        """Read commands from one descriptor and answer on the other until the input ends or `stop` arrives."""
         self._answers = answers
         splitter, dropped = LineSplitter(OPERATING_LINE_LIMIT), 0
         too_long = _error(BadLine(f"a command of more than {OPERATING_LINE_LIMIT} bytes"), {})
@@ -76,7 +77,7 @@ class OperatorServer:
             self._threads.finish()
 
     def _take(self, line: bytes) -> bool:
-        """Execute or queue the command in a line. Return whether to read on."""
+        """Execute or queue the command in a line. Return whether to continue reading."""
         try:
             command = decode_line(line)
         except BadLine as error:
@@ -87,7 +88,7 @@ class OperatorServer:
         return self._answers is not None
 
     def _do(self, command: dict[str, Any]) -> bool:
-        """Execute a command and answer it. Return False after `stop` and where the reader has gone."""
+        """Execute a command and answer it. Return False after `stop` and if the reader has exited."""
         answer = self.perform(command)
         return self._send(answer) and answer["type"] != "stopped"
 
@@ -102,7 +103,7 @@ class OperatorServer:
         return agent
 
     def close(self) -> bool:
-        """Close all agents, without further answers. Return False where some are still in a call."""
+        """Close all agents without further answers. Return False if some are still in a call."""
         self._answers = None
         busy = self._threads.leave(_LEAVE_SECONDS) if self._threads is not None else []
         for name, agent in self._agents.items():
@@ -112,7 +113,7 @@ class OperatorServer:
         return not busy
 
     def perform(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Execute a command and return its answer; never raises an `Exception`."""
+        """Execute a command and return its answer. Never raises an `Exception`."""
         try:
             run = self._commands.get(str(command.get("cmd")))
             if run is None:
@@ -124,7 +125,7 @@ class OperatorServer:
             return _failed(error, command)
 
     def _send(self, message: dict[str, Any]) -> bool:
-        """Write a line, from any thread. Return False where there is no reader."""
+        """Write a line, from any thread. Return False if there is no reader."""
         with self._writing:
             if self._answers is not None and is_current() and not _write(self._answers, message):
                 self._answers = None
@@ -176,7 +177,7 @@ class OperatorServer:
         return {"type": "ok"}
 
     def _renew(self, player_id: str) -> None:
-        """Give an agent a new operator."""
+        """Replace an agent's operator by a new one."""
         abandoned = self._agents[player_id]
         with self._making:
             self._agents[player_id] = ServedAgent(abandoned.setup, self._operate(abandoned.setup))
@@ -189,7 +190,7 @@ class OperatorServer:
         return self._call(command, "episode_end", command.get("total_reward", 0.0), command.get("steps", 0))
 
     def _call(self, command: dict[str, Any], name: str, *values: Any) -> dict[str, Any]:
-        """Call a method of the agent that a command names, or of all."""
+        """Call a method of the agent named in a command, or of all agents."""
         named = [self.agent(command["player_id"])] if "player_id" in command else list(self._agents.values())
         for agent in named:
             agent.call(name, *values)
@@ -197,7 +198,7 @@ class OperatorServer:
 
 
 def _failed(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer to a command that has raised, and log it."""
+    """Return the answer to a command that raised, and log the exception."""
     name = command.get("cmd", "a line")
     log.warning("%.100s failed: %s", name, error, exc_info=None if isinstance(error, FINAL) else error)
     return _error(error, command)
@@ -216,7 +217,7 @@ def _error(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write(descriptor: int, answer: dict[str, Any]) -> bool:
-    """Write one answer. Return False where the reader has gone."""
+    """Write one answer. Return False if the reader has exited."""
     try:
         line = encode_line(answer, OPERATING_LINE_LIMIT)
     except (TypeError, ValueError, RecursionError) as error:  # the operator's action is not JSON

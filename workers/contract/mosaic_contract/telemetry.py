@@ -1,8 +1,8 @@
-"""The message stream of a worker: one JSON line a message, on a descriptor that nothing else writes to.
+"""The message stream of a worker: one JSON message per line, on a descriptor that nothing else writes to.
 
-Writing never raises and never stops a training: a line that cannot be written (disk full, reader gone, not
-JSON) is counted, and the next heartbeat says how many. Exactly one terminal event is written, by the process
-that made the `Telemetry`; whatever comes after it, or from a forked child, is ignored.
+Writing never raises and never stops a training. A line that cannot be written (disk full, reader gone, not
+JSON) is counted, and the next heartbeat reports the count. Exactly one terminal event is written, by the
+process that created the `Telemetry`; later messages and messages from forked children are ignored.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ log = logging.getLogger("mosaic_contract")
 
 
 class Telemetry:
-    """The message stream of one run, safe to use from any thread.
+    """The message stream of one run. Thread-safe.
 
-    `stream` is a file descriptor. With `sealed`, every message ends with a checksum, by which a reader finds
-    damaged lines (`codec.is_sealed`). `last_step` and `episodes` are how far the run is, taken from what was
-    written (and from `advance`); heartbeats and terminal events carry them. `end_step` is the step at which a
-    training ends, None where that is not known. `numbers` returns those in a row of metrics.
+    `stream` is a file descriptor. With `sealed`, every message ends with a checksum that lets readers detect
+    damaged lines (`codec.is_sealed`). `last_step` and `episodes` track the progress of the run, from the
+    messages written and from `advance`; heartbeats and terminal events carry them. `end_step` is the step at
+    which the training ends, None if unknown. `numbers` extracts the numbers of a row of metrics.
     """
 
     def __init__(self, run_id: str, stream: int, *, sealed: bool = False) -> None:
@@ -65,8 +65,8 @@ class Telemetry:
         self.dropped_lines = 0
         self.checkpoints: list[CheckpointSaved] = []
         self._fd = stream
-        self._lock = threading.RLock()  # a cancelled main thread may come back while it still holds it
-        self._pending: tuple[bytes, list[int]] = (b"", [])  # a line, and how much of it is out
+        self._lock = threading.RLock()  # a cancelled main thread may return while still holding it
+        self._pending: tuple[bytes, list[int]] = (b"", [])  # a line, its bytes already written
         self._finished = False
         self._start = time.monotonic()
         self._epoch = time.time_ns() - time.monotonic_ns()
@@ -74,7 +74,7 @@ class Telemetry:
 
     @classmethod
     def take_stdout(cls, run_id: str, *, sealed: bool = False) -> Telemetry:
-        """Move stdout to a private descriptor for messages; fd 1 is stderr from now on, also for children."""
+        """Move stdout to a private descriptor for messages. From then on fd 1 is stderr, also for children."""
         sys.stdout.flush()
         private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
         os.dup2(2, 1)
@@ -83,17 +83,17 @@ class Telemetry:
 
     @property
     def finished(self) -> bool:
-        """Whether the terminal event was written."""
+        """Whether the terminal event has been written."""
         return self._finished
 
     @property
     def trained(self) -> bool:
-        """Whether all steps of the training were taken."""
+        """Whether all steps of the training have been taken."""
         return bool(self.end_step) and self.last_step >= (self.end_step or 0)
 
     @property
     def reached(self) -> str:
-        """How far the training is, as errors say it."""
+        """The progress of the training, as worded in errors."""
         if self.end_step is None:
             return "before the training began"
         return f"at step {self.last_step:,}" + (f" of {self.end_step:,}" if self.end_step else "")
@@ -103,7 +103,7 @@ class Telemetry:
         return time.monotonic() - self._start
 
     def now(self) -> float:
-        """Return Unix seconds that never go back, even when the clock is set."""
+        """Return Unix seconds that never decrease, even if the clock is set back."""
         return self.now_ns() / 1e9
 
     def now_ns(self) -> int:
@@ -111,11 +111,11 @@ class Telemetry:
         return self._epoch + time.monotonic_ns()
 
     def fileno(self) -> int:
-        """The private descriptor, for a child that writes lines of its own (`pass_fds`)."""
+        """Return the private descriptor, for a child that writes its own lines (`pass_fds`)."""
         return self._fd
 
     def advance(self, step: int) -> None:
-        """Record that training reached `step`, without writing anything."""
+        """Record that the training reached `step`, without writing a message."""
         self.last_step = max(self.last_step, int(step))
 
     def run_started(
@@ -128,7 +128,7 @@ class Telemetry:
         self._event(Heartbeat, self.episodes, self.last_step, *usage, self.dropped_lines)
 
     def metrics(self, step: int, values: Mapping[str, Any]) -> dict[str, float]:
-        """Write metrics at one training step, and return them: the numbers among `values`, flattened."""
+        """Write metrics at a training step and return the numbers among `values`, flattened."""
         self.advance(step)
         numbers = self.numbers(values)
         if numbers:
@@ -153,7 +153,7 @@ class Telemetry:
     def checkpoint_loaded(
         self, path: Union[str, os.PathLike[str]], *, step: int, episode: int = 0, format: str = ""
     ) -> None:
-        """Report that the run resumes from a checkpoint that was saved at this step and episode."""
+        """Report that the run resumes from a checkpoint saved at this step and episode."""
         self.advance(step)
         self._event(CheckpointLoaded, os.fspath(path), int(episode), int(step), {}, format)
 
@@ -164,7 +164,7 @@ class Telemetry:
     def run_failed(
         self, error: Union[BaseException, str], *, error_type: str | None = None, traceback: str | None = None
     ) -> None:
-        """Report that the run failed; an exception has its own type and traceback."""
+        """Report that the run failed. An exception provides its own type and traceback."""
         if isinstance(error, BaseException):
             error_type = error_type or type(error).__name__
             if traceback is None:
@@ -229,9 +229,8 @@ class Telemetry:
         agent_id: str = ALONE,
         messages: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """Write one step of one agent, where every step was requested. `messages` are those that the agent
-        sent to others with it, as {"to", "text"}.
-        """
+        """Write one step of one agent, if individual steps were requested. `messages` are the messages that
+        the agent sent with this step, as {"to", "text"}."""
         self._send(
             Step(
                 self.run_id,
@@ -249,13 +248,13 @@ class Telemetry:
         )
 
     def steps(self, lines: bytes) -> None:
-        """Write encoded lines in one call: of "step" messages, or what another run has reported."""
+        """Write several encoded lines in one call: "step" messages, or lines reported by another run."""
         with self._lock:
             if not self._finished:
                 self._write(lines)
 
     def _event(self, kind: type[E], *payload: Any) -> E:
-        with self._lock:  # stamped and written in the same order
+        with self._lock:  # timestamped and written in the same order
             event = kind(self.run_id, self.now(), *payload)
             self._send(event)
         return event
@@ -264,7 +263,7 @@ class Telemetry:
         with self._lock:
             if self._finished:
                 return
-            # Before the write: never two ends, whatever interrupts this one.
+            # Set before the write: an interruption must never lead to two terminal events.
             self._finished = message.TERMINAL
             try:
                 line = encode_line(message.to_dict())
@@ -272,19 +271,20 @@ class Telemetry:
                 if not message.TERMINAL:
                     self.dropped_lines += 1
                     return
-                document = message.to_dict()  # the shim's own results do not fit; the end still counts
+                document = message.to_dict()  # the shim's results do not fit; the terminal event still counts
                 for results in ("final_metrics", "partial_results"):
                     document["payload"].pop(results, None)
                 line = encode_line(document)
             self._write(seal(line) if self._sealed else line)
 
     def _close_in_child(self) -> None:
-        """In a forked child: the stream, and a lock that another thread may have held, are the parent's."""
+        """Reset the stream and lock in a forked child: both belong to the parent, whose thread may hold the
+        lock."""
         self._lock = threading.RLock()
         self._finished = True
 
     def _write(self, line: bytes) -> None:
-        """Write a line, after the rest of one that was begun; drop it if nothing of it can be written."""
+        """Finish any partially written line, then write this one; drop it if no byte can be written."""
         if self._push():
             self._pending = (line, [])
             if self._push() or any(self._pending[1]):
@@ -293,11 +293,11 @@ class Telemetry:
         self.dropped_lines += 1
 
     def _push(self) -> bool:
-        """Write the rest of the pending line. Return False where that fails."""
+        """Write the rest of the pending line. Return False on failure."""
         data, sent = self._pending
         try:
             while sum(sent) < len(data):
-                # One step for the interpreter: no signal comes between a write and its count.
+                # One bytecode step: no signal can arrive between a write and its count.
                 sent.extend(map(os.write, (self._fd,), (data[sum(sent) :],)))
         except OSError:
             return False
@@ -314,18 +314,18 @@ def flat(values: Mapping[Any, Any], prefix: str = "", depth: int = 0) -> Iterato
 
 
 class MetricValues:
-    """Extracts the numbers of rows; remembers which keys it has named."""
+    """Extractor of the numbers in rows of metrics. It warns only once about each key that is not a number."""
 
     def __init__(self) -> None:
         self._named: set[str] = set()
 
     def numbers(self, values: Mapping[Any, Any]) -> dict[str, float]:
-        """Return the numbers in a row by their names; arrays and tensors of one element are numbers too."""
+        """Return the numbers in a row by name. Arrays and tensors with one element count as numbers."""
         found = {}
         for name, value in flat(values):
             try:
                 found[name] = _number(value)
-            except (TypeError, ValueError, RuntimeError):  # the last is PyTorch's for several numbers
+            except (TypeError, ValueError, RuntimeError):  # the last: PyTorch, for several numbers
                 self._name(name, value)
         return found
 

@@ -1,14 +1,14 @@
-"""Observation wrappers, by name: transforms of an observation before a policy sees it.
+"""Observation wrappers, by name: transforms applied to observations before a policy sees them.
 
 A training applies them to its environment, an operator to the observations that an arena sends. NumPy is
 imported when a transform is made.
 
-"flat" makes a vector of any observation: arrays are flattened, a choice among n becomes one-hot, a mission of
-MiniGrid becomes word counts (the order of the words is lost), the parts of a dict are joined in the order of
-their names. "one_hot", before it, encodes each cell of MiniGrid's image as one-hot object, colour and state.
-"atari", the first, is what Atari games are trained with; its actions and frames are defined in `atari`.
-"channels_last", after it, is for libraries whose convolutions want (height, width, channels), "scaled" for
-those that want numbers from -1 to 1.
+"flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a
+MiniGrid mission becomes word counts (word order is lost), and the parts of a dict are concatenated in the
+order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as one-hot object,
+colour and state. "atari", used first, is the standard preprocessing of Atari games; `atari` defines its
+actions and frames. "channels_last", used after it, is for libraries whose convolutions expect (height, width,
+channels), "scaled" for libraries that expect values from -1 to 1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Observe = Callable[[Any], Any]
 
 _ADVISED = (("one_hot", "flat"), ("flat",))
 _CELL = (11, 6, 3)
-"""Numbers of objects, colours and states that a cell of MiniGrid's images can have."""
+"""Numbers of objects, colours and states that a cell of a MiniGrid image can have."""
 _WORDS = (
     "a", "after", "and", "at", "avoid", "ball", "behind", "blue", "box", "door", "end", "fetch", "find",
     "from", "front", "get", "go", "goal", "green", "grey", "hallway", "in", "key", "lava", "left", "matching",
@@ -42,28 +42,28 @@ _WORDS = (
     "right", "room", "rooms", "square", "the", "then", "to", "traverse", "unlock", "up", "use", "yellow",
     "you", "your",
 )  # fmt: skip
-"""All words of the missions of MiniGrid and BabyAI; others count as one more."""
+"""All words of the missions of MiniGrid and BabyAI. All other words share one additional count."""
 _PLACES = {word: place for place, word in enumerate(_WORDS)}
 _MISSIONS_KEPT = 256
 
 
 @dataclass(frozen=True)
 class ObservationTransform:
-    """The transformed observation space, described, and the function that transforms one observation."""
+    """A description of the transformed observation space, and the function that transforms an observation."""
 
     space: Description
     observe: Observe
 
 
 class _Misfit(Exception):
-    """Raised when a wrapper cannot be used on a space; the text says what it needs."""
+    """Raised if a wrapper cannot be used on a space; the message says what it needs."""
 
 
 def observation_transform(space: Description, names: Sequence[str], env_id: str) -> ObservationTransform:
-    """Return the transform of the wrappers of these names, applied in this order; the identity for none.
+    """Return the transform of the named wrappers, applied in this order; the identity for no names.
 
     `space` is a description (`describe_space`); `env_id` appears in errors. Raises `ConfigError` for an
-    unknown wrapper, and for one that cannot be used on the space.
+    unknown wrapper, and for a wrapper that cannot be used on the space.
     """
     if ATARI in names and not (names[0] == ATARI and is_game(env_id)):
         raise ConfigError(
@@ -88,9 +88,10 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
 
 
 def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
-    """Return a Gymnasium environment with wrapped observations, `env` itself for no names; with "atari"
-    it is one of `atari.make`, and gives signs of rewards. Raises `ConfigError` as `observation_transform`
-    does.
+    """Return a Gymnasium environment with wrapped observations; `env` itself for no names.
+
+    With "atari", `env` must come from `atari.make`, and rewards are replaced by their signs. Raises
+    `ConfigError` like `observation_transform`.
     """
     if ATARI in names:
         env, names = signs_of_rewards(env), [name for name in names if name != ATARI]
@@ -101,9 +102,8 @@ def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
 
 
 def advice(space: Any, env_id: str) -> str:
-    """Return the end of an error about a space that a library cannot use: the wrappers that make vectors of
-    its observations, or what games are trained with, or "".
-    """
+    """Return the end of an error about a space that a library cannot use: the wrappers that turn its
+    observations into vectors, the wrapper for Atari games, or ""."""
     if is_game(env_id):
         return f"; lab.train's wrappers={[ATARI]} makes what convolutional networks take of them"
     fitting = [repr(list(names)) for names in _ADVISED if _fits(describe_space(space), names)]
@@ -129,7 +129,7 @@ def _wrapper_class() -> Any:
     gymnasium = import_module("gymnasium")
 
     class Observing(gymnasium.ObservationWrapper):  # type: ignore[name-defined,misc]
-        """An environment whose observations are transformed."""
+        """An environment with transformed observations."""
 
         def __init__(self, env: Any, made: ObservationTransform) -> None:
             super().__init__(env)
@@ -180,7 +180,7 @@ Part = Callable[[Any], Any]
 
 
 def _flattened(space: Description) -> Iterator[tuple[int, Part]]:
-    """Yield each part's length as a vector, and the function that takes it from the whole observation."""
+    """Yield each part's length as a vector, and the function that extracts it from the whole observation."""
     kind, inner = str(space.get("type")), space.get("spaces")
     if isinstance(inner, (Mapping, list)):
         keys: Iterable[Any] = sorted(inner) if isinstance(inner, Mapping) else range(len(inner))
@@ -210,7 +210,7 @@ def _array(space: Description) -> tuple[int, Part]:
 
 
 def _choices(space: Description) -> tuple[int, Part]:
-    """Return the one-hot encodings of one choice or several, joined."""
+    """Return the one-hot encoding of one discrete value or the concatenated encodings of several."""
     numpy = import_module("numpy")
     counts = numpy.reshape(space["n"] if space["type"] == "Discrete" else space["nvec"], -1)
     size = int(counts.sum())
@@ -243,7 +243,7 @@ _FLAT: Mapping[str, Callable[[Description], tuple[int, Part]]] = {
 
 
 def _atari(space: Description) -> ObservationTransform:
-    """The pictures that `atari` has stacked already, unchanged."""
+    """Return the images, which `atari` has already stacked, unchanged."""
     shape = space.get("shape", ())
     if len(shape) != 3 or shape[2] != 3 or space["dtype"] != "uint8":
         raise _Misfit("needs whole frames of an Atari game, a Box(height×width×3) of uint8")
