@@ -1,8 +1,8 @@
-"""Evaluations, their statistics and their plots: the names that users import.
+"""Evaluations, their statistics and their plots: the public names.
 
-The statistics take arrays and return small frozen dataclasses; every function that resamples needs a
-`numpy.random.Generator`. Intervals are of 95% from 2,000 resamples unless ``confidence`` and ``resamples``
-say otherwise. Arguments that cannot be used raise ConfigurationError.
+The statistics take arrays and return small frozen dataclasses. Every function that resamples requires a
+`numpy.random.Generator`. Intervals have 95% confidence and use 2,000 resamples unless ``confidence`` and
+``resamples`` are given. Invalid arguments raise ConfigurationError.
 """
 
 from mosaic_lab.evaluation.evaluation import Evaluation

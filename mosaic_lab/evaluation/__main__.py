@@ -1,7 +1,7 @@
 """An evaluation's process: ``python -m mosaic_lab.evaluation --config <run folder>/config.json``.
 
-It continues after the episodes that the folder's telemetry already has. Stdout is that telemetry; exit codes
-are those of workers: 0 completed, 1 failed, 2 bad configuration, 130 and 143 cancelled.
+The process skips the episodes already in the run folder's telemetry. Stdout is that telemetry. Exit codes
+follow those of workers: 0 completed, 1 failed, 2 bad configuration, 130 and 143 cancelled.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 
 
 def main() -> int:
-    """Play to the end; returns the exit code."""
+    """Play all remaining episodes and return the exit code."""
     reserve_standard_streams()
     parser = argparse.ArgumentParser(prog="python -m mosaic_lab.evaluation")
     parser.add_argument("--config", type=Path, required=True)
@@ -60,7 +60,7 @@ def main() -> int:
         except BaseException as error:
             failure = error
         signals.disarm()
-    except Cancelled:  # the signal came between two lines of the above
+    except Cancelled:  # the signal arrived outside the inner handler
         signals.disarm()
     if signals.cancelled is not None:
         telemetry.run_cancelled(signals.cancelled.reason)
@@ -102,7 +102,7 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
     with Heartbeats(telemetry):
         work = _work(plan, folder.path, telemetry, recorded)
         try:
-            with suppress(NotRecorded):  # the check below says so
+            with suppress(NotRecorded):  # check_complete below reports it
                 work.run()
         finally:
             work.close()
@@ -112,10 +112,10 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
 def _work(
     plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
 ) -> Pool | FanOut:
-    """Return what plays the remaining episodes: this machine, or a cluster."""
+    """Return the executor of the remaining episodes: a `Pool` on this machine, or a `FanOut` on a cluster."""
     if plan.on is not None:
         return FanOut(plan, folder, telemetry, recorded)
-    if not plan.arena:  # a part, on a node of a cluster
+    if not plan.arena:  # a part, on a cluster node
         if why := changed(plan):
             raise ConfigurationError(why)
         plan = equipped(plan, partial(print, flush=True))

@@ -1,7 +1,6 @@
-"""Budgets of language models in evaluations: checked before anything starts, raised to resume, and what was
-spent of them.
+"""Budgets of language models in evaluations: validation, increases on resume, and spending so far.
 
-The operators' own processes stop at the budget (`mosaic_contract.language.budget`).
+The operators' own processes enforce the budget (`mosaic_contract.language.budget`).
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.validation import Problems
 
 Budget = dict[str, float]
-"""Limits of a budget: "usd" (US dollars), "tokens" (of prompts and answers), or both."""
+"""Limits of a budget: "usd" (US dollars), "tokens" (prompts and answers), or both."""
 
 BUDGET_SPENT = "budget_spent"
-"""Among the partial results of a run that ended for it."""
+"""Key among the partial results of a run that exhausted its budget."""
 
 _KINDS = ("usd", "tokens")
 _EXAMPLE = 'budget={"usd": 2.0}, {"tokens": 1_000_000} or both'
 
 
 def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Problems) -> Budget | None:
-    """Return a budget as plain numbers, None where none is given; what is wrong with it is a problem."""
+    """Return the budget as plain numbers, or None if none is given. Add what is invalid to ``problems``."""
     if given is None:
         return None
     if not isinstance(given, Mapping) or not given:
@@ -49,7 +48,7 @@ def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Proble
             what = "a whole number of tokens" if name == "tokens" else "US dollars"
             problems.add("budget", f"budget[{name!r}]={value!r:.200}: give {what}, more than 0")
     models = [one for one in operators if one.is_language_model]
-    if not models and not problems.found:  # an operator with a problem may be one
+    if not models and not problems.found:  # an operator with a problem may be a model
         problems.add("budget", "budget: no language model plays here, so there is nothing to spend")
     if "usd" in given:
         for operator in models:
@@ -60,10 +59,10 @@ def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Proble
 def budget_to_go_on(
     plan: EvaluationPlan, given: Any, spent: Mapping[str, Any], ran_out: bool
 ) -> Budget | None:
-    """Return the budget for the remaining episodes of an evaluation: its own where none is given.
+    """Return the budget for the remaining episodes of an evaluation; default: its current budget.
 
-    ``spent`` is what `Spending` has read, ``ran_out`` whether the budget's end was the evaluation's. Raises
-    ConfigurationError for a budget that leaves nothing to spend.
+    ``spent`` is the result of `Spending.read`; ``ran_out`` says whether the evaluation ended because its
+    budget was exhausted. Raises ConfigurationError for a budget that is already spent.
     """
     if given is None and not ran_out:
         return plan.budget
@@ -82,7 +81,7 @@ def budget_to_go_on(
 
 
 def spent_text(budget: Budget, spent: Mapping[str, Any]) -> str:
-    """Return what is spent of a budget as a sentence: "the budget of $2.00 is spent: $1.98 in 412 calls"."""
+    """Return the spending as a sentence: "the budget of $2.00 is spent: $1.98 in 412 calls"."""
     if not spent["calls"]:
         return (
             f"the budget of {_amounts(budget, ' or ')} is too small for one call, "
@@ -115,7 +114,7 @@ def _check_price(operator: OperatorSpec, problems: Problems) -> None:
 
 
 class Spending:
-    """The sum of what the exchanges in ``folder`` cost; each call of `read` adds what was recorded since."""
+    """The total cost of the exchanges in ``folder``. Each call of `read` adds newly recorded exchanges."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -124,19 +123,19 @@ class Spending:
         self._tokens = self._calls = 0
 
     def read(self) -> dict[str, Any]:
-        """Return {"usd", "tokens", "calls"}; "usd" is None as soon as the cost of a call is not known."""
+        """Return {"usd", "tokens", "calls"}; "usd" is None once the cost of any call is unknown."""
         for path in self._folder.glob("*.jsonl"):
             follower = self._followers.setdefault(path, JsonlFollower(path, line_limit=LINE_LIMIT))
             for entry in _entries(follower):
                 usd, tokens = charge(entry, None)
                 self._usd = None if self._usd is None or usd is None else self._usd + usd
                 self._tokens += tokens
-                self._calls += tokens > 0  # the moves of an engine are recorded too, and have none
+                self._calls += tokens > 0  # recorded moves of chess engines have no tokens
         return {"usd": self._usd, "tokens": self._tokens, "calls": self._calls}
 
 
 def _entries(follower: JsonlFollower) -> Iterator[Mapping[str, Any]]:
-    """Yield the exchanges since the last call that were paid for."""
+    """Yield the paid exchanges recorded since the last call."""
     for line in follower.lines():
         try:
             entry = decode_line(line) if is_sealed(line) else {"recorded": True}

@@ -1,4 +1,4 @@
-"""Python code that makes an evaluation again: the call of `Lab.evaluate` that its plan came from."""
+"""Generate the Python call of `Lab.evaluate` that reproduces an evaluation."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from mosaic_lab.workers.families import family_of
 def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
     """Return an import and the call of ``lab.evaluate`` that plays the same episodes again.
 
-    Empty for what has no plan, and where an operator is none that a few arguments make again: one that calls
-    a language model, or that several lanes share.
+    Empty if the run has no plan, or if an operator cannot be written as a factory call: it calls a language
+    model, or several lanes share it.
     """
     try:
         plan = EvaluationPlan.from_config(run.config)
@@ -36,7 +36,7 @@ def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
             EvaluateRequest.of_plan(plan),
             operators={label: _lane_code(plan, label) for label in plan.lanes},
             seeds=seeds_code(plan.seeds),
-            parallel=None,  # which is this machine's
+            parallel=None,  # depends on the machine
             family=None if plan.family == _usual_family(plan.env_id) else plan.family,
         )
         named = given(request, "seeds")
@@ -46,7 +46,7 @@ def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
 
 
 class _NotWritten(Exception):
-    """An operator that no code is written for."""
+    """Raised for an operator that cannot be written as code."""
 
 
 def _lane_code(plan: EvaluationPlan, label: str) -> Any:

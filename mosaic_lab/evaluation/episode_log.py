@@ -1,7 +1,7 @@
-"""The episodes that an evaluation has finished: one line of its telemetry each.
+"""The finished episodes of an evaluation, one line of its telemetry each.
 
-A line is an "episode" event of the telemetry with our own fields in its metadata. Every line has a checksum,
-which is checked when the line is read; `repair` makes a file that was cut off or damaged fit to be resumed.
+A line is an "episode" event with additional fields in its metadata, among them a checksum that is verified
+when the line is read. `repair` prepares a truncated or damaged file for resuming.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from mosaic_lab.telemetry.decoding import decode_message
 if TYPE_CHECKING:
     import pandas as pd
 
-_BLOCK = 1 << 21  # more than the longest line
+_BLOCK = 1 << 21  # longer than any line
 _ERROR_LIMIT = 4000  # characters
-_NAMED = 5  # lines in a text
+_NAMED = 5  # lines in a message
 
 Record = dict[str, Any]
 
 
 class PlayedEvaluation(Protocol):
-    """An evaluation with finished episodes: a run of this machine, or an opened bundle."""
+    """An evaluation with finished episodes: a run on this machine, or an opened bundle."""
 
     @property
     def plan(self) -> EvaluationPlan: ...
@@ -49,13 +49,13 @@ class PlayedEvaluation(Protocol):
 
 
 class NotRecorded(Exception):
-    """Raised when episodes that were played could not be written."""
+    """Raised when played episodes could not be recorded."""
 
 
 class EpisodeLog:
-    """The episodes in a telemetry file, by key; the last line about an episode counts.
+    """The episodes in a telemetry file, by key; the last line for an episode counts.
 
-    Damaged lines are skipped, and `damage` reports them.
+    Damaged lines are skipped and reported by `damage`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,8 +68,8 @@ class EpisodeLog:
         self._follower = JsonlFollower(self.path)
 
     def read(self) -> dict[Key, Record]:
-        """Take in what was written since the last call, and return all."""
-        if self._damaged:  # it may have been repaired since
+        """Read newly written lines and return all episodes."""
+        if self._damaged:  # the file may have been repaired since
             self._begin()
         for line in self._follower.lines():
             self._take(line)
@@ -78,7 +78,7 @@ class EpisodeLog:
         return self.episodes
 
     def damage(self) -> list[int]:
-        """Return the numbers of the lines, from 1, that are not what was written there."""
+        """Return the numbers of the damaged lines, counted from 1."""
         self.read()
         return [number for number, _, _ in damaged_lines(self.path)] if self._damaged else []
 
@@ -90,13 +90,14 @@ class EpisodeLog:
 
 
 def key_of(record: Record) -> Key:
-    """Return the key of the episode that a record is of."""
+    """Return the key of a record's episode."""
     return record["operator"], record["seed"], record["episode"]
 
 
 def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
-    """Return the keys of the episodes that `resume` does not play again. A failure that was to stop the
-    evaluation is not one of them: it may go better now."""
+    """Return the keys of the episodes that `resume` does not play again. Failures under ``on_failure="stop"``
+    are played again.
+    """
     again = plan.on_failure == "stop"
     return {key for key, record in episodes.items() if record["status"] == "ok" or not again}
 
@@ -104,7 +105,9 @@ def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
 def write_episode(
     telemetry: Telemetry, job: EpisodeJob, played: Mapping[str, Any], category: str, arena: str
 ) -> None:
-    """``played`` is the arena's account of the episode, ``arena`` its folder's name. Raises NotRecorded."""
+    """Record a finished episode. ``played`` is the arena's report, ``arena`` the name of its folder. Raises
+    NotRecorded.
+    """
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
     kept = ("forfeit", "success", "progression", "operators")
     about = {name: played.get(name) for name in kept} | {"returns": returns}
@@ -122,7 +125,7 @@ def write_episode(
 
 
 def write_failure(telemetry: Telemetry, job: EpisodeJob, error: str, category: str, arena: str) -> None:
-    """An episode that could not be played to its end; it has no return. Raises NotRecorded."""
+    """Record an episode that failed; it has no return. Raises NotRecorded."""
     total = telemetry.total_reward
     _write(
         telemetry,
@@ -142,7 +145,7 @@ def _write(telemetry: Telemetry, job: EpisodeJob, **episode: Any) -> None:
 
 
 def check_complete(plan: EvaluationPlan, path: Path) -> None:
-    """Raise NotRecorded where the telemetry file lacks episodes of the plan."""
+    """Raise NotRecorded if the telemetry file lacks episodes of the plan."""
     recorded, jobs = EpisodeLog(path).read(), plan.jobs()
     if any(job.key not in recorded for job in jobs):
         raise NotRecorded(
@@ -152,7 +155,7 @@ def check_complete(plan: EvaluationPlan, path: Path) -> None:
 
 
 def lines_text(numbers: Sequence[int]) -> str:
-    """Line numbers as the start of a sentence: "line 7", "lines 7, 9 and 12"."""
+    """Return line numbers as the subject of a sentence: "line 7", "lines 7, 9 and 12"."""
     named = [f"{number:,}" for number in numbers[:_NAMED]]
     if more := len(numbers) - len(named):
         named.append(f"{more:,} more")
@@ -160,10 +163,10 @@ def lines_text(numbers: Sequence[int]) -> str:
 
 
 def repair(path: Path) -> list[int]:
-    """Drop a last line that was cut off, an end that was not the last one, and damaged lines.
+    """Remove a truncated last line, a final end event and damaged lines.
 
-    Damaged lines become empty ones, so that whoever follows the file finds everything else where it was.
-    Returns their numbers, from 1.
+    Damaged lines become empty lines, so that byte offsets of readers remain valid. Returns their numbers,
+    counted from 1.
     """
     try:
         file = path.open("r+b")
@@ -187,7 +190,7 @@ def repair(path: Path) -> list[int]:
 
 
 def damaged_lines(path: Path) -> Iterator[tuple[int, int, int]]:
-    """The number, first byte and length of each complete line that is not what was written there."""
+    """Yield the number, byte offset and length of each complete but damaged line."""
     start = 0
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(_BLOCK), b""), 1):
@@ -209,14 +212,16 @@ def _about(job: EpisodeJob, category: str, arena: str) -> dict[str, Any]:
 
 
 def _record_of(line: bytes) -> Record | None:
-    """Return the episode in a line; None for other lines."""
+    """Return the episode of a line; None for other lines."""
     try:
         if (message := decode_message(line, EPISODE)) is None:
             return None
         about = message["metadata"]
         returns = {agent: as_number(value) for agent, value in (about.get("returns") or {}).items()}
         total = as_number(message["total_reward"])
-        if about.get("status") == "ok" and not math.isfinite(total):  # no mean or interval has a value for it
+        if about.get("status") == "ok" and not math.isfinite(
+            total
+        ):  # means and intervals need finite returns
             about = {**about, "status": "failed", "error": f"its return is {total}"}
         return {
             **about,

@@ -1,6 +1,6 @@
-"""One arena of an evaluation, playing one episode after the other; see `mosaic_lab.arenas.arena_session`.
+"""One arena of an evaluation, playing one episode after another; see `mosaic_lab.arenas.arena_session`.
 
-After a failure, whatever it was, its arena is given up: the next episode begins in a new one.
+After any failure the arena is discarded; the next episode starts in a new arena.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from mosaic_lab.sanitize import sanitize
 
 @dataclass(frozen=True)
 class Seated:
-    """The arena is ready to play; with the versions of its environment and operators."""
+    """The arena is ready to play. Contains the versions of its environment and operators."""
 
     versions: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Played:
-    """An episode has ended; ``episode`` as the arena reports it."""
+    """An episode has ended; ``episode`` is the arena's report."""
 
     job: EpisodeJob
     episode: Mapping[str, Any]
@@ -36,10 +36,10 @@ class Played:
 
 @dataclass(frozen=True)
 class Failed:
-    """The arena is of no more use; ``job`` is what it was playing, None where it played nothing yet.
+    """The arena has failed; ``job`` is the episode it was playing, or None.
 
-    ``refused``: by what was requested, so that another try would fail alike. ``spent``: the budget of its
-    language models is spent, so that the episode waits for a larger one.
+    ``refused``: the request itself is invalid, so a retry would fail too. ``spent``: the budget of the
+    language models is exhausted; the episode can be played with a larger one.
     """
 
     job: EpisodeJob | None
@@ -49,7 +49,7 @@ class Failed:
 
 
 class EpisodePlayer:
-    """An arena for the lane ``label``, in a new folder ``path``. Raises OSError when it cannot be started."""
+    """An arena for the lane ``label``, in a new folder ``path``. Raises OSError if it cannot be started."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class EpisodePlayer:
         self.label = label
         self.path = path
         self.job: EpisodeJob | None = None
-        """The episode that it plays."""
+        """The current episode."""
         self._session = ArenaSession(setup, label, mapping, path)
         self._step_delay = step_delay
         self.process = self._session.process
@@ -70,26 +70,26 @@ class EpisodePlayer:
 
     @property
     def idle(self) -> bool:
-        """Whether it can begin an episode."""
+        """Whether an episode can be started."""
         return self._session.seated and self.job is None
 
     def play(self, job: EpisodeJob) -> None:
-        """Begin an episode; it must be idle."""
+        """Start an episode. The player must be idle."""
         self.job = job
         seeds = {"seed": job.episode_seed, "operator_seed": job.operator_seed}
         delay = {"step_delay": self._step_delay} if self._step_delay else {}
         self._session.send({"cmd": "episode", **seeds, "episode_index": job.index, **delay})
 
     def leave(self) -> None:
-        """End the arena: there is nothing more to play."""
+        """Close the arena when no episodes remain."""
         self._session.end(State.COMPLETED, "all its episodes were played")
 
     def give_up(self, reason: str) -> None:
-        """End the arena: it is of no more use."""
+        """Close a failed arena."""
         self._session.end(State.FAILED, reason, GIVE_UP_SECONDS)
 
     def overdue(self, now: float) -> Failed | None:
-        """Return the failure where an answer takes longer than it may."""
+        """Return the failure if an answer is overdue."""
         late = self._session.overdue(now)
         return None if late is None else self._failed(late)
 
@@ -98,7 +98,7 @@ class EpisodePlayer:
         return None if self._session.ended else self._failed(f"its arena {self.process.how_it_ended()}")
 
     def receive(self, line: bytes) -> Seated | Played | Failed | None:
-        """Take one line of the arena's output. Raises nothing, whatever is in it."""
+        """Process one line of the arena's output. Never raises."""
         if self._session.ended:
             return None
         try:

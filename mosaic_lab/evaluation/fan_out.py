@@ -1,7 +1,7 @@
-"""An evaluation on a cluster: its process gives chunks of the episodes to parts and takes what they play.
+"""Evaluations on a cluster: distribute chunks of episodes to parts and collect their results.
 
-A part is a run on the cluster (see `parts`). Each of its episodes is recorded in the evaluation's own
-telemetry once, whichever part has played it, and whatever was killed meanwhile.
+A part is a run on the cluster (see `parts`). Each episode is recorded once in the evaluation's own telemetry,
+whichever part played it and even if processes were killed meanwhile.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.run_labels import new_run_id
 
 MOST_FRUITLESS = 3
-"""Parts in a row without an episode, after which the others would have none either."""
-_PAUSE_SECONDS = 30.0  # after a part without an episode, where others had some: a lost node may come back
+"""Maximum number of consecutive parts without an episode before the evaluation fails."""
+_PAUSE_SECONDS = 30.0  # after a part without an episode if others had some: a lost node may come back
 _POLL_SECONDS = 0.25
-_END_SECONDS = 60.0  # from the last episode to the ends of the parts
+_END_SECONDS = 60.0  # from the last episode until all parts must have ended
 _LAST_LINES = 12  # of a part's log, in an error
 
 
 class FanOut:
-    """``recorded`` are the episodes that the telemetry of the run in ``folder`` has already."""
+    """Distribute the episodes of a plan. ``recorded`` are the episodes already in the telemetry of the run in
+    ``folder``.
+    """
 
     def __init__(
         self, plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
@@ -49,24 +51,23 @@ class FanOut:
         self._keeper = os.getppid()
         done = settled(plan, recorded)
         self._open = {job.key: job for job in plan.jobs() if job.key not in done}
-        """The episodes that are not recorded."""
+        """Episodes not yet recorded, by key."""
         self._failed = {key for key in recorded if key in self._open}
         self._waiting: dict[str, deque[EpisodeJob]] = {label: deque() for label in plan.lanes}
         self._parts: list[Part] = []
         self._supervisor = Supervisor(folder / PARTS)
         self._played: dict[str, tuple[int, float]] = {}  # episodes and their seconds, by operator
         self._fruitless = 0
-        self._not_before = 0.0  # the time of the next start
+        self._not_before = 0.0  # earliest time of the next start
         self._failure: EvaluationAborted | None = None
         self._versions = RunFolder(folder).document(folder / VERSIONS)
 
     def run(self) -> None:
-        """Have the remaining episodes played. Raises `EvaluationAborted`, MosaicError and
-        ConfigurationError."""
+        """Play the remaining episodes. Raises `EvaluationAborted`, MosaicError and ConfigurationError."""
         with signals_held():
             self._adopt()
         while self._open and self._failure is None:
-            with signals_held():  # a start that is interrupted would stop its part
+            with signals_held():  # an interrupted start would stop its part
                 for part in self._follow():
                     self._settle(part)
                 started = self._failure is None and self._start_next()
@@ -77,8 +78,9 @@ class FanOut:
         self._wait(_END_SECONDS)
 
     def close(self) -> None:
-        """End the live parts and take what they have played. Where the keeper of this process is gone they
-        continue, for another process to adopt."""
+        """Stop the live parts and collect their episodes. If this process has lost its keeper, the parts
+        continue, for another process to adopt.
+        """
         if os.getppid() != self._keeper:
             return
         for part in self._parts:
@@ -88,7 +90,7 @@ class FanOut:
     # ---------------------------------------------------------------- parts
 
     def _adopt(self) -> None:
-        """Take up the parts of an earlier process, with all that they have played."""
+        """Adopt the parts of an earlier process, with all their episodes."""
         parts = [Part(run, adopted=True) for run in self._supervisor.runs()]
         self._parts = [part for part in parts if not self._has_ended(part)]
         for part in parts:
@@ -102,7 +104,7 @@ class FanOut:
             print(f"{len(self._parts)} parts of {len(parts)} continue; {len(self._open)} episodes remain")
 
     def _start_next(self) -> bool:
-        """Start a part where one may be started; return whether one was."""
+        """Start a part if possible; return whether one was started."""
         waiting = sum(map(len, self._waiting.values()))
         if not waiting or len(self._parts) >= self._plan.parallel or time.monotonic() < self._not_before:
             return False
@@ -117,7 +119,7 @@ class FanOut:
             label=f"{len(jobs):,} episodes of {label}"[:200],
             pass_env=self._plan.variables,
             worker_environment={"worker": self._plan.family},
-            run_id=new_run_id("part", {}),  # short: it is in the names of files of a bundle
+            run_id=new_run_id("part", {}),  # short, because bundles use it in file names
             on=self._plan.on,
         )
         self._parts.append(Part(run, adopted=False))
@@ -125,9 +127,9 @@ class FanOut:
         return True
 
     def _follow(self) -> list[Part]:
-        """Take what the parts have played; return those that have ended."""
+        """Collect the parts' new episodes and return the parts that have ended."""
         ended = [part for part in self._parts if self._has_ended(part)]
-        for part in self._parts:  # what has ended is complete
+        for part in self._parts:  # an ended part's output is complete
             self._take(part)
         for part in ended:
             self._note_versions(part)
@@ -135,7 +137,9 @@ class FanOut:
         return ended
 
     def _has_ended(self, part: Part) -> bool:
-        """Whether a part has ended here and there; one whose keeper here was killed is followed again."""
+        """Return whether a part has ended, here and on the cluster. Follow it again if its local keeper was
+        killed.
+        """
         run = part.run
         if run.state is State.LOST and (run.path / PLACEMENT).is_file():
             with suppress(MosaicError):
@@ -143,14 +147,14 @@ class FanOut:
         return run.finished
 
     def _settle(self, part: Part) -> None:
-        """Have the episodes that a part has not played wait again; note where further parts are of no use."""
+        """Requeue the episodes that a part has not played; note if further parts would fail too."""
         left = [self._open[key] for key in part.keys if key in self._open]
         if not left:
             return
         self._waiting[left[0].label].extendleft(reversed(left))
         print(f"part {part.run.id} ended, {len(left):,} episodes remain: {part.run.reason}", flush=True)
         failure = (final_message(part.run.folder.telemetry_path) or {}).get("payload", {})
-        if failure.get("error_type") in ("ConfigError", "EpisodeFailed"):  # another part would fail alike
+        if failure.get("error_type") in ("ConfigError", "EpisodeFailed"):  # another part would fail too
             self._failure = EvaluationAborted(
                 str(failure.get("error")), failure["error_type"] == "ConfigError"
             )
@@ -164,7 +168,7 @@ class FanOut:
             self._failure = EvaluationAborted("\n".join([text, *lines]), False)
 
     def _wait(self, seconds: float) -> None:
-        """Take what the parts still play, until they have ended or the time is over."""
+        """Collect episodes until all parts have ended or the time is over."""
         deadline = time.monotonic() + seconds
         while self._parts and time.monotonic() < deadline:
             self._follow()
@@ -173,7 +177,7 @@ class FanOut:
     # ------------------------------------------------------------- episodes
 
     def _take(self, part: Part) -> None:
-        """Record what a part has played since the last call and no other has."""
+        """Record a part's new episodes, except those already recorded from another part."""
         for record in part.read():
             key = key_of(record)
             known = part.adopted and record["status"] == "failed" and key in self._failed

@@ -1,6 +1,6 @@
-"""Fingerprints: hashes of what is evaluated, and of its outcome.
+"""Fingerprints: hashes of an evaluation's configuration and outcome.
 
-Nothing in them depends on the machine's speed or folders, nor on whose endpoint answers.
+They are independent of the machine's speed and folders, and of the endpoint that answers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.own_module import module_hash
 
 OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
-"""Settings of language models that say how they are called, not what they are."""
+"""Settings of language models that affect how they are called, not what they answer."""
 
 _OF_THE_PLACE = (
     *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),
@@ -32,8 +32,9 @@ _BLOCK = 1 << 20
 
 
 def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[str, str]:
-    """Return the SHA-256, by path, of every checkpoint, of every file of a user's policy and of the module of
-    the environment, as far as they exist."""
+    """Return the SHA-256, by path, of every checkpoint, every file of a user's policy and the environment's
+    module. Missing files are left out.
+    """
     paths = {str(path) for spec in specs for path in spec.files.values()}
     found = {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
     if module is not None and Path(module).exists():
@@ -42,7 +43,7 @@ def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[st
 
 
 def changed(plan: EvaluationPlan) -> str:
-    """Return a sentence about a file that has changed since it was planned; empty where none has."""
+    """Return a sentence about a file that has changed since planning; empty if none has."""
     now = digests(plan.operators.values(), plan.module)
     for path, known in plan.digests.items():
         if now.get(path) != known:
@@ -53,7 +54,7 @@ def changed(plan: EvaluationPlan) -> str:
 
 
 def identity(plan: EvaluationPlan) -> dict[str, Any]:
-    """Return the configuration without what belongs to this machine, with checkpoints by their contents."""
+    """Return the configuration without machine-specific values, with checkpoints by their contents."""
     config = plan.to_config()
     known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
     for key, spec in plan.operators.items():
@@ -65,7 +66,7 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
         del config["operators"][key]["pass_env"]
     if plan.module is not None:
         known["module"] = plan.digests[plan.module]
-    # Lanes share nothing but the description of an operator: its keys are not part of what is evaluated.
+    # The keys of operators are not part of the identity.
     known["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
     known["operators"] = {
         label: {pattern: config["operators"][plan.lanes[label][pattern]] for pattern in set(lane.values())}
@@ -75,7 +76,7 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
 
 
 def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
-    """Return the settings of an operator without what belongs to this machine."""
+    """Return an operator's settings without machine-specific values."""
     if spec.code is spec.settings:
         return {name: value for name, value in spec.settings.items() if name != "folder"}
     if not spec.is_language_model:
@@ -87,7 +88,7 @@ def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
 
 
 def first_of(lane: Mapping[str, str]) -> dict[str, str]:
-    """Return for each pattern the first that has the same operator."""
+    """Return, for each pattern, the first pattern with the same operator."""
     firsts: dict[str, str] = {}
     return {pattern: firsts.setdefault(key, pattern) for pattern, key in lane.items()}
 
@@ -103,7 +104,9 @@ def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def _counts(operator: Mapping[str, Any]) -> list[Any]:
-    """Return an operator's counts. Those of late answers of a language model depend on its endpoint."""
+    """Return an operator's counts. A language model's count of late answers depends on its endpoint and is
+    left out.
+    """
     return [operator[name] for name in _COUNTS if name != "late" or "exchanges" not in operator]
 
 
@@ -111,19 +114,20 @@ def fingerprint(
     ours: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
     """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`. ``ours`` is the version
-    of mosaic_lab."""
+    of mosaic_lab.
+    """
     facts = {"versions": versions, "episodes": outcomes(records)}
     return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})
 
 
 def digest(value: Any) -> str:
-    """Return the SHA-256 of plain data, in hexadecimal digits."""
+    """Return the SHA-256 of plain data, in hexadecimal."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _of_path(path: Path) -> str:
-    """Return the SHA-256 of a file's contents, or of a folder's files with their names."""
+    """Return the SHA-256 of a file's contents, or of the names and contents of a folder's files."""
     hashed = hashlib.sha256()
     for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
         if file != path:

@@ -1,4 +1,4 @@
-"""The start of an evaluation: it is planned, its workers are installed, its process is started."""
+"""Start an evaluation: plan it, install its workers, launch its process."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def evaluate(
     progress: Callable[[str], None] = print,
     league: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Plan and start an evaluation; ``progress`` is called with a line for each worker that is installed,
-    ``league`` as in `start`."""
+    """Plan and start an evaluation. ``progress`` is called with a line for each worker that is installed; for
+    ``league`` see `start`.
+    """
     plan = _ready(plan_evaluation(request, supervisor.run), request.family, progress)
     return start(supervisor, plan, "evaluation" if league is None else "league", league)
 
@@ -47,8 +48,9 @@ def evaluate_script(
     run_code: bool = False,
     **changes: Any,
 ) -> Evaluation:
-    """Start the evaluation in a file; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``changes``
-    are a ``budget``, a ``replay`` or a cluster (``on``) in place of the file's."""
+    """Start the evaluation described by a file; see `mosaic_lab.evaluation.scripts` and `check_consent`.
+    ``changes`` override the file's ``budget``, ``replay`` or cluster (``on``).
+    """
     request, problems = read_script(path, supervisor.run)
     request = structs.replace(request, **changes)
     plan = plan_evaluation(request, supervisor.run, problems)
@@ -57,17 +59,19 @@ def evaluate_script(
 
 
 def _ready(plan: EvaluationPlan, family: str | None, progress: Callable[[str], None]) -> EvaluationPlan:
-    """Return the plan with the worker of its environment, or ``family`` for that, and equipped. Raises
-    ConfigurationError where its environment cannot be made, or its operators do not fit the agents."""
+    """Return the plan with its environment's worker (``family`` if given) and commands. Raises
+    ConfigurationError if the environment cannot be made or the operators do not fit its agents.
+    """
     plan = equipped(with_provider(plan, family, progress), progress)
     check_lanes({label: plan.mapping(label) for label in plan.lanes}, environment_info(plan, progress))
-    plan.warn()  # after the checks, whose error for operators that do not fit says it too
+    plan.warn()  # after the checks: their error for misfit operators already includes it
     return plan
 
 
 def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path | None = None) -> None:
-    """Raise ConfigurationError where the script or bundle ``source`` names Python code without consent to
-    run it. ``root``: what the paths of that are shown relative to."""
+    """Raise ConfigurationError if the script or bundle ``source`` names Python code and ``run_code`` is
+    false. Paths are shown relative to ``root``.
+    """
     codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
     module = plan.brought_module
     if run_code or not (codes or module):
@@ -89,8 +93,9 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:
-    """Return the plan with the commands that start its workers, installing those that are missing, and what
-    connects to its cluster."""
+    """Return the plan with the commands of its workers and of its cluster connection, installing missing
+    workers.
+    """
     worker = environment_worker(plan.family, progress)
     commands = operator_commands(plan.operators.values(), progress)
     if plan.on is not None:

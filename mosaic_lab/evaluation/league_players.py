@@ -1,4 +1,4 @@
-"""The players of a league: operators by their names, and the checkpoints of trainings."""
+"""Players of a league: operators by name, and checkpoints of trainings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mosaic_lab.validation import Problems
 
 
 class Trained(NamedTuple):
-    """Where a player comes from: the name that its training was given, and the step of its checkpoint."""
+    """The origin of a player: its training's name in the league, and its checkpoint's step."""
 
     training: str
     step: int
@@ -25,10 +25,10 @@ class Trained(NamedTuple):
 def expanded(
     players: Any, checkpoints: int, operator: Callable[[Checkpoint], Any] | None, known: Iterable[str] = ()
 ) -> tuple[dict[str, OperatorSpec], dict[str, Trained]]:
-    """Return the new players by their names, and those of them that come from trainings.
+    """Return the new players by name, and the origins of those that come from trainings.
 
-    A run stands for its checkpoints, a group for those of each of its runs; those whose names are ``known``
-    are left out. Raises ConfigurationError with all that is wrong.
+    A run stands for its checkpoints, a group for the checkpoints of all its runs. Players whose names are
+    ``known`` are left out. Raises ConfigurationError with all problems.
     """
     problems = Problems()
     if not isinstance(players, Mapping) or not players:
@@ -66,8 +66,9 @@ def lanes_of(
     sides: tuple[str, str],
     opponents: Iterable[str],
 ) -> dict[str, dict[str, OperatorSpec]]:
-    """Return the games of new players against each other and against ``opponents`` among those ``known``,
-    each on both sides, as the operators of an evaluation. Raises ConfigurationError where there are none."""
+    """Return the games of new players against each other and against ``opponents`` from ``known``, each on
+    both sides, as the operators of an evaluation. Raises ConfigurationError if no game remains.
+    """
     opponents = list(opponents)
     if unknown := [name for name in opponents if name not in known]:
         names = ", ".join(known) or "none"
@@ -90,14 +91,14 @@ def lanes_of(
 
 
 def _runs(name: str, given: Any) -> list[tuple[str, Run]]:
-    """Return the trainings of a player, by their names; none for other players."""
+    """Return a player's trainings by name; empty for other players."""
     if isinstance(given, Run):
         return [(name, given)]
     return [(f"{name} s{run.seed}", run) for run in given] if isinstance(given, RunGroup) else []
 
 
 def _chosen(run: Run, count: int) -> Sequence[Checkpoint]:
-    """Return evenly chosen checkpoints of a run, the first and the last among them."""
+    """Return evenly spaced checkpoints of a run, including the first and the last."""
     saved = list({checkpoint.step: checkpoint for checkpoint in run.checkpoints}.values())
     if not saved:
         raise ConfigurationError(f"run {run.id} has no checkpoint so far")

@@ -1,6 +1,6 @@
-"""Parts of an evaluation on a cluster: runs that play some of its episodes each, in its folder ``parts``.
+"""Parts of an evaluation on a cluster: runs in its folder ``parts``, each playing some of its episodes.
 
-A part is an evaluation of one operator, whose records and steps are mirrored here like any run's.
+A part is an evaluation of one operator. Its records and steps are mirrored here like those of any run.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 
 PARTS = "parts"
-"""The folder, in that of the run, with the run folder of each part."""
+"""Subfolder of the run folder that contains the parts' run folders."""
 GRACE_SECONDS = 20.0
-"""For the parts to end after a stop, and for their last episodes to arrive."""
+"""Seconds for the parts to end after a stop and for their last episodes to arrive."""
 _LEAST = 10  # episodes
-_WORTH_SECONDS = 10.0  # of play: about what the start of a part takes
-_OF = "."  # in the name of an arena, between its part and its folder
+_WORTH_SECONDS = 10.0  # of play, about the time that starting a part takes
+_OF = "."  # separates part and folder in the name of an arena
 
 
 def chunk_size(waiting: int, parallel: int, seconds: float | None = None) -> int:
-    """Return how many of the ``waiting`` episodes the next part plays, where ``parallel`` parts play at once.
+    """Return how many of the ``waiting`` episodes the next part plays if ``parallel`` parts run at once.
 
-    Guided self-scheduling (Polychronopoulos and Kuck 1987), so that what begins last is short. A part plays
-    ten episodes at least, and as many as fill the time of its start where an episode's ``seconds`` are known.
+    Guided self-scheduling (Polychronopoulos and Kuck 1987) keeps the last chunks short. A part plays at least
+    ten episodes and, if the ``seconds`` per episode are known, enough to outlast its own start.
     """
     least = _LEAST if not seconds else max(_LEAST, ceil(_WORTH_SECONDS / seconds))
     return min(waiting, max(least, ceil(waiting / (2 * parallel))))
 
 
 def part_plan(plan: EvaluationPlan, jobs: Sequence[EpisodeJob]) -> EvaluationPlan:
-    """Return the plan of a part that plays these episodes, which are all of one operator."""
+    """Return the plan of a part that plays these episodes, all of one operator."""
     lane = plan.lanes[jobs[0].label]
     operators = {key: plan.operators[key] for key in lane.values()}
     seeds = {job.seed: job.index // plan.episodes for job in jobs}
@@ -58,7 +58,7 @@ def part_plan(plan: EvaluationPlan, jobs: Sequence[EpisodeJob]) -> EvaluationPla
 
 
 class Part:
-    """The part whose run is ``run``; ``adopted`` from an earlier process of the evaluation, or started."""
+    """A part of an evaluation, with its run. ``adopted``: started by an earlier process of the evaluation."""
 
     def __init__(self, run: Run, adopted: bool) -> None:
         self.run = run
@@ -66,18 +66,17 @@ class Part:
         self.keys: list[Key] = [
             (str(label), int(seed), int(episode)) for label, seed, episode in run.config.get("only") or ()
         ]
-        """The episodes that it was given."""
+        """The part's episodes."""
         self._seen: set[Key] = set()
         self._log = EpisodeLog(run.folder.telemetry_path)
 
     @property
     def played(self) -> int:
-        """How many episodes it has recorded, as far as they were read."""
+        """The number of recorded episodes read so far."""
         return len(self._seen)
 
     def read(self) -> list[Record]:
-        """Return the episodes that it has recorded since the last call, with names of arenas as `arena_path`
-        takes them."""
+        """Return the episodes recorded since the last call, with arena names as expected by `arena_path`."""
         found = self._log.read()
         if len(found) == len(self._seen):
             return []
@@ -90,13 +89,15 @@ class Part:
 
 
 def arena_path(folder: Path, name: str) -> Path:
-    """Return the folder of an arena of the evaluation in ``folder``, by the name in an episode's record."""
+    """Return the folder of an arena of the evaluation in ``folder``, given its name in an episode's record."""
     part, _, arena = name.partition(_OF)
     return folder / PARTS / part / ARENAS / arena if is_run_id(part) else folder / ARENAS / name
 
 
 def parts_text(parts: Sequence[Run]) -> str:
-    """Return how many parts play and wait, and what for: "2 parts play, 1 waits (waits for 1 CPU; …)"."""
+    """Return the numbers of playing and waiting parts, with the reason: "2 parts play, 1 waits (waits for 1
+    CPU; …)".
+    """
     states = [(part.state, part) for part in parts]
     playing = sum(state in (State.RUNNING, State.STOPPING) for state, _ in states)
     waiting = [part for state, part in states if state in (State.QUEUED, State.STARTING)]

@@ -1,6 +1,6 @@
-"""Every episode of an evaluation, known before the first begins.
+"""The plan of an evaluation, which determines every episode in advance.
 
-An episode depends on its operator, seed and number alone, not on what was played before it or beside it.
+An episode depends only on its operator, seed and number, not on other episodes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ SEED_SEQUENCES: tuple[SeedSequence, ...] = ("procedural", "fixed")
 ON_FAILURE: tuple[OnFailure, ...] = ("stop", "skip", "retry")
 
 Key = tuple[str, int, int]
-"""An episode's name: its operator's label, its seed and its number on that seed."""
+"""An episode's key: its operator's label, its seed and its number on that seed."""
 
 
 def episode_text(label: str, seed: int, episode: int) -> str:
-    """Return the name of an episode in a text: "PPO, seed 7, episode 2"; an episode 0 is not numbered."""
+    """Return an episode's name for messages: "PPO, seed 7, episode 2". Episode 0 is not numbered."""
     return f"{label}, seed {seed}" + (f", episode {episode}" if episode else "")
 
 
 @dataclass(frozen=True)
 class EpisodeJob:
-    """One episode. ``index`` counts the episodes of an operator; ``episode_seed`` is the environment's, and
-    ``operator_seed`` what the operators' random numbers follow from."""
+    """One episode. ``index`` counts the episodes of an operator, ``episode_seed`` seeds the environment, and
+    ``operator_seed`` the operators' random numbers.
+    """
 
     label: str
     seed: int
@@ -52,15 +53,15 @@ class EpisodeJob:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan(ArenaPlan):
-    """A request with how often and how its episodes are played, as the evaluation's process reads it.
+    """A request with its episodes' schedule, as read by the evaluation's process.
 
-    See `mosaic_lab.Lab.evaluate` for most of it. ``arena`` is the command of an arena, ``commands`` are those
-    of the operators' workers. ``digests`` are those of the checkpoints, by their paths. ``budget`` is what
-    its language models may spend; ``replay`` is the folder of the recording that they answer from, None where
-    they are called. ``only``: the keys of the episodes to play, None for all. ``on``: the cluster that plays
-    them, ``parallel`` parts at once, each of which installs its workers itself; None for this machine. In a
-    part ``places`` are those of its seeds among all. ``module``: the file or the folder of the user's module
-    that makes its environment, None where a worker has that.
+    Most fields are documented in `mosaic_lab.Lab.evaluate`. ``arena`` is the command of an arena,
+    ``commands`` are the commands of the operators' workers. ``digests`` are the checkpoints' digests by path.
+    ``budget`` limits the spending of language models; ``replay`` is the folder of the recording that they
+    answer from, or None if they are called. ``only``: keys of the episodes to play, None for all. ``on``: the
+    cluster that plays them in ``parallel`` parts at once, each of which installs its own workers; None for
+    this machine. In a part, ``places`` are the positions of its seeds among all seeds. ``module``: the file
+    or folder of the user's module that makes the environment, None if a worker provides it.
     """
 
     arena: list[str]
@@ -80,8 +81,9 @@ class EvaluationPlan(ArenaPlan):
 
     @property
     def brought_module(self) -> Path | None:
-        """The module of its environment where a script or a bundle brings it; None where this process passes
-        on a PYTHONPATH that has it, and for an environment of a worker's own."""
+        """The environment's module if a script or bundle provides it. None if this process's PYTHONPATH
+        provides it, or if the environment is a worker's own.
+        """
         if self.module is None or module_path(self.env_id, self.passed) == Path(self.module):
             return None
         return Path(self.module)
@@ -112,21 +114,23 @@ class EvaluationPlan(ArenaPlan):
         return [job for job in every if wanted is None or job.key in wanted]
 
     def episode_seed(self, seed: int, episode: int) -> int:
-        """Return the seed itself where it is fixed, else that of the operators."""
+        """Return the environment's seed: ``seed`` itself if fixed, else the operators' seed."""
         return seed if self.seed_sequence == "fixed" else self.operator_seed(seed, episode)
 
     def operator_seed(self, seed: int, episode: int) -> int:
-        """Return the seed itself where it has one episode, else one for each episode, derived from it."""
+        """Return ``seed`` itself if it has a single episode, else a seed derived for this episode."""
         return seed if self.episodes == 1 else derive_seed(seed, f"episode/{episode}")
 
     @property
     def variables(self) -> list[str]:
-        """The names of the variables that the evaluation's process needs, for all or for single operators."""
+        """The names of the environment variables that the evaluation's process needs, for all or single
+        operators.
+        """
         return sorted({*self.pass_env, *(n for spec in self.operators.values() for n in spec.pass_env)})
 
     @property
     def workers(self) -> set[str]:
-        """The names of all workers that it needs."""
+        """The names of all required workers."""
         return {self.family, *(spec.worker for spec in self.operators.values() if spec.worker)}
 
     def category(self, label: str) -> str:
@@ -136,13 +140,13 @@ class EvaluationPlan(ArenaPlan):
         config = {field.name: getattr(self, field.name) for field in fields(self)}
         operators = {key: asdict(spec) for key, spec in self.operators.items()}
         for written in operators.values():
-            del written["function"]  # an operator in the kernel, which an evaluation has not
+            del written["function"]  # evaluations have no operators in the kernel
         return {**config, "operators": operators, "total_episodes": len(self.jobs())}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
-        """Raises KeyError, TypeError or ValueError for a configuration that is not an evaluation's."""
-        config = {"module": None, **config}  # older ones have none
+        """Read a plan. Raises KeyError, TypeError or ValueError if the configuration is not an evaluation's."""
+        config = {"module": None, **config}  # absent from older configurations
         given = {field.name: config[field.name] for field in fields(cls)}
         total = len(given["seeds"]) * len(given["lanes"]) * given["episodes"]
         if not 0 <= total <= MOST_EPISODES:

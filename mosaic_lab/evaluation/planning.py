@@ -1,4 +1,4 @@
-"""The plan of an evaluation, from its arguments or its script: all is checked before anything starts."""
+"""Plan an evaluation from its arguments or script; validate everything before anything starts."""
 
 from __future__ import annotations
 
@@ -32,18 +32,17 @@ from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 _WAITING_ARENAS = 8
-"""Arenas at once by default where operators wait for an endpoint: that takes no time of a core."""
+"""Default number of arenas if operators wait for an endpoint, which uses no CPU time."""
 _HERE = "leave out on= to play it on this machine"
 
 
 def plan_evaluation(
     request: EvaluateRequest, find_run: FindRun, problems: Problems | None = None, recorded: bool = False
 ) -> EvaluationPlan:
-    """Return the plan of a request; it lacks the commands that `launch.equipped` adds.
+    """Return the plan of a request, without the commands that `launch.equipped` adds.
 
-    ``find_run`` finds the run whose id ``replay`` is, ``problems`` are known already. ``recorded``: language
-    models are not to be called, so that none of their keys need be set. Raises ConfigurationError with
-    everything that is wrong.
+    ``find_run`` finds the run if ``replay`` is an id. ``problems`` are known already. ``recorded``: language
+    models are not called, so their keys need not be set. Raises ConfigurationError with all problems.
     """
     problems = problems or Problems()
     request = _as_episodes(request)
@@ -86,7 +85,7 @@ def plan_evaluation(
 
 
 def _module(arenas: ArenaPlan, given: Any, problems: Problems) -> str | None:
-    """Return the path of the user's module that makes the environment; None where a worker has that."""
+    """Return the path of the user's module that makes the environment; None if a worker provides it."""
     if given is None:
         found = module_path(arenas.env_id, arenas.passed)
         return None if found is None else str(found)
@@ -110,8 +109,7 @@ def _check_total(arenas: ArenaPlan, episodes: Any, problems: Problems) -> None:
 
 
 def plan_script(path: Path | str, find_run: FindRun) -> EvaluationPlan:
-    """Return the plan of a script whose language models are not to be called; ``find_run`` finds the runs it
-    names."""
+    """Return the plan of a script without calling its language models; ``find_run`` finds the runs it names."""
     request, problems = read_script(path, find_run)
     return plan_evaluation(request, find_run, problems, recorded=True)
 
@@ -122,7 +120,7 @@ def _default_parallel(operators: Iterable[OperatorSpec]) -> int:
 
 
 def _recording(replay: Any, find_run: FindRun, arenas: ArenaPlan, problems: Problems) -> Recording | None:
-    """Return the recording that is given; what it lacks for the plan is a problem."""
+    """Return the requested recording. Anything that it lacks for the plan is a problem."""
     try:
         recording = recording_of(replay, find_run)
     except ConfigurationError as error:
@@ -133,7 +131,7 @@ def _recording(replay: Any, find_run: FindRun, arenas: ArenaPlan, problems: Prob
 
 
 def _out_of_kernel(arenas: ArenaPlan, problems: Problems) -> ArenaPlan:
-    """Return the plan with operators that another process can play; one that cannot be is a problem."""
+    """Return the plan with operators that can run in another process. Those that cannot are problems."""
     first = {
         key: (label, pattern)
         for label, lane in reversed(arenas.lanes.items())
@@ -149,8 +147,9 @@ def _out_of_kernel(arenas: ArenaPlan, problems: Problems) -> ArenaPlan:
 
 
 def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
-    """Return the request where every seed is given equally often, several times, with so many episodes on the
-    same environment in their place; any other as it is."""
+    """Convert seeds that are all repeated equally often to distinct seeds with that many episodes in the same
+    environment. Return other requests unchanged.
+    """
     seeds, episodes = request.seeds, request.episodes
     if isinstance(seeds, range | str | bytes) or not isinstance(seeds, Iterable):
         return request
@@ -167,7 +166,7 @@ def _as_episodes(request: EvaluateRequest) -> EvaluateRequest:
 
 
 def check_cluster(on: Any, plan: ArenaPlan, budget: Any, replay: Any, problems: Problems) -> None:
-    """Add what prevents an evaluation on the cluster ``on`` to the problems."""
+    """Add any reasons why an evaluation cannot run on the cluster ``on`` to ``problems``."""
     try:
         clusters.find(on)
     except ConfigurationError as error:
@@ -192,7 +191,7 @@ def _refusal(spec: OperatorSpec) -> str:
 
 
 def check_workers(plan: EvaluationPlan) -> None:
-    """Raise ConfigurationError for a worker that the nodes of a cluster cannot build."""
+    """Raise ConfigurationError for a worker that cluster nodes cannot build."""
     for name in sorted(plan.workers):
         if name not in bundled_shims() or info(name).origin == THIRD_PARTY:
             raise ConfigurationError(

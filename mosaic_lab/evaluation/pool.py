@@ -1,7 +1,7 @@
-"""The arenas of an evaluation at work: which of them plays what, and what is done when one fails.
+"""The pool of arenas of an evaluation: scheduling of episodes and handling of failures.
 
-An evaluation's process runs a `Pool` to the end, or to `EvaluationAborted` or `Spent`. Which arena plays an
-episode, and when, changes nothing in it.
+An evaluation's process runs a `Pool` to the end, or until `EvaluationAborted` or `Spent`. An episode's result
+does not depend on which arena plays it, or when.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 
 ARENAS = "arenas"
-"""The folder, in that of the run, with one for each arena that was started."""
+"""Subfolder of the run folder with one folder per started arena."""
 VERSIONS = "versions.json"
-_LOOK_SECONDS = 0.25  # seconds between looks at clocks, and at arenas that are leaving
+_LOOK_SECONDS = 0.25  # seconds between checks of deadlines and of closing arenas
 
 
 class EvaluationAborted(Exception):
-    """An episode failed, and that was to stop the evaluation; `refused`: it can never be played."""
+    """Raised when a failed episode ends the evaluation; `refused`: it can never be played."""
 
     def __init__(self, message: str, refused: bool) -> None:
         super().__init__(message)
@@ -41,12 +41,12 @@ class EvaluationAborted(Exception):
 
 
 class Spent(Exception):
-    """The budget of the language models is spent; the remaining episodes can be played with a larger one."""
+    """Raised when the budget of the language models is exhausted; a larger one allows the remaining episodes."""
 
 
 class Pool:
-    """``done`` are the episodes that need not be played. ``folder`` is the run's, ``variables`` are the
-    environment variables of its processes.
+    """Arenas that play the episodes of a plan. ``done`` are the episodes to skip, ``folder`` is the run's,
+    and ``variables`` are the environment variables of its processes.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Pool:
         self._leaving: list[ArenaProcess] = []
         self._retried: set[Key] = set()
         self._reopened: set[str] = set()
-        self._unopened: dict[str, str] = {}  # operators that no arena is opened for any more, and why
-        # Operators that had finished before a stop are not seated again: their versions were written then.
+        self._unopened: dict[str, str] = {}  # operators for which no more arenas are opened, with the reason
+        # Operators that finished before a stop are not started again; their versions were recorded then.
         self._versions: dict[str, Any] = RunFolder(folder).document(folder / VERSIONS)
         self._stalls = Stalls(folder, plan.step_timeout)
         self._spent = False
@@ -88,8 +88,8 @@ class Pool:
     def run(self) -> None:
         """Play the remaining episodes. Raises `EvaluationAborted` and `Spent`.
 
-        When the budget is spent no episode begins any more; those under way continue to their end or
-        to a call that it does not cover.
+        Once the budget is exhausted, no further episode starts; running episodes continue until they end or
+        make a call that the budget does not cover.
         """
         self._staff()
         while self._players:
@@ -104,7 +104,7 @@ class Pool:
                 self._write_failure(self._waiting[label].popleft(), message, "")
 
     def close(self) -> None:
-        """End all arenas, whatever they do, and wait for that."""
+        """Close all arenas, whatever their state, and wait for their end."""
         for player in self._players:
             player.give_up("the evaluation was ended")
             self._leaving.append(player.process)
@@ -116,7 +116,7 @@ class Pool:
     # ------------------------------------------------------------------ work
 
     def _staff(self) -> None:
-        """Have every arena that is idle play, and start as many as there may be."""
+        """Give every idle arena an episode and start as many further arenas as allowed."""
         for player in list(self._players):
             if player.idle:
                 if self._waiting[player.label] and not self._spent:
@@ -130,8 +130,9 @@ class Pool:
             self._start(label)
 
     def _understaffed(self) -> str | None:
-        """Return the operator with the most remaining episodes per arena, a new one counted; None if all have
-        enough arenas."""
+        """Return the operator with the most remaining episodes per arena, counting a new arena, or None if
+        all have enough arenas.
+        """
         arenas = [player.label for player in self._players]
         starting = [player.label for player in self._players if player.job is None]
         loads = {
@@ -226,8 +227,8 @@ class Pool:
             raise EvaluationAborted(f"{episode_text(*job.key)}: {failed.message}", False)
 
     def _not_opened(self, label: str, message: str, refused: bool) -> None:
-        """Go on without a new arena for an operator: those that it has play its episodes, or they are not
-        played.
+        """Continue without a new arena for an operator. Its existing arenas play its episodes; without any,
+        its episodes are not played.
         """
         if refused or self._plan.on_failure == "stop":
             raise EvaluationAborted(message if refused else f"{label}: {message}", refused)

@@ -1,4 +1,4 @@
-"""Recordings that answer in an evaluation, in place of the language models and engines that were recorded."""
+"""Recordings that replace language models and chess engines in an evaluation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from mosaic_lab.workers.families import same_environment
 
 FindRun = Callable[[str], Any]
 
-_NAMED = 5  # seeds in a text
+_NAMED = 5  # seeds in a message
 _POSSIBLE = "give an evaluation, the id of one, or the folder of its run or of an opened bundle"
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The exchanges of an evaluation, in ``folder``, and what was played: ``models`` are the names of the
-    language models and engines in each lane that had any."""
+    """The recorded exchanges of an evaluation in ``folder``, with its configuration. ``models`` names the
+    language models and engines of each lane that has any.
+    """
 
     folder: Path
     env_id: str
@@ -34,10 +35,10 @@ class Recording:
 
 
 def recording_of(given: Any, find_run: FindRun) -> Recording:
-    """Return the recording of an evaluation, given as itself, as its id, or as the folder of its run or of an
+    """Return the recording of an evaluation, given as an object, an id, or the folder of its run or of an
     opened bundle.
 
-    ``find_run`` finds a run by its id. Raises ConfigurationError where there is no recording.
+    ``find_run`` finds a run by its id. Raises ConfigurationError if there is no recording.
     """
     folder = _folder_of(given, find_run)
     if not any((folder / EXCHANGES).glob("*.jsonl")):
@@ -54,14 +55,14 @@ def recording_of(given: Any, find_run: FindRun) -> Recording:
 
 
 def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> None:
-    """Add what the recording does not have to the problems: another environment, lanes, models, seeds."""
+    """Add a problem for each environment, lane, model or seed that the recording does not contain."""
     source = recording.folder.parent.name
     env_id = plan.env_id
     if isinstance(env_id, str) and not same_environment(recording.env_id, env_id):
         problems.add("replay", f"replay: {source} was played in {recording.env_id}, not in {env_id}")
     lanes = {label: _models(plan.mapping(label).values()) for label in plan.lanes}
     playing = {label: models for label, models in lanes.items() if models}
-    if not playing and not problems.found:  # an operator with a problem may be one
+    if not playing and not problems.found:  # an operator with a problem may be a model
         problems.add("replay", "replay: neither a language model nor an engine plays here: leave it out")
     for label, models in playing.items():
         recorded = recording.models.get(label)
@@ -105,7 +106,7 @@ def _folder_of(given: Any, find_run: FindRun) -> Path:
 
 
 def _described(folder: Path) -> Recording:
-    """Return what was played, from a run's configuration or a bundle's script."""
+    """Return a recording from a run's configuration or a bundle's script."""
     config, script = folder / "config.json", folder / "script.json"
     if config.is_file():
         plan = EvaluationPlan.from_config(read_document(config))
@@ -124,7 +125,7 @@ def _models(specs: Iterable[Any]) -> frozenset[str]:
 
 
 def _models_in(lane: Mapping[str, Any]) -> frozenset[str]:
-    """The models and engines in a script's table of an operator, or of a policy mapping."""
+    """Return the models and engines in a script's table of an operator or a policy mapping."""
     tables = [lane] if "kind" in lane else lane.values()
     return frozenset(_model_in(table) for table in tables if "model" in table or "program" in table)
 

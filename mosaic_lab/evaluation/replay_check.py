@@ -1,4 +1,4 @@
-"""The check that an evaluation can be reproduced: its episodes are played again and compared step by step."""
+"""Verify that an evaluation is reproducible: play its episodes again and compare them step by step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mosaic_lab.evaluation.results import Results
 
-_LISTED = 10  # differences in a text
+_LISTED = 10  # differences in a message
 _COMPARED = ["agent_id", "action", "reward", "terminated", "truncated"]
 
 Start = Callable[[EvaluationPlan], "Results"]
@@ -27,8 +27,9 @@ Start = Callable[[EvaluationPlan], "Results"]
 
 @dataclass(frozen=True)
 class Difference:
-    """An episode with another outcome: ``what`` of it differs; ``step`` is the first that differs, None where
-    no step does (or none was recorded)."""
+    """An episode with a different outcome. ``what`` names the differing values; ``step`` is the first
+    differing step, or None if no step differs or none was recorded.
+    """
 
     operator: str
     seed: int
@@ -43,8 +44,9 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """``episodes`` were played again, of which these differ. ``versions`` that are others now:
-    {operator: {package: (then, now)}}. ``run``: the id of the run that played them, if it was kept."""
+    """The result of replaying ``episodes``, with their differences. ``versions`` lists changed versions:
+    {operator: {package: (then, now)}}. ``run``: the id of the run that replayed them, if kept.
+    """
 
     episodes: int
     differences: tuple[Difference, ...]
@@ -67,12 +69,12 @@ class Verification:
 
 
 def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) -> Verification:
-    """Play its episodes again, ``sample`` of them (None: all).
+    """Replay the episodes of an evaluation, or a random ``sample`` of them (None: all).
 
-    Language models and engines answer from its own recording. ``start`` begins an evaluation of a plan; it is
-    waited for, and stopped if the waiting is. Its folder is removed where nothing differs. Raises
-    ConfigurationError where a checkpoint is another one now, where language models have no recording, or for
-    an invalid sample.
+    Language models and engines answer from its own recording. ``start`` starts an evaluation from a plan;
+    this function waits for it and stops it if interrupted. Its folder is removed if nothing differs. Raises
+    ConfigurationError if a checkpoint has changed, language models have no recording, or the sample is
+    invalid.
     """
     plan = played.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):
@@ -82,9 +84,9 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     before = {key_of(record): record for record in played.records()}
     keys = list(before)
     if sample is not None and sample < len(keys):
-        keys = random.Random(len(keys)).sample(keys, sample)  # the same each time
+        keys = random.Random(len(keys)).sample(keys, sample)  # fixed seed: the same sample each time
     models = [spec.name for spec in plan.operators.values() if spec.is_language_model]
-    if any(played.recording.glob("*.jsonl")):  # of models, or of an engine alone
+    if any(played.recording.glob("*.jsonl")):  # of models, or of engines alone
         plan = replayed(plan, played.recording)
     elif models:
         raise ConfigurationError(
@@ -100,7 +102,7 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     for record in again.records():
         key = key_of(record)
         (then,), (after,) = outcomes([before[key]]), outcomes([record])
-        what = tuple(name for name in then if repr(then[name]) != repr(after[name]))  # NaN is NaN here
+        what = tuple(name for name in then if repr(then[name]) != repr(after[name]))  # repr: NaN equals NaN
         step = _first_difference(played.steps(*key), again.steps(*key))
         if what or step is not None:
             differences.append(Difference(*key, what or ("steps",), step))

@@ -1,4 +1,4 @@
-"""The request of an evaluation: the arguments of `Lab.evaluate`, as one value."""
+"""The request of an evaluation: the arguments of `Lab.evaluate` as one object."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mosaic_lab.evaluation.plan import EvaluationPlan, OnFailure, SeedSequence
 
 
 class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
-    """The arguments of `Lab.evaluate`, as given: `plan_evaluation` checks them.
+    """The arguments of `Lab.evaluate` as given, before `plan_evaluation` validates them.
 
-    They are the keys of a script, too; ``module`` is a script's alone: the file or the folder of the user's
-    module that makes the environment, by default as PYTHONPATH has it.
+    They are also the keys of a script. Only scripts have ``module``: the file or folder of the user's module
+    that makes the environment; default: found on PYTHONPATH.
     """
 
     seeds: Iterable[int] = range(100)

@@ -1,4 +1,4 @@
-"""Evaluations written down in TOML or JSON files, nothing of which is executed when it is read. In TOML::
+"""Evaluations defined by TOML or JSON files. Reading a file executes no code. In TOML::
 
     env = "CartPole-v1"
     seeds = { first = 0, count = 100 }     # or a list; [7, 7, 7] is three episodes on the same environment
@@ -8,9 +8,9 @@
     run = "k3f9"                           # or checkpoint = "step-100000.pt", beside this file
     [operators.dice]
     kind = "random"
-    name = "dice"                          # two of different names draw different numbers
+    name = "dice"                          # operators with different names draw different numbers
     [operators.mine]
-    kind = "python"                        # runs code: it takes run_code=True, or --run-code
+    kind = "python"                        # runs code: requires run_code=True or --run-code
     policy = "policy.py:act"               # beside this file; also folder, files, keywords (a table)
     [operators.LLM]
     kind = "llm"                           # or "vlm", "chess", "balrog": the keywords of mosaic.operators.llm
@@ -20,21 +20,21 @@
     [operators.mixed."red_*"]              # a policy mapping: agent, team or pattern
     kind = "passive"
     [operators.mixed.blue_0]
-    kind = "same"                          # one operator, one process, for both
+    kind = "same"                          # one operator and process for both
     as = "red_*"
-    [policies.red_0]                       # the same, for the operator that is called "policies"
+    [policies.red_0]                       # the same, for the operator named "policies"
     kind = "passive"
     [policies."*"]
     kind = "worker"
     worker = "yours"
-    pass_env = ["YOUR_API_KEY"]            # variables that it is given
+    pass_env = ["YOUR_API_KEY"]            # environment variables to pass on
 
-Of language models, what they may spend, or what they are played from in place of an endpoint::
+Limit the spending of language models, or replay a recording in place of their endpoint::
 
     budget = { usd = 2.0 }                 # tokens = 1_000_000, or both
     replay = "k3f9"                        # a run's id, or a folder, relative to this file
 
-All problems are reported at once, with their lines where the format allows that.
+All problems are reported at once, with line numbers for TOML.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
     "chess": operators.chess,
     "balrog": operators.balrog,
 }
-"""Kinds of operators that call a language model, with what makes one; its keywords are those of a script."""
+"""Kinds of operators that call a language model, with their factories, whose keywords are a script's keys."""
 
 _ANY = ("kind", "name", "deadline", "fallback")
 _OF_KIND = {
@@ -76,10 +76,13 @@ _OF_KIND = {
     "engine": ("program", "elo", "nodes", "depth"),
     **{kind: (*signature(maker).parameters, "folder") for kind, maker in LANGUAGE_MODELS.items()},
 }
-"""The keys of each kind of operator, beside those that any has."""
-_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # in other programs' scripts
+"""The keys of each kind of operator, besides the common ones."""
+_ELSEWHERE = {
+    "environment_mode": "seed_sequence",
+    "num_episodes": "episodes",
+}  # names in other programs' scripts
 OLDER_KEYS = {"settings": "env_kwargs"}
-"""Keys of bundles that were written before, with what they are called now."""
+"""Keys in older bundles, with their current names."""
 _LARGEST = 16 << 20  # bytes
 _HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
@@ -88,7 +91,7 @@ _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
 def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, Problems]:
     """Return the request in a script, and the problems found so far.
 
-    ``find_run`` finds a run by its id. Raises ConfigurationError for a file that is neither TOML nor JSON.
+    ``find_run`` finds a run by its id. Raises ConfigurationError if the file is neither TOML nor JSON.
     """
     path = Path(path).expanduser().resolve()
     document, lines = _parsed(path)
@@ -138,7 +141,7 @@ def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
 
 
 def _json(text: str) -> Any:
-    """Parse a JSON document. Raises ValueError, also for an object that has a key twice."""
+    """Parse a JSON document. Raises ValueError, also for duplicate keys."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -152,7 +155,7 @@ def _json(text: str) -> Any:
 
 
 def _lines_of(text: str) -> dict[str, int]:
-    """Return the line of each key of a TOML document that is written on a line of its own."""
+    """Return the line of each key of a TOML document that has a line of its own."""
     lines: dict[str, int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -165,7 +168,7 @@ def _lines_of(text: str) -> dict[str, int]:
 
 
 def _path_of(line: str) -> tuple[str, ...]:
-    """The keys in a header, or in front of "= 0"; none where it is part of something else."""
+    """Return the keys of a table header or assignment; empty if the line is part of another value."""
     try:
         inner: Any = tomllib.loads(line)
     except tomllib.TOMLDecodeError:
@@ -178,7 +181,7 @@ def _path_of(line: str) -> tuple[str, ...]:
 
 
 class _OperatorReader:
-    """The reader of the tables of operators."""
+    """Reads the operator tables of a script."""
 
     def __init__(self, folder: Path, find_run: FindRun, problems: Problems) -> None:
         self._folder = folder
@@ -186,7 +189,7 @@ class _OperatorReader:
         self._problems = problems
 
     def read(self, given: Any) -> dict[str, Any]:
-        """Return the operators that can be made, and add what is wrong with the others to the problems."""
+        """Return the valid operators and add problems for the others."""
         if not isinstance(given, Mapping) or not given:
             self._problems.add("operators", f"operators={given!r:.100}: give a table for each operator")
             return {}
@@ -198,8 +201,9 @@ class _OperatorReader:
         return {label: one for label, one in made.items() if one}
 
     def lane(self, given: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
-        """The operators of a policy mapping that can be made; one table is one operator, for all agents that
-        say ``kind = "same"`` too."""
+        """Return the valid operators of a policy mapping. A table is one operator, shared with all agents
+        that refer to it by ``kind = "same"``.
+        """
         shared = {
             name: part
             for name, part in given.items()
@@ -263,7 +267,7 @@ class _OperatorReader:
         return operators.rl(self._beside(source) if isinstance(source, str) else source, **given)
 
     def _beside(self, path: Any) -> Path:
-        """Return a path in the script, which is relative to the script's folder."""
+        """Return a path of the script, relative to the script's folder."""
         return self._folder / Path(str(path)).expanduser()
 
     def _python(self, given: dict[str, Any]) -> OperatorSpec:
@@ -279,7 +283,9 @@ class _OperatorReader:
         return operators.python(str(source), folder=folder, **given, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], given: dict[str, Any]) -> OperatorSpec:
-        """A model's file and demonstrations lie beside the script, a describer there or in ``folder``."""
+        """Make a language model. Its file and demonstrations are relative to the script, a describer also to
+        ``folder``.
+        """
         folder = self._beside(given.pop("folder", ""))
         describe = given.pop("describe", None)
         if is_model_file(given.get("model", "")):

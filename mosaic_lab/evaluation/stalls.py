@@ -1,6 +1,6 @@
-"""Episodes in which nothing has moved for a while: shown long before they fail.
+"""Stalled episodes, shown long before they fail.
 
-An evaluation's process writes them to its folder, from which the kernel reads them.
+The evaluation's process writes them to its folder; the kernel reads them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from mosaic_lab.evaluation.plan import EpisodeJob, episode_text
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 
 STALL_SECONDS = 10.0
-"""Without a step, after which an episode counts as stalled; a quarter of ``step_timeout`` if that is less."""
-_LEAST_SECONDS = 2.0  # since arenas report steps once a second
+"""Seconds without a step after which an episode counts as stalled; a quarter of ``step_timeout`` if less."""
+_LEAST_SECONDS = 2.0  # arenas report steps once per second
 _FILE = "stalls.json"
 
 
 @dataclass(frozen=True)
 class Stall:
-    """An episode without a step ``since`` a moment (Unix seconds), and what it waits for, in words."""
+    """An episode without a step since ``since`` (Unix seconds), and a description of what it waits for."""
 
     operator: str
     seed: int
@@ -32,7 +32,7 @@ class Stall:
 
     @property
     def seconds(self) -> float:
-        """How long it has lasted by now."""
+        """Its duration so far."""
         return max(0.0, time.time() - self.since)
 
     def __str__(self) -> str:
@@ -50,8 +50,9 @@ class Stalls:
         self._written: list[Stall] | None = None
 
     def update(self, found: Iterable[tuple[EpisodeJob, float, str]]) -> None:
-        """Write those among the episodes that are played, each with the seconds since its last step and what
-        it waits for."""
+        """Write the stalled episodes among ``found``, which lists running episodes with the seconds since
+        their last step and what they wait for.
+        """
         known = {(one.operator, one.seed, one.episode): one for one in self._written or []}
         stalls = []
         for job, seconds, waits_for in found:
@@ -61,12 +62,12 @@ class Stalls:
                 stalls.append(Stall(*job.key, since, waits_for))
         if stalls != self._written:
             self._written = stalls
-            with suppress(OSError):  # a full disk: it is only shown
+            with suppress(OSError):  # a full disk affects only the display
                 write_json(self._path, {"stalls": [asdict(one) for one in stalls]})
 
 
 def read_stalls(folder: RunFolder) -> list[Stall]:
-    """Return the stalls written last; none where the file is missing or damaged."""
+    """Return the latest stalls; empty if the file is missing or damaged."""
     try:
         return [Stall(**one) for one in folder.document(folder.path / _FILE).get("stalls", [])]
     except TypeError:

@@ -1,6 +1,6 @@
-"""The exact versions in the workers' environments, and what has changed there since.
+"""Exact versions in the workers' environments, and later changes to them.
 
-A fingerprint names versions, so the episodes of one evaluation all have the same.
+A fingerprint includes versions, so all episodes of an evaluation use the same ones.
 """
 
 from __future__ import annotations
@@ -13,26 +13,29 @@ from mosaic_lab.workers import WorkerEnvironment, find
 
 _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _HEAD = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
-_NAMED = 6  # changes in a text
+_NAMED = 6  # changes in a message
 
 
 @dataclass(frozen=True)
 class Lock:
-    """One environment: its Python, {package: version} of what came from an index, and a hash of the worker's
-    own code (empty where it was not built by us)."""
+    """The lock of one environment: its Python, {package: version} for packages from an index, and a hash of
+    the worker's own code (empty if the environment was not built by MOSAIC Lab).
+    """
 
     python: str = ""
     packages: dict[str, str] = field(default_factory=dict)
     code: str = ""
 
     def to_text(self) -> str:
-        """Return it as a requirements file, with what is not a package of an index in comments."""
+        """Return the lock as a requirements file; anything not from an index is a comment."""
         head = f"# Python {self.python}\n# worker code {self.code}\n"
         return head + "".join(f"{name}=={version}\n" for name, version in sorted(self.packages.items()))
 
     @classmethod
     def from_text(cls, text: str) -> Lock:
-        """Read a lock file. Raises ValueError for a line that is neither our comment nor an exact version."""
+        """Read a lock file. Raises ValueError for a line that is neither one of our comments nor an exact
+        version.
+        """
         head = {}
         packages = {}
         for line in text.splitlines():
@@ -46,26 +49,26 @@ class Lock:
 
 
 def lock_of(worker_environment: WorkerEnvironment) -> Lock:
-    """Return the lock of an environment as it is installed now."""
+    """Return the lock of an environment as currently installed."""
     pins = [pin for line in worker_environment.freeze if (pin := _PIN.fullmatch(line))]
     packages = {pin[1]: pin[2] for pin in pins}
     return Lock(worker_environment.python_version, packages, worker_environment.shim_fingerprint or "")
 
 
 def locks_of(workers: Iterable[str]) -> dict[str, Lock]:
-    """Return the locks of those workers that are installed, by their names."""
+    """Return the locks of the installed workers, by name."""
     found = {name: find(name) for name in sorted(set(workers))}
     return {name: lock_of(installed) for name, installed in found.items() if installed is not None}
 
 
 def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list[str]]:
-    """Return what differs in each worker, as short texts; workers that are the same are not in it."""
+    """Return the changes of each worker as short texts; unchanged workers are left out."""
     found = {name: _changes(lock, now.get(name)) for name, lock in then.items()}
     return {name: texts for name, texts in found.items() if texts}
 
 
 def differing(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    """Return (then, now) of the versions that are not the same, by name; None for one that is not there."""
+    """Return the (then, now) versions that differ, by name; None for an absent package."""
     names = sorted({*then, *now}, key=str.lower)
     return {name: (then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)}
 
