@@ -1,10 +1,12 @@
-"""Atari games as policies see them: the wrapper "atari".
+"""The standard preprocessing of Atari games: the wrapper "atari".
 
-An action is held for four frames of the emulator. A policy sees the last four pictures that it acted on, each
-the brighter of two consecutive frames, 84×84 pixels in grey. Rewards of a training are their signs.
+Each action is repeated for four frames of the emulator. A policy observes the last four images, one per
+decision; each image is the pixel-wise maximum of two consecutive frames, in grayscale, 84×84 pixels.
+Trainings use the signs of rewards.
 
-`make` and `wrap` of `wrappers` give a training's environment this form. An operator gets whole frames from an
-arena, and `as_trained` puts the same around it. NumPy, Gymnasium and OpenCV are imported when they are used.
+For a training, `make` and `wrappers.wrap` preprocess the environment. An operator receives whole frames from
+an arena, and `as_trained` applies the same preprocessing to it. NumPy, Gymnasium and OpenCV are imported on
+first use.
 """
 
 from __future__ import annotations
@@ -24,9 +26,8 @@ ATARI = "atari"
 """The wrapper's name."""
 
 HELD, STACKED, SIZE, MOST_NOOPS = 4, 4, 84, 30
-"""Frames that an action is held for, pictures in an observation, their height and width in pixels, and the
-largest number of no-ops that an episode begins with (Mnih et al., 2015, doi:10.1038/nature14236).
-"""
+"""Frames per action, images per observation, image height and width in pixels, and the maximum number of
+no-ops at the start of an episode (Mnih et al., 2015, doi:10.1038/nature14236)."""
 
 SPACE = {"type": "Box", "shape": [STACKED, SIZE, SIZE], "dtype": "uint8", "low": 0, "high": 255}
 """The observation space of a policy, (frames, height, width), in the form of `describe_space`."""
@@ -36,8 +37,10 @@ _NUMBER = "episode_frame_number"  # in the info of the Arcade Learning Environme
 
 
 def record(env_id: str, *, restarts: bool = False, signs: bool = True) -> dict[str, Any]:
-    """Return the preprocessing as a checkpoint's description has it. `restarts`: the training ended episodes
-    with a life, and pressed FIRE where the next began. `signs`: it learned from the signs of rewards.
+    """Return the preprocessing as stored in a checkpoint's description.
+
+    `restarts`: the training ended episodes at the loss of a life, and pressed FIRE at the start of the next
+    one. `signs`: it learned from the signs of rewards.
     """
     env = import_module("gymnasium").make(env_id)
     meanings = env.unwrapped.get_action_meanings()
@@ -58,7 +61,7 @@ def record(env_id: str, *, restarts: bool = False, signs: bool = True) -> dict[s
 
 
 class Pictures:
-    """The observation of a policy, from the frames that it acts on."""
+    """The observation of a policy, built from the frames at which it decides."""
 
     def __init__(self) -> None:
         try:
@@ -72,14 +75,14 @@ class Pictures:
         self._stack: Any = None
 
     def begin(self, frame: Any, before: Any = None) -> Any:
-        """Return the observation (4, 84, 84) at the start of an episode, uint8. The arguments are `add`'s."""
+        """Return the observation at the start of an episode, uint8 of shape (4, 84, 84). Arguments as in
+        `add`."""
         self._stack = self._numpy.stack([self._reduced(frame, before)] * STACKED)
         return self._stack
 
     def add(self, frame: Any, before: Any = None) -> Any:
-        """Return the observation with this frame (height, width, 3) as its newest; `before` is the frame
-        right before it, where that was seen.
-        """
+        """Return the observation with this frame (height, width, 3) as its newest; `before` is the preceding
+        frame, if it was observed."""
         self._stack = self._numpy.concatenate([self._stack[1:], self._reduced(frame, before)[None]])
         return self._stack
 
@@ -91,15 +94,17 @@ class Pictures:
 
 
 def make(env_id: str, names: Sequence[str], **settings: Any) -> Any:
-    """Make an environment of Gymnasium for a training, checked; with the wrapper "atari" among `names` it is
-    stepped and seen as policies do, while its rewards are the game's. Raises what `gymnasium.make` raises.
+    """Make a checked Gymnasium environment for a training.
+
+    With the wrapper "atari" among `names`, its steps and observations are those of the preprocessing, but its
+    rewards are the game's own. Raises the errors of `gymnasium.make`.
     """
     env = checked(registry.make(env_id, **settings), env_id)
     return _game_class()(env) if ATARI in names else env
 
 
 def signs_of_rewards(env: Any) -> Any:
-    """Return the environment with the signs of its rewards."""
+    """Return the environment with rewards replaced by their signs."""
     numpy, gymnasium = import_module("numpy"), import_module("gymnasium")
     return gymnasium.wrappers.TransformReward(env, lambda reward: float(numpy.sign(reward)))
 
@@ -109,7 +114,7 @@ def _game_class() -> Any:
     gymnasium = import_module("gymnasium")
 
     class Game(gymnasium.Wrapper):  # type: ignore[name-defined,misc]
-        """A game that is stepped by held actions, and begins with up to 30 no-ops."""
+        """A game with repeated actions and up to 30 no-ops at the start of an episode."""
 
         def __init__(self, env: Any) -> None:
             super().__init__(env)
@@ -140,9 +145,8 @@ def _game_class() -> Any:
 
 
 def as_trained(described: Mapping[str, Any], operator: Operator) -> Operator:
-    """Return an operator that begins with no-ops, sees whole frames and holds its actions as its training
-    did; the operator itself where the described training was not of "atari".
-    """
+    """Return an operator that starts with no-ops, receives whole frames and repeats actions as in its
+    training; the operator itself if the described training did not use "atari"."""
     recorded = described.get(ATARI)
     if not isinstance(recorded, Mapping):
         return operator
@@ -155,11 +159,12 @@ def as_trained(described: Mapping[str, Any], operator: Operator) -> Operator:
 
 
 class _Player:
-    """Plays a game frame by frame through an operator that decides at every fourth.
+    """A player that acts at every frame, through an operator that decides at every fourth.
 
-    An episode begins with 1 to `most_noops` no-ops, as many as its seed draws: without sticky actions a game
-    is the same for every seed. With `restarts` the player does what the training did where a life is lost: a
-    no-op, and then, as where an episode begins, FIRE and the next action in games that have them (`fires`).
+    An episode begins with 1 to `most_noops` no-ops, drawn from its seed: without sticky actions a game would
+    be the same for every seed. With `restarts`, the player repeats the training's behaviour after the loss of
+    a life: a no-op and then, as at the start of an episode, FIRE and the next action in games that have them
+    (`fires`).
     """
 
     def __init__(self, operator: Operator, *, most_noops: int, restarts: bool, fires: bool) -> None:
@@ -195,7 +200,7 @@ class _Player:
             method(*values)
 
     def select_action(self, observation: Any, info: Mapping[str, Any] | None = None) -> Any:
-        """Return the action of this frame. Raises `ConfigError` where frames are not numbered."""
+        """Return the action of this frame. Raises `ConfigError` if frames are not numbered."""
         if info is None or _NUMBER not in info:
             raise ConfigError(
                 f"this policy acts by the numbers of frames, and the environment's info has no {_NUMBER!r}: "

@@ -1,9 +1,9 @@
-"""The check of environments that trainings and arenas share.
+"""Checks of environments, shared by trainings and arenas.
 
-`probe` makes an environment, resets it and steps it once: the check before anything starts. `checked` wraps
-an environment of a training; adapters of arenas use `ReturnsCheck` and `TeamCheck` as they are. Everything
-that an environment returns is converted where nothing is lost: a list to an array, an array of size 1 to a
-number. The first NaN or infinity raises `EnvironmentFault`, with step, episode and seed.
+`probe` makes an environment, resets it and steps it once, before anything else starts. `checked` wraps an
+environment of a training; adapters of arenas use `ReturnsCheck` and `TeamCheck` directly. Returned values are
+converted if the conversion is lossless: a list to an array, an array of size 1 to a number. The first NaN or
+infinity raises `EnvironmentFault`, with step, episode and seed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from mosaic_contract.spaces import from_zero, start_of
 _FORMS = {"reset": "(observation, info)", "step": "(observation, reward, terminated, truncated, info)"}
 _VALUES = {"reset": 2, "step": 5}
 _STATISTICS = "episode"
-"""The key of `info` where wrappers of libraries leave statistics of an episode, and take nothing else."""
+"""The key of `info` for the episode statistics of library wrappers, which accept nothing else there."""
 
 log = logging.getLogger("mosaic_contract")
 
 
 def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]:
-    """Make an environment, reset it and step it once; return it, closed, and the info of its reset.
+    """Make an environment, reset it and step it once. Return it, closed, and the info of its reset.
 
     Raises `ConfigError` if it cannot be made or reset, if its id lacks the version, and for returned values
-    that violate its spaces or its interface. An exception of its `step` is left to the training, which ends
-    with it.
+    that violate its spaces or its interface. An exception raised by `step` is left to the training, which
+    fails with it.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -42,7 +42,7 @@ def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]
             env = make()
         except ConfigError:
             raise
-        except Exception as error:  # whatever an environment's own code raises
+        except Exception as error:  # environments raise arbitrary exceptions
             raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
         try:
             _check_version(env, env_id)
@@ -54,24 +54,23 @@ def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]
 
 
 def _check_version(env: Any, env_id: str) -> None:
-    """Raise `ConfigError` for an id that Gymnasium completed: its newest version changes with the release."""
+    """Raise `ConfigError` for an id that Gymnasium completed: the newest version depends on the release."""
     made, name = str(getattr(getattr(env, "spec", None), "id", "")), env_id.rpartition(":")[2]
     if made.startswith(f"{name}-v"):
         raise ConfigError(f"environment {env_id!r} lacks its version: write {env_id + made[len(name) :]!r}")
 
 
 def close(env: Any, env_id: str) -> None:
-    """Close an environment; what its `close` raises is logged."""
+    """Close an environment; exceptions of its `close` are logged."""
     try:
         env.close()
-    except Exception as error:  # whatever an environment's own code raises
+    except Exception as error:  # environments raise arbitrary exceptions
         log.warning("close() of %s has failed: %s", env_id, one_line(error))
 
 
 def checked(env: Any, env_id: str) -> Any:
-    """Return an environment of Gymnasium, or a parallel one of PettingZoo, for a training: what it returns is
-    checked, discrete actions count from 0, and its info has no "episode" of its own.
-    """
+    """Return a Gymnasium or parallel PettingZoo environment for a training: its returned values are checked,
+    discrete actions start at 0, and info has no "episode" of its own."""
     if hasattr(env, "possible_agents"):
         return CheckedTeam(env, env_id)
     check_first_returns(env, env_id)
@@ -79,8 +78,10 @@ def checked(env: Any, env_id: str) -> Any:
 
 
 def check_first_returns(env: Any, env_id: str) -> None:
-    """Have the first reset and the first step of an environment's own code refuse a wrong form of what they
-    return, below Gymnasium's wrappers, which would fail on it in words of their own.
+    """Check the form of the values that the environment's own code returns from its first reset and first
+    step.
+
+    The check is below Gymnasium's wrappers, which would fail with less helpful messages.
     """
     inner, gymnasium = getattr(env, "unwrapped", env), sys.modules.get("gymnasium")
     if gymnasium is None or not isinstance(inner, gymnasium.Env):
@@ -93,19 +94,19 @@ def _check_first_return(inner: Any, name: str, env_id: str) -> None:
     method = getattr(inner, name)
 
     def check_once(*args: Any, **kwargs: Any) -> Any:
-        delattr(inner, name)  # from here on the method itself is called
+        delattr(inner, name)  # later calls reach the method itself
         returned = method(*args, **kwargs)
         check_form(name, returned, env_id)
         return returned
 
     try:
         setattr(inner, name, check_once)
-    except AttributeError:  # an object without a place for it
+    except AttributeError:  # an object that does not accept attributes
         return
 
 
 def check_form(name: str, returned: Any, env_id: str, interface: str = "Gymnasium") -> None:
-    """Raise `EnvironmentFault` where `reset` or `step` returned something of another form than promised."""
+    """Raise `EnvironmentFault` if the return value of `reset` or `step` has the wrong form."""
     if not isinstance(returned, (tuple, list)):
         has = "only an observation" if name == "reset" else f"a {type(returned).__name__}"
     elif len(returned) != _VALUES[name]:
@@ -118,7 +119,7 @@ def check_form(name: str, returned: Any, env_id: str, interface: str = "Gymnasiu
 
 
 def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
-    """Reset an environment and step it once; return the info of its reset. Raises `EnvironmentFault`."""
+    """Reset an environment and step it once. Return the info of its reset. Raises `EnvironmentFault`."""
     team = hasattr(env, "possible_agents")
     if not team:
         _check_spaces(env, env_id)
@@ -132,7 +133,7 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
         observation, info = check.reset(env.reset(seed=0))
     except EnvironmentFault:
         raise
-    except Exception as error:  # whatever an environment's own code raises
+    except Exception as error:  # environments raise arbitrary exceptions
         raise EnvironmentFault(_unresettable(env, env_id, error)) from None
     check.compare("reset", observation)
     actions = (
@@ -142,7 +143,7 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
         returned = env.step(actions)
     except EnvironmentFault:
         raise
-    except Exception as error:  # a random action may be to blame
+    except Exception as error:  # a random action may be the cause
         log.info("the first step of %s, by a random action, has failed: %s", env_id, one_line(error))
         return info  # type: ignore[no-any-return]
     check.compare("step", check.step(returned)[0])
@@ -170,13 +171,13 @@ def _unresettable(env: Any, env_id: str, error: Exception) -> str:
 def _takes_seed(reset: Any) -> bool:
     try:
         parameters = inspect.signature(reset).parameters
-    except (TypeError, ValueError):  # some that are written in C have no signature
+    except (TypeError, ValueError):  # some methods written in C have no signature
         return True
     return "seed" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
 
 
 class EpisodeCheck:
-    """The place of an environment in its course: steps, episodes, the latest seed."""
+    """The progress of an environment: steps, episodes, the latest seed."""
 
     def __init__(self, env_id: str) -> None:
         self.env_id = env_id
@@ -184,7 +185,7 @@ class EpisodeCheck:
         self._seed: int | None = None
 
     def begin(self, seed: Any, episode: int | None = None) -> None:
-        """Begin an episode: that of this number, or the next. A reset without a seed keeps the latest."""
+        """Begin an episode with this number, or the next one. A reset without a seed keeps the latest seed."""
         if episode is not None or self.steps:
             self.episode = self.episode + 1 if episode is None else episode
         self.steps = 0
@@ -226,7 +227,7 @@ class EpisodeCheck:
 
 
 class ReturnsCheck(EpisodeCheck):
-    """The check of what one environment of Gymnasium returns, in the order of its calls."""
+    """The check of the values returned by one Gymnasium environment, in the order of its calls."""
 
     def __init__(self, observation_space: Any, env_id: str) -> None:
         super().__init__(env_id)
@@ -234,12 +235,12 @@ class ReturnsCheck(EpisodeCheck):
         self._convert = converter(observation_space)
 
     def reset(self, returned: Any) -> tuple[Any, Mapping[str, Any]]:
-        """Return what `reset` returned, converted. Raises `EnvironmentFault`."""
+        """Return the result of `reset`, converted. Raises `EnvironmentFault`."""
         check_form("reset", returned, self.env_id)
         return self.observation(self._convert, returned[0], "reset"), returned[1]
 
     def step(self, returned: Any) -> tuple[Any, float, bool, bool, Any]:
-        """Return what `step` returned, converted. Raises `EnvironmentFault`."""
+        """Return the result of `step`, converted. Raises `EnvironmentFault`."""
         self.steps += 1
         observation, reward, terminated, truncated, info = returned
         if type(reward) is not float or not math.isfinite(reward):
@@ -251,13 +252,13 @@ class ReturnsCheck(EpisodeCheck):
         return observation, reward, bool(terminated), bool(truncated), info
 
     def compare(self, method: str, observation: Any) -> None:
-        """Raise `EnvironmentFault` where a converted observation has numbers that its space excludes."""
+        """Raise `EnvironmentFault` if a converted observation has values outside its space."""
         for misfit in excluded_numbers(self._space, observation):
             raise self.misfit(misfit, method)
 
 
 class TeamCheck(EpisodeCheck):
-    """The check of what a parallel environment of PettingZoo returns."""
+    """The check of the values returned by a parallel PettingZoo environment."""
 
     def __init__(self, env: Any, env_id: str) -> None:
         super().__init__(env_id)
@@ -265,12 +266,12 @@ class TeamCheck(EpisodeCheck):
         self._converters = {agent: converter(space) for agent, space in self._spaces.items()}
 
     def reset(self, returned: Any) -> tuple[dict[Any, Any], Mapping[Any, Any]]:
-        """Return what `reset` returned, converted. Raises `EnvironmentFault`."""
+        """Return the result of `reset`, converted. Raises `EnvironmentFault`."""
         check_form("reset", returned, self.env_id, "PettingZoo")
         return self._observations(returned[0], "reset"), returned[1]
 
     def step(self, returned: Any) -> tuple[dict[Any, Any], dict[Any, float], Any, Any, Any]:
-        """Return what `step` returned, converted. Raises `EnvironmentFault`."""
+        """Return the result of `step`, converted. Raises `EnvironmentFault`."""
         if not self.steps:
             check_form("step", returned, self.env_id, "PettingZoo")
         self.steps += 1
@@ -279,7 +280,7 @@ class TeamCheck(EpisodeCheck):
         return self._observations(observations, "step"), rewards, terminated, truncated, infos
 
     def compare(self, method: str, observations: Mapping[Any, Any]) -> None:
-        """Raise `EnvironmentFault` where a converted observation has numbers that its space excludes."""
+        """Raise `EnvironmentFault` if a converted observation has values outside its space."""
         for agent, seen in observations.items():
             for misfit in excluded_numbers(self._spaces[agent], seen):
                 raise self.misfit(misfit, method, f" of {agent}")
@@ -298,7 +299,7 @@ class TeamCheck(EpisodeCheck):
 
 
 class CheckedTeam:
-    """A parallel environment of PettingZoo whose returns are checked, and whose actions count from 0."""
+    """A parallel PettingZoo environment with checked returns and actions that start at 0."""
 
     def __init__(self, env: Any, env_id: str) -> None:
         self._env, self._check = env, TeamCheck(env, env_id)
@@ -332,7 +333,7 @@ def _wrapper_class() -> Any:
     gymnasium = import_module("gymnasium")
 
     class Checked(gymnasium.Wrapper):  # type: ignore[name-defined,misc]
-        """An environment of Gymnasium for a training; see `checked`."""
+        """A Gymnasium environment for a training; see `checked`."""
 
         def __init__(self, env: Any, env_id: str) -> None:
             super().__init__(env)

@@ -1,4 +1,4 @@
-"""Hyperparameters: their declaration by a shim, and the checks of those that were given."""
+"""Declarations of hyperparameters by shims, and validation of given values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 from mosaic_contract.config import OWN_FIELDS, lab_keyword, nearest
 from mosaic_contract.errors import ConfigError
 
-_LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic-lab train`
+_LAB_OPTIONS = {  # other keywords of `lab.train`, with the options of `mosaic-lab train`
     "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
     "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "stop_at": "--stop-at",
     "pass_env": "--pass-env", "wrappers": "--wrappers", "grace_seconds": "--grace-seconds",
 }  # fmt: skip
 _OF_THE_ENVIRONMENT = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
-_ONE_THING = (  # by the names that libraries have for it, or had
+_ONE_THING = (  # names of one thing in different libraries and versions
     _OF_THE_ENVIRONMENT,
     {"learning_rate", "lr", "actor_lr", "critic_lr", "policy_lr", "q_lr", "learning_rate_actor",
      "learning_rate_critic"},
@@ -46,9 +46,8 @@ _LIMITS = (
 
 @dataclass(frozen=True)
 class Parameter:
-    """One hyperparameter. `type` is int, float, bool, str, list or dict; a default of None makes None
-    acceptable. The limits of a number mean what JSON Schema means by them.
-    """
+    """A hyperparameter. `type` is int, float, bool, str, list or dict; a default of None makes None valid.
+    Limits of numbers have the meaning of JSON Schema."""
 
     name: str
     type: type
@@ -66,10 +65,11 @@ class Parameter:
 def check_hyperparameters(
     given: Mapping[str, Any], known: Mapping[str, Parameter], problems: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return all hyperparameters of a run: those given, checked and converted, and defaults for the rest.
+    """Return all hyperparameters of a run: the given values, checked and converted, and defaults for the
+    rest.
 
-    `problems` are those that the shim found itself. Raises one `ConfigError` with all of them: unknown names,
-    with the name here or the nearest one, wrong types, values that are not among the choices or outside the
+    `problems` are problems already found by the shim. Raises one `ConfigError` with all problems: unknown
+    names, with the equivalent or nearest known name, wrong types, invalid choices and values outside the
     limits.
     """
     found = list(problems)
@@ -88,9 +88,8 @@ def check_hyperparameters(
 
 
 def merged(kinds: Mapping[str, Mapping[str, Parameter]]) -> Iterator[Parameter]:
-    """Yield the parameters of several kinds of environments, each once. If the defaults differ, or a kind
-    lacks the parameter, it has no default and its help lists the default of each kind.
-    """
+    """Yield the parameters of several kinds of environments, each once. If defaults differ, or a kind lacks a
+    parameter, it has no default and its help lists the default of each kind."""
     for name in dict.fromkeys(name for parameters in kinds.values() for name in parameters):
         found = {kind: parameters[name] for kind, parameters in kinds.items() if name in parameters}
         last = list(found.values())[-1]
@@ -109,10 +108,10 @@ def with_limits(
     above_zero: Collection[str] = (),
     to_one: Collection[str] = (),
 ) -> dict[str, Parameter]:
-    """Return the parameters, by their names, with limits on those that are numbers.
+    """Return the parameters by name, with limits on numbers.
 
-    Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (None: any); the ones
-    in `above_zero` are more than 0, the ones in `to_one` at most 1.
+    Integers are at least 1 and other numbers at least 0, unless `least` sets another minimum (None: no
+    minimum). Parameters in `above_zero` must be greater than 0, those in `to_one` at most 1.
     """
 
     def limited(one: Parameter) -> Parameter:
@@ -125,9 +124,8 @@ def with_limits(
 
 
 def outside_limits(value: float, limits: Mapping[str, Any]) -> str:
-    """Return why a number is outside the limits of a parameter, given as its `to_dict` has them; empty where
-    it is not.
-    """
+    """Return why a number is outside the limits of a parameter, given in the form of its `to_dict`; empty if
+    it is within them."""
     for name, fits, reason in _LIMITS:
         limit = limits.get(name)
         if limit is not None and not fits(value, limit):
@@ -136,9 +134,8 @@ def outside_limits(value: float, limits: Mapping[str, Any]) -> str:
 
 
 def not_widths(values: Mapping[str, Any], may_be_empty: Collection[str] = ()) -> Iterator[str]:
-    """Yield the lists among the hyperparameters that are not widths of layers, at least one of them unless
-    the list `may_be_empty`, a sentence each. Other values are ignored.
-    """
+    """Yield, one sentence each, the lists among the hyperparameters that are not valid layer widths. A list
+    must have at least one width unless named in `may_be_empty`. Other values are ignored."""
     for name, value in values.items():
         if isinstance(value, list):
             widths = all(type(width) is int and width > 0 for width in value)
@@ -165,7 +162,7 @@ def _unknown(name: str, known: Collection[str]) -> str:
 
 
 def converted(parameter: Parameter, value: Any) -> Any:
-    """Return a value as a parameter's type has it. Raises ValueError with the reason why it is not valid."""
+    """Return a value converted to a parameter's type. Raises ValueError with the reason if it is not valid."""
     wanted = parameter.type
     if value is None and parameter.default is None:
         return None

@@ -1,7 +1,7 @@
-"""Loading the policies that a worker has trained: from the settings of an agent to the shim's own policy,
-and a base class of operators that act by a network.
+"""Loading of trained policies, from an agent's settings to the shim's own policy, and a base class for
+operators that act by a network.
 
-NumPy and PyTorch are used where a shim has them.
+NumPy and PyTorch are used if a shim has them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _KEPT = 8  # policies
 def trained_policy(
     setup: AgentSetup, format: str, algorithms: Collection[str], make: Callable[[Path, Any], Policy]
 ) -> tuple[Policy, dict[str, Any], bool]:
-    """Return the policy that an agent acts by, its description, and whether it acts deterministically.
+    """Return the policy of an agent, its description, and whether it acts deterministically.
 
-    `setup.settings` are {"checkpoint": path, "deterministic": bool, true by default}. `make` makes the policy
+    `setup.settings` are {"checkpoint": path, "deterministic": bool, default true}. `make` makes the policy
     from the checkpoint's path and description; the policies of the last eight checkpoints are cached and
     shared by agents. `format` and `algorithms` are as for `read_description`. Raises `ConfigError` for
-    invalid settings, checkpoints and spaces, and for whatever `make` raises.
+    invalid settings, checkpoints and spaces, and for any exception of `make`.
     """
     deterministic = setup.settings.get("deterministic", True)
     if not isinstance(deterministic, bool):
@@ -56,17 +56,17 @@ def trained_policy(
 
 @functools.lru_cache(_KEPT)
 def _policy(make: Callable[[Path, Any], Policy], path: Path, modified: int) -> Policy:
-    """Return the policy of a file; `modified` is its time of modification, so that a new file is loaded."""
+    """Return the policy of a file. `modified`, its modification time, makes the cache reload a new file."""
     try:
         return make(path, read_document(description_of(path)))
     except ConfigError:
         raise
-    except Exception as error:  # whatever a damaged file, or upstream's code on it, raises
+    except Exception as error:  # damaged files raise arbitrary exceptions, also in upstream's code
         raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error
 
 
 def _check_spaces(described: Description, setup: AgentSetup) -> None:
-    """Raise `ConfigError` where a checkpoint has no policy for an agent, or one for other spaces."""
+    """Raise `ConfigError` if a checkpoint has no policy for an agent, or the policy has other spaces."""
     policy = f"{described['algorithm']} of {described['env_id']}"
     known = spaces_of(described)
     spaces = known.get(setup.player_id) if "agents" in described else next(iter(known.values()))
@@ -82,16 +82,15 @@ def _check_spaces(described: Description, setup: AgentSetup) -> None:
 
 
 def transform_of(described: Description, agent: str = ALONE) -> ObservationTransform:
-    """Return the transform of observations that the described policy of an agent was trained with. Raises
-    `ConfigError` for an unknown wrapper.
-    """
+    """Return the observation transform that an agent's described policy was trained with. Raises
+    `ConfigError` for an unknown wrapper."""
     return observation_transform(
         spaces_of(described)[agent]["observation_space"], wrappers_of(described), described["env_id"]
     )
 
 
 def checked_vector(observation: Any, shape: tuple[int, ...], dtype: Any = "float32") -> Any:
-    """Return an observation as an array of shape (n,). Raises `ValueError` for one of another shape."""
+    """Return an observation as an array of shape (n,). Raises `ValueError` for any other shape."""
     array = import_module("numpy").asarray(observation, dtype=dtype)
     if array.shape != shape:
         raise ValueError(f"the policy takes {shape[0]} numbers, this observation has {array.size}")
@@ -99,8 +98,10 @@ def checked_vector(observation: Any, shape: tuple[int, ...], dtype: Any = "float
 
 
 class AgentGenerators:
-    """The random generators of one agent, seeded by its seed: `numpy` is a generator of its own; within
-    `torch_generator()` PyTorch's global generator has this agent's state, and its former state afterwards.
+    """The random generators of one agent, seeded by its seed.
+
+    `numpy` is a separate generator. Within `torch_generator()`, PyTorch's global generator has this agent's
+    state; its former state is restored afterwards.
     """
 
     def __init__(self, seed: int | None) -> None:
@@ -108,7 +109,7 @@ class AgentGenerators:
         self.begin(0 if seed is None else seed)
 
     def begin(self, seed: int | None) -> None:
-        """Seed the generators again; None: their streams continue."""
+        """Seed the generators again; None lets their streams continue."""
         if seed is not None:
             self._state = self._torch.Generator().manual_seed(seed).get_state()
             self.numpy = import_module("numpy").random.default_rng(seed)
@@ -125,11 +126,12 @@ class AgentGenerators:
 
 
 class TrainedOperator:
-    """Acts for one agent. Its random numbers are its own: the process's generators stay as they are.
+    """An operator that acts for one agent by a network. It has its own random generators and does not change
+    the process's generators.
 
-    A subclass has `forward`, and where its networks are recurrent or actions are scaled also `initial_memory`
-    and `bounded`. `epsilon` is the probability of a random discrete action, `noise` the deviation of a normal
-    distribution that is added to continuous ones.
+    Subclasses implement `forward`, and `initial_memory` for recurrent networks or `bounded` for scaled
+    actions. `epsilon` is the probability of a random discrete action, `noise` the standard deviation of the
+    normal noise added to continuous actions.
     """
 
     def __init__(
@@ -140,11 +142,11 @@ class TrainedOperator:
         self._discrete, self._start = hasattr(actions, "n"), start_of(actions)
         self._epsilon, self._noise = epsilon, noise
         self._generators = AgentGenerators(seed)
-        self._numpy = import_module("numpy")  # which the contract itself does without
+        self._numpy = import_module("numpy")  # the contract itself does not depend on it
         self._memory = self.initial_memory()
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Begin an episode; with a seed, the random numbers begin again from it."""
+        """Begin an episode. A seed reseeds the random generators."""
         self._memory = self.initial_memory()
         self._generators.begin(seed)
 
@@ -162,10 +164,10 @@ class TrainedOperator:
         return self.bounded(action).astype(self.actions.dtype, copy=False)
 
     def initial_memory(self) -> Any:
-        """Return the state of a recurrent network at the start of an episode, None for any other network."""
+        """Return the initial state of a recurrent network, None for any other network."""
 
     def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
-        """Return the action of the network, a number or an array (n,), and its recurrent state after it."""
+        """Return the action of the network, a number or an array (n,), and its new recurrent state."""
         raise NotImplementedError
 
     def bounded(self, action: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Plans of trainings: what shims check and decide about a training before it starts."""
+"""Training plans: the checks and decisions that shims make before a training starts."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Planned = TypeVar("Planned", bound="PlannedTraining")
 
 @dataclass(frozen=True)
 class PlannedTraining:
-    """A training that was checked and decided: what a worker's `resolve` returns and its `train` is given.
+    """A validated and resolved training: returned by a worker's `resolve` and passed to its `train`.
 
-    `of` makes it, in the same order for every library. A shim derives its own class, with the format of its
-    checkpoints, its algorithms by name, its largest seed and, for libraries that want another form of
-    pictures, the `GAME_WRAPPERS` that follow "atari". It overrides these steps:
+    `of` makes the plan, in the same order for every library. A shim derives a class with the format of its
+    checkpoints, its algorithms by name, its maximum seed and, for libraries that need another image format,
+    the `GAME_WRAPPERS` applied after "atari". It overrides these steps:
 
-    adapted: the configuration with the library's other spellings of names and values.
+    adapted: translates the library's other spellings of names and values in the configuration.
     probed: checks the environment.
-    misfits: what cannot be trained, whatever the hyperparameters.
-    checked: the hyperparameters, checked, with their defaults.
-    disagreements: what is valid alone, but not together.
+    misfits: reasons why the algorithm cannot be trained, independent of hyperparameters.
+    checked: the hyperparameters, validated, with defaults.
+    disagreements: combinations of individually valid values that are not valid together.
 
-    `resume_from` is the checkpoint that the training continues from, with its description; None to begin at
-    step 0. `own_spec` has the spaces of the environment, `spec` those behind its wrappers.
+    `resume_from` is the checkpoint that the training resumes from, with its description; None to begin at
+    step 0. `own_spec` has the spaces of the environment, `spec` the spaces after its wrappers.
     """
 
     FORMAT: ClassVar[str]
     ALGORITHMS: ClassVar[Mapping[str, Any]]
-    LARGEST_SEED: ClassVar[int] = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
+    LARGEST_SEED: ClassVar[int] = 2**32 - 1 - 1024  # NumPy's maximum, minus room for one seed per environment
     GAME_WRAPPERS: ClassVar[Tuple[str, ...]] = ()
 
     config: TrainingConfig
@@ -49,7 +49,7 @@ class PlannedTraining:
 
     @classmethod
     def of(cls: Type[Planned], config: TrainingConfig) -> Planned:
-        """Decide everything about a training. Raises `ConfigError` with all that is wrong."""
+        """Resolve and validate a training. Raises `ConfigError` with all problems."""
         config = cls.adapted(config)
         check_algorithm(config.algorithm, cls.ALGORITHMS)
         resume_from, given = cls._resumed(config)
@@ -64,35 +64,35 @@ class PlannedTraining:
 
     @classmethod
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
-        """Return the configuration with the names and values that this worker has for those given."""
+        """Return the configuration with names and values translated to this worker's."""
         return config
 
     @classmethod
     def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> Tuple[TrainingConfig, Any, Any]:
-        """Check the environment. Return the configuration, in which it may decide on the algorithm, and the
-        environment's spec without and with its wrappers. `given` are the hyperparameters. Raises
-        `ConfigError`.
+        """Check the environment, given the hyperparameters.
+
+        Return the configuration, in which the environment may decide on the algorithm, and the environment's
+        spec without and with its wrappers. Raises `ConfigError`.
         """
         raise NotImplementedError
 
     @property
     def bound(self) -> Mapping[str, str]:
-        """The hyperparameters that a resumed training cannot change, each with the reason."""
+        """The hyperparameters that cannot change in a resumed training, each with the reason."""
         bound: Mapping[str, str] = self.algorithm.bound
         return bound
 
     def misfits(self) -> Iterable[str]:
-        """Yield why the algorithm cannot be trained like this, one sentence a reason."""
+        """Yield the reasons why the algorithm cannot be trained with this configuration, one sentence each."""
         return ()
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        """Return all hyperparameters: those given, checked, and defaults. Raises `ConfigError`, with the
-        `problems` before its own.
-        """
+        """Return all hyperparameters: the given values, validated, and defaults. Raises `ConfigError`, with
+        the `problems` before its own."""
         raise NotImplementedError
 
     def disagreements(self) -> Iterable[str]:
-        """Yield what is valid alone, but not together or not in this environment, one sentence a reason."""
+        """Yield, one sentence each, values that are valid alone but not together or not in this environment."""
         return ()
 
     @property
@@ -101,12 +101,12 @@ class PlannedTraining:
 
     @property
     def start_step(self) -> int:
-        """The step of the checkpoint that the training continues from."""
+        """The step of the checkpoint that the training resumes from."""
         return self.resume_from[1]["step"] if self.resume_from else 0
 
     @property
     def steps(self) -> Optional[int]:
-        """The step at which the training ends, None where only the library decides it."""
+        """The step at which the training ends, None if only the library decides it."""
         return None
 
     def resolved(self) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class PlannedTraining:
         return {**self.config.to_dict(), **spaces, **steps, "checkpoint_every": self.config.checkpoint_every}
 
     def report_resume(self, telemetry: Telemetry, format: str) -> None:
-        """Report the checkpoint that the training has resumed from, if there is one."""
+        """Report the checkpoint that the training resumed from, if any."""
         if self.resume_from is not None:
             path, described = self.resume_from
             telemetry.checkpoint_loaded(
@@ -126,29 +126,29 @@ class PlannedTraining:
     @classmethod
     def _resumed(cls, config: TrainingConfig) -> Tuple[Optional[DescribedCheckpoint], "dict[str, Any]"]:
         """Return the checkpoint that a training resumes from (None if it does not) and its hyperparameters,
-        overridden by the configuration's. A checkpoint of another algorithm, which is reported later,
-        contributes none.
+        overridden by the configuration's.
+
+        A checkpoint of another algorithm, which is reported later, contributes none.
         """
         path = config.checkpoint.resume_from
         if path is None:
             return None, dict(config.hyperparameters)
         file, described = read_description(path, cls.FORMAT, cls.ALGORITHMS)
-        # "ppo" may stand for "ppo_continuous" or "ppo_atari", by the environment.
+        # "ppo" may mean "ppo_continuous" or "ppo_atari", depending on the environment.
         same = f"{described['algorithm']}_".startswith(f"{config.algorithm}_")
         saved = described["hyperparameters"] if same else {}
         return (file, described), {**saved, **config.hyperparameters}
 
     @classmethod
     def _wrapped(cls, config: TrainingConfig, resume_from: Optional[DescribedCheckpoint]) -> TrainingConfig:
-        """Return the configuration with the wrappers of the checkpoint where it names none."""
+        """Return the configuration with the checkpoint's wrappers if it names none."""
         wrappers = config.wrappers or (wrappers_of(resume_from[1]) if resume_from else ())
         wrappers = (ATARI, *cls.GAME_WRAPPERS) if wrappers == (ATARI,) else wrappers
         return replace(config, wrappers=wrappers)
 
     def _start_problems(self, config: TrainingConfig) -> Iterator[str]:
-        """Yield why the training cannot start with its seed, or cannot resume from its checkpoint. `config`
-        has the hyperparameters that were given, without the checkpoint's.
-        """
+        """Yield the reasons why the training cannot start with its seed or resume from its checkpoint.
+        `config` has the given hyperparameters, without the checkpoint's."""
         if config.seed > self.LARGEST_SEED:
             yield f"seed must be at most {self.LARGEST_SEED}, got {config.seed}"
         if self.resume_from is not None:

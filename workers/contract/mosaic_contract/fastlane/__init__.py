@@ -1,9 +1,9 @@
-"""Frames from a worker to its viewers: a ring of a few slots in shared memory, latest frame wins.
+"""Frames from a worker to its viewers: a ring of a few slots in shared memory; the latest frame wins.
 
-A worker publishes frames with a `FrameWriter`, any number of processes read them with a `FrameReader`.
-`layout` is the format of the file, `fence` explains why no torn frame is ever returned, `ring_files` places
-and removes rings. `TrainingFrames` does all of this for a training, and draws its environments without
-touching their random numbers.
+A worker publishes frames with a `FrameWriter`; any number of processes read them with a `FrameReader`.
+`layout` defines the file format, `fence` explains why readers never return a torn frame, and `ring_files`
+creates and removes rings. `TrainingFrames` does all of this for a training, and renders its environments
+without affecting their random generators.
 """
 
 from mosaic_contract.errors import FastlaneError, FrameError

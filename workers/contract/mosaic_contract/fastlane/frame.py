@@ -12,9 +12,9 @@ CHANNELS = (1, 3, 4)
 
 
 class Hud(NamedTuple):
-    """The numbers and texts that belong to a frame. None or "": unknown.
+    """The numbers and texts displayed with a frame. None or "": unknown.
 
-    ``agent`` is cut at 100 bytes of UTF-8, ``text`` at 300.
+    ``agent`` is truncated to 100 bytes of UTF-8, ``text`` to 300.
     """
 
     episode: Optional[int] = None
@@ -29,9 +29,9 @@ class Hud(NamedTuple):
 class Frame(NamedTuple):
     """One whole frame.
 
-    ``sequence`` counts up for a reader, also when the run's writer starts again. ``published`` is in Unix
-    seconds. ``pixels`` are bytes in C order, height x width x channels (1: gray, 3: RGB, 4: RGBA); numpy
-    takes them without a copy: ``numpy.frombuffer(frame.pixels, "u1").reshape(frame.shape)``.
+    ``sequence`` increases for a reader, even if the run's writer restarts. ``published`` is in Unix seconds.
+    ``pixels`` are bytes in C order, height x width x channels (1: gray, 3: RGB, 4: RGBA); numpy can use them
+    without a copy: ``numpy.frombuffer(frame.pixels, "u1").reshape(frame.shape)``.
     """
 
     sequence: int
@@ -48,9 +48,9 @@ class Frame(NamedTuple):
 
 
 def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int, int, int]]:
-    """Return a frame as an array of uint8 or a flat memoryview, and its height, width and channels.
+    """Return a frame as a uint8 array or a flat memoryview, and its height, width and channels.
 
-    ``shape`` is that of bytes; an array has its own. Raises FrameError for what is not a frame.
+    ``shape`` is required for bytes; arrays have their own. Raises FrameError for invalid frames.
     """
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(pixels, numpy.ndarray):
@@ -84,7 +84,7 @@ def _size(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _as_uint8(numpy: Any, pixels: Any) -> Any:
-    """Return uint8 as it is, bool and floats from 0 to 1 scaled to 0 to 255."""
+    """Return uint8 unchanged; scale bool and floats from [0, 1] to 0 to 255."""
     if pixels.dtype == numpy.uint8:
         return pixels
     if pixels.dtype == numpy.bool_:
@@ -92,7 +92,7 @@ def _as_uint8(numpy: Any, pixels: Any) -> Any:
     if pixels.dtype.kind != "f":
         raise FrameError(f"a frame holds uint8, bool or floats from 0 to 1, and this one {pixels.dtype}")
     lowest, highest = pixels.min(), pixels.max()
-    if not (lowest >= 0 and highest <= 1):  # also when there is a NaN
+    if not (lowest >= 0 and highest <= 1):  # also catches NaN
         raise FrameError(
             f"a frame of floats holds 0 to 1, and this one {lowest:g} to {highest:g}: "
             "scale it, or convert it to uint8"

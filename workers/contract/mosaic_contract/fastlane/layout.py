@@ -1,6 +1,6 @@
 """The layout of a ring file, and `Ring`, a mapping of one.
 
-All words are 8 bytes in native order (`fence` says why); offsets are counted in words.
+All words are 8 bytes in native order (see `fence`); offsets are counted in words.
 
     header, 4096 bytes │ slot 0: begin, end, record, pixels │ slot 1 │ slot 2 │ slot 3
 """
@@ -17,26 +17,26 @@ HEADER_BYTES = 4096
 SLOTS = 4
 MAGIC = int.from_bytes(b"MOSAIC\x00\x01", "big")  # the last byte is the layout's version
 
-# Words that are set once, before other processes know of the file. WRITER: the same in all rings of a writer.
+# Words set once, before other processes know of the file. WRITER: the same in all rings of a writer.
 MAGIC_AT, SLOT_BYTES_AT, WRITER_AT = 0, 1, 2
-# Words of the writer.
+# Words written by the writer.
 STATUS_AT, LATEST_AT = 8, 9  # LATEST: number and slot of the newest whole frame, 0 before the first
-OPEN, CLOSED, MOVED, ENDED = 0, 1, 2, 3  # ENDED: the writer lives, no frame will come
-# Words of the readers. BUSY, one a slot: a reader copies it, so the writer takes another one if it can.
+OPEN, CLOSED, MOVED, ENDED = 0, 1, 2, 3  # ENDED: the writer is alive but publishes no more frames
+# Words written by readers. BUSY, one per slot: a reader copies it, so the writer avoids it if possible.
 BUSY_AT = 12
-INTEREST_AT, ENABLED_AT = 16, 17  # INTEREST: 0 means that there is no viewer, so the writer looks no further
+INTEREST_AT, ENABLED_AT = 16, 17  # INTEREST: 0 means that there is no viewer, so the writer skips the leases
 LEASES_AT, LEASES, LEASE_WORDS = 32, 16, 4
-TOKEN, EXPIRES, INTERVAL = 0, 1, 2  # in a lease; times in nanoseconds of the monotonic clock
-# The notice: a sequence lock of its own, the length in bytes, UTF-8.
+TOKEN, EXPIRES, INTERVAL = 0, 1, 2  # of a lease; times in nanoseconds of the monotonic clock
+# The notice: its own sequence lock, the length in bytes, and UTF-8.
 NOTICE_BEGIN_AT, NOTICE_END_AT, NOTICE_LENGTH_AT = 96, 97, 98
 NOTICE_BYTES_AT, NOTICE_LIMIT = 1024, 2048  # bytes, not words
-KEPT = slice(8 * INTEREST_AT, HEADER_BYTES)  # bytes of the header that a larger ring takes over
+KEPT = slice(8 * INTEREST_AT, HEADER_BYTES)  # bytes of the header copied to a larger ring
 
 BEGIN, END = 0, 1  # words of a slot
 RECORD_AT, TEXTS_AT, PIXELS_AT = 16, 112, 512  # bytes from the start of a slot
 AGENT_LIMIT, TEXT_LIMIT = 100, 300  # bytes of UTF-8
-# published; height, width, channels; which HUD numbers are given, episode, step, reward, episode return,
-# steps per second; lengths of agent and text, which follow one another at TEXTS_AT
+# published; height, width, channels; flags of the HUD numbers present, episode, step, reward, episode return,
+# steps per second; lengths of agent and text, which are stored consecutively at TEXTS_AT
 RECORD = struct.Struct("@d3Q Q2q3d 2Q")
 assert RECORD_AT + RECORD.size == TEXTS_AT and TEXTS_AT + AGENT_LIMIT + TEXT_LIMIT == PIXELS_AT
 
@@ -45,17 +45,17 @@ SUFFIX = ".ring"
 
 
 def slot_bytes(frame_bytes: int) -> int:
-    """Return the size of a slot for frames of so many bytes, a multiple of a cache line."""
+    """Return the size of a slot for frames of ``frame_bytes`` bytes, a multiple of a cache line."""
     return PIXELS_AT + -(-frame_bytes // 64) * 64
 
 
 def file_bytes(slot: int) -> int:
-    """Return the size of a ring file whose slots have so many bytes (0: a header only)."""
+    """Return the size of a ring file with slots of ``slot`` bytes (0: a header only)."""
     return -(-(HEADER_BYTES + SLOTS * slot) // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def clipped(text: str, limit: int) -> bytes:
-    """Return UTF-8 of at most ``limit`` bytes, cut between characters."""
+    """Return at most ``limit`` bytes of UTF-8, truncated between characters."""
     data = text.encode("utf-8", "replace")
     return data if len(data) <= limit else data[:limit].decode("utf-8", "ignore").encode()
 
@@ -69,7 +69,7 @@ class Ring:
         self.words = memoryview(self.memory).cast("Q")
 
     def lay_out(self) -> None:
-        """Work out where the slots lie; the header's word for their size is trusted from here on."""
+        """Compute the offsets of the slots. From here on, the slot size in the header is trusted."""
         slot = self.words[SLOT_BYTES_AT]
         self.capacity = max(0, slot - PIXELS_AT)  # bytes of pixels that fit in a slot
         self.slots = [HEADER_BYTES + index * slot for index in range(SLOTS)]  # in bytes
@@ -77,9 +77,9 @@ class Ring:
 
     @classmethod
     def open(cls, path: Path) -> Ring | None:
-        """Return a reader's mapping of a ring, None for a file that is not one.
+        """Return a reader's mapping of a ring, None for a file that is not a ring.
 
-        Nothing is changed in a file before its owner, its name, its size and its header were found right.
+        The file is not changed before its owner, name, size and header have been validated.
         """
         if path.suffix != SUFFIX:
             return None

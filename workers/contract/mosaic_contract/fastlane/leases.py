@@ -1,11 +1,10 @@
-"""Leases, by which readers show a writer that they watch and how often they want a frame.
+"""Leases, which tell a writer that a reader is watching and at which rate it requests frames.
 
-A lease is a token, a time when it ends and an interval. A reader renews its own several times before it ends;
-one that crashes just stops, and its lease lapses. Nothing is locked: two readers that take the same free
-place at the same moment both write there, the last one stays, and the other notices at its next call, because
-the token is not its own, and takes another place. Until then the writer may see the interval of one and the
-end of the other, which does no harm. With all places taken a reader sees the frames that the others
-requested.
+A lease consists of a token, an expiry time and an interval. A reader renews its lease several times before it
+expires; the lease of a crashed reader lapses. Nothing is locked. If two readers take the same free place at
+the same moment, the last write wins; the other reader notices at its next call that the token is not its own,
+and takes another place. Until then the writer may combine the interval of one with the expiry of the other,
+which is harmless. If all places are taken, a reader receives the frames requested by the others.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _RENEW = _LEASE // 4
 
 
 def smallest_interval(words: memoryview, now: int) -> int | None:
-    """Return the shortest interval (ns) of the leases that have not lapsed, None without a viewer."""
+    """Return the shortest interval (ns) of the active leases, None without a viewer."""
     table = words[LEASES_AT : LEASES_AT + LEASES * LEASE_WORDS].tolist()
     live = [
         table[at + INTERVAL]
@@ -34,7 +33,7 @@ def smallest_interval(words: memoryview, now: int) -> int | None:
 
 
 class Lease:
-    """A reader's lease in whichever ring its run has at the moment."""
+    """A reader's lease in the current ring of its run."""
 
     def __init__(self) -> None:
         self._fence = new_fence()
@@ -45,7 +44,7 @@ class Lease:
         self._renew_at = 0
 
     def renew(self, ring: Ring, fps: float) -> None:
-        """Keep the lease alive; writes only when it is due or has changed."""
+        """Keep the lease alive. Writes only if a renewal is due or the rate has changed."""
         interval, now = int(1e9 / max(fps, 1e-3)), time.monotonic_ns()
         if self._words is not ring.words:
             self._words, self._at, self._renew_at = ring.words, 0, 0
@@ -59,18 +58,18 @@ class Lease:
             self._words[self._at + TOKEN] = self._token
             self._words[self._at + INTERVAL] = interval
             self._words[self._at + EXPIRES] = now + _LEASE
-        self._fence()  # who sees the word sees the lease
+        self._fence()  # a writer that sees the word also sees the lease
         self._words[layout.INTEREST_AT] = 1
 
     def end(self) -> None:
-        """Give the lease back."""
+        """Release the lease."""
         if self._words is not None and self._at and self._words[self._at + TOKEN] == self._token:
             self._words[self._at + EXPIRES] = 0
             self._words[self._at + TOKEN] = 0
         self._words = None
 
     def _free_place(self, words: memoryview, now: int) -> int:
-        """Return our place (a ring that moved has copied it), else a free one, else 0."""
+        """Return our place (copied if the ring moved), else a free place, else 0."""
         places = [LEASES_AT + index * LEASE_WORDS for index in range(LEASES)]
         first = secrets.randbelow(LEASES)
         places = places[first:] + places[:first]

@@ -1,7 +1,7 @@
 """The reading side of a ring: `FrameReader`.
 
-Readers are independent: any number may come, go and crash. Everything in a ring is checked before it is used,
-so a file that only claims to be a ring yields no frames.
+Readers are independent: any number may start, stop and crash. Everything in a ring is validated before use,
+so a file that only looks like a ring yields no frames.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from mosaic_contract.fastlane.frame import CHANNELS, Frame, Hud
 from mosaic_contract.fastlane.layout import BEGIN, END, LATEST_AT, RECORD_AT, SLOTS, STATUS_AT, Ring
 from mosaic_contract.fastlane.leases import Lease
 
-_LOOK = 0.25  # seconds between looks whether the link leads to another ring
-_TRIES = 16  # a writer that overtakes a reader so often in a row leaves it nothing to show
+_LOOK = 0.25  # seconds between checks of the link for a new ring
+_TRIES = 16  # if a writer overtakes a reader this often in a row, the read returns no frame
 
 
 class FrameReader:
-    """Reads the frames of the run in ``run_dir``, for one thread.
+    """A reader of the frames of the run in ``run_dir``, for one thread.
 
-    There need be no ring yet: it is found when there is one, and again after the writer has moved to a larger
-    one or started again. Nothing here raises because of the run folder's contents. `close` when the run has
-    ended: until then the last ring keeps its memory.
+    The ring need not exist yet: it is found once it exists, and again after the writer has moved to a larger
+    ring or restarted. No method raises because of the contents of the run folder. Call `close` when the run
+    has ended: until then the last ring occupies memory.
     """
 
     def __init__(self, run_dir: Path | str) -> None:
@@ -36,12 +36,12 @@ class FrameReader:
         self._lease = Lease()
         self._ring: Ring | None = None
         self._look_at = 0.0
-        self._writer = 0  # that of the newest ring found
-        self._seen = 0  # the newest frame returned, as its writer counts
-        self._before = 0  # what was returned of earlier writers
+        self._writer = 0  # id of the newest ring's writer
+        self._seen = 0  # number of the newest frame returned, counted by its writer
+        self._before = 0  # number of the frames of earlier writers
 
     def read(self) -> Frame | None:
-        """Return the newest whole frame if it was not returned before, else None. Never an older one."""
+        """Return the newest whole frame if it was not returned before, else None. Never an older frame."""
         ring = self._follow()
         if ring is None:
             return None
@@ -49,7 +49,7 @@ class FrameReader:
             number, slot = divmod(ring.words[LATEST_AT], SLOTS)
             if number <= self._seen:
                 return None
-            ring.words[layout.BUSY_AT + slot] = 1  # a hint only: what matters is how `_copy` finds the slot
+            ring.words[layout.BUSY_AT + slot] = 1  # only a hint: `_copy` validates the slot
             frame = self._copy(ring, number, ring.slots[slot])
             ring.words[layout.BUSY_AT + slot] = 0
             if frame is not None:
@@ -58,9 +58,8 @@ class FrameReader:
         return None
 
     def _copy(self, ring: Ring, number: int, slot: int) -> Frame | None:
-        """Return a copy of a frame, None if the writer changed its slot meanwhile (`fence` says why none is
-        missed).
-        """
+        """Return a copy of a frame, None if the writer changed its slot meanwhile (`fence` explains why every
+        change is detected)."""
         if not ring.capacity:
             return None
         words, memory = ring.words, ring.memory
@@ -80,7 +79,7 @@ class FrameReader:
         return Frame(self._before + number, published, height, width, channels, pixels, _hud(texts, *numbers))
 
     def watch(self, fps: float) -> None:
-        """Request ``fps`` frames per second (above 0) for the next 2 s; cheap enough for every poll."""
+        """Request ``fps`` frames per second (above 0) for the next 2 s. Cheap enough for every poll."""
         if not fps > 0:
             raise ValueError(f"fps={fps} must be above 0")
         ring = self._follow()
@@ -96,14 +95,15 @@ class FrameReader:
         ring, switched = self._follow(), None
         while ring is not None and ring is not switched:
             ring.words[layout.ENABLED_AT] = on
-            self._full_fence()  # a ring that is moving says so by now, or takes the word along
+            self._full_fence()  # a moving ring is marked by now, or copies the word
             ring, switched = self._follow(), ring
 
     @property
     def state(self) -> Literal["absent", "open", "ended", "closed"]:
-        """Whether a ring was found, whether its writer is there, and whether it can make frames.
+        """Whether a ring was found, and whether its writer is alive and can publish frames.
 
-        "ended": it cannot any more, `notice` says why. A system call; not for every poll.
+        "ended": it no longer can; `notice` gives the reason. Makes a system call, so do not call it at every
+        poll.
         """
         ring = self._follow()
         if ring is None:
@@ -114,13 +114,13 @@ class FrameReader:
 
     @property
     def enabled(self) -> bool:
-        """False when the ring says that frames are switched off."""
+        """False if the ring reports that frames are switched off."""
         ring = self._follow()
         return ring is None or bool(ring.words[layout.ENABLED_AT])
 
     @property
     def notice(self) -> str:
-        """The writer's message to viewers, such as why there are no frames; "" for none."""
+        """The writer's message to viewers, such as the reason for missing frames; "" for none."""
         ring = self._follow()
         if ring is None:
             return ""
@@ -136,13 +136,13 @@ class FrameReader:
         return ""
 
     def close(self) -> None:
-        """Give back the lease and the memory. Any later call looks for the ring again."""
+        """Release the lease and the memory. A later call looks for the ring again."""
         self._lease.end()
         self._ring = None
         self._look_at = 0.0
 
     def _follow(self) -> Ring | None:
-        """Return the ring that the link leads to; the last one while it leads nowhere."""
+        """Return the ring that the link points to; the last one if the link is dangling."""
         ring, now = self._ring, time.monotonic()
         if ring is not None and now < self._look_at and ring.words[STATUS_AT] == layout.OPEN:
             return ring

@@ -1,4 +1,4 @@
-"""Drawing environments without a change to anything that a training or an episode depends on. Needs NumPy."""
+"""Rendering of environments without side effects on a training or an episode. Requires NumPy."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Callable, Iterator, Sequence
 
-Picture = Any  # an array of NumPy's
+Picture = Any  # a NumPy array
 
 RENDER_MODE = "rgb_array"
 _GAP = 4  # pixels between the environments of a grid
-_LARGEST_GRID = 4_000_000  # pixels; of a larger one every second (third, …) row and column is taken
+_LARGEST_GRID = 4_000_000  # pixels; larger grids are subsampled to every second (third, …) row and column
 
 
 def draw(environments: Sequence[Any]) -> Picture:
-    """Return one picture (height, width[, channels]) of all of them, in rows of a near-square grid.
+    """Return one image (height, width[, channels]) of all environments, in rows of a near-square grid.
 
-    An environment whose render mode is None gets `RENDER_MODE` while it is drawn: in some a step does more
-    when they have one. Raises ValueError where `render()` returns None, and whatever else that raises.
+    An environment with render mode None gets `RENDER_MODE` only while it is rendered, because in some
+    environments a step does more work with a render mode. Raises ValueError if `render()` returns None, and
+    any error of `render()`.
     """
     with preserved_random_state(environments):
         pictures = [_drawn(env) for env in environments]
@@ -29,7 +30,7 @@ def draw(environments: Sequence[Any]) -> Picture:
 
 @contextmanager
 def preserved_random_state(environments: Sequence[Any]) -> Iterator[None]:
-    """Restore the random generators afterwards: Python's, NumPy's, the environments' own."""
+    """Restore the random generators afterwards: Python's, NumPy's and the environments' own."""
     own = [getattr(getattr(env, "unwrapped", None), "np_random", None) for env in environments]
     numpy = sys.modules.get("numpy")
     restore = [_kept(generator) for generator in own]
@@ -45,7 +46,7 @@ def preserved_random_state(environments: Sequence[Any]) -> Iterator[None]:
 
 
 def _kept(generator: Any) -> Callable[[], None]:
-    """Return the function that restores a generator of NumPy, of either kind, to its state of now."""
+    """Return a function that restores a NumPy generator, of either kind, to its current state."""
     if hasattr(generator, "bit_generator"):
         bits, state = generator.bit_generator, generator.bit_generator.state
         return lambda: setattr(bits, "state", state)

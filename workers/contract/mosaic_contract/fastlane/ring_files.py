@@ -1,10 +1,10 @@
-"""Location, ownership and removal of ring files, and a run folder's link to its own.
+"""Location, ownership and removal of ring files, and the link from a run folder to its ring.
 
 A ring is in ``/dev/shm/mosaic-lab-<uid>/``, or in ``mosaic-lab-<uid>/`` below the temporary folder if
-``/dev/shm`` is full or missing. Its writer holds an exclusive flock on it for life, so a ring whose lock
-can be had is a dead writer's. A new ring is not locked for a moment: who makes one holds a shared lock on the
-folder meanwhile, who sweeps an exclusive one. Neither age nor clock decides, and a run folder's link only
-helps readers to find the ring.
+``/dev/shm`` is full or missing. Its writer holds an exclusive flock on it until it exits, so a ring whose
+lock is free belongs to a dead writer. A new ring is unlocked for a moment; therefore its creator holds a
+shared lock on the folder meanwhile, and a process that removes dead rings an exclusive one. Neither age nor
+clock matters, and a run folder's link only helps readers to find the ring.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from mosaic_contract.errors import FastlaneError
 from mosaic_contract.fastlane.layout import SUFFIX, Ring
 
 LINK = "fastlane"
-"""The link in a run folder that leads to its ring; dangling or absent: there is none on this machine."""
+"""The link from a run folder to its ring; if dangling or absent, there is no ring on this machine."""
 
 SHARED_MEMORY = Path("/dev/shm")
 _NEW_LINK = ".fastlane.new"
-_PATIENCE = 0.5  # seconds for the lock on a folder, which is held for microseconds
+_PATIENCE = 0.5  # seconds to wait for the lock on a folder, which is held for microseconds
 _ZEROS = bytes(1 << 20)
 
 
 def folders() -> list[Path]:
-    """Return the folders that rings may lie in, the best one first."""
+    """Return the folders that may contain rings, in order of preference."""
     above = [SHARED_MEMORY]
-    with suppress(FileNotFoundError):  # no temporary folder that can be written
+    with suppress(FileNotFoundError):  # no writable temporary folder
         above.append(Path(tempfile.gettempdir()))
     return [folder / f"mosaic-lab-{os.getuid()}" for folder in above]
 
@@ -44,7 +44,7 @@ def create(run_name: str, size: int) -> tuple[Ring, int, str | None]:
     """Create a ring file of ``size`` bytes, all of them reserved.
 
     Return its mapping, the descriptor that holds its lock until closed, and why it is not in the first folder
-    (None if it is). Raises FastlaneError when there is no place for it.
+    (None if it is). Raises FastlaneError if there is no place for it.
     """
     reasons = []
     for folder in folders():
@@ -66,7 +66,8 @@ def _create_in(folder: Path, name: str, size: int) -> tuple[Ring, int]:
     path = folder / name
     with _locked(folder, fcntl.LOCK_SH):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        # Not the mapped descriptor: a mapping keeps a copy of its own, also in forked children, and the lock
+        # Not the mapped descriptor: a mapping keeps its own copy, also in forked children, and the lock would
+        # live as long as the last copy.
         # would live as long as the last of them.
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -75,7 +76,7 @@ def _create_in(folder: Path, name: str, size: int) -> tuple[Ring, int]:
             remove(path, descriptor, lock)
             raise
     try:
-        # A write reserves the space: the store that finds a hole in a full tmpfs would be a fatal SIGBUS.
+        # A write reserves the space: storing to a hole in a full tmpfs would raise a fatal SIGBUS.
         for start in range(0, size, len(_ZEROS)):
             block = memoryview(_ZEROS)[: size - start]
             while block:
@@ -89,7 +90,7 @@ def _create_in(folder: Path, name: str, size: int) -> tuple[Ring, int]:
 
 
 def remove(path: Path, *descriptors: int) -> None:
-    """Remove a ring, and close its descriptors."""
+    """Remove a ring and close its descriptors."""
     with suppress(OSError):
         path.unlink()
     for descriptor in descriptors:
@@ -98,7 +99,7 @@ def remove(path: Path, *descriptors: int) -> None:
 
 @contextmanager
 def _locked(folder: Path, how: int) -> Iterator[None]:
-    """Hold a lock on the folder. Raises OSError when it is not ours alone, or locked for too long."""
+    """Hold a lock on the folder. Raises OSError if it is not exclusively ours, or is locked for too long."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         found = os.fstat(descriptor)
@@ -119,7 +120,7 @@ def _locked(folder: Path, how: int) -> Iterator[None]:
 
 
 def point(run_dir: Path, ring: Path) -> None:
-    """Let the run folder's link lead to the ring, atomically. Raises FastlaneError where it cannot."""
+    """Point the run folder's link to the ring, atomically. Raises FastlaneError on failure."""
     new = run_dir / _NEW_LINK
     try:
         with suppress(FileNotFoundError):
@@ -131,7 +132,7 @@ def point(run_dir: Path, ring: Path) -> None:
 
 
 def target(run_dir: Path) -> Path | None:
-    """Return the target of the run folder's link, None without one."""
+    """Return the target of the run folder's link, None without a link."""
     try:
         return (run_dir / LINK).readlink()
     except OSError:
@@ -139,7 +140,7 @@ def target(run_dir: Path) -> Path | None:
 
 
 def written(path: Path) -> bool:
-    """Return whether a living writer holds the ring."""
+    """Return whether a live writer holds the ring."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -154,7 +155,7 @@ def written(path: Path) -> bool:
 
 
 def sweep() -> list[Path]:
-    """Remove the rings of dead writers, and return them. Cheap."""
+    """Remove the rings of dead writers and return their paths. Cheap."""
     removed = []
     for folder in folders():
         with suppress(OSError), _locked(folder, fcntl.LOCK_EX):
@@ -164,9 +165,9 @@ def sweep() -> list[Path]:
 
 
 def clear(run_dir: Path | str) -> None:
-    """Remove what the frames of an ended run have left: its link, its ring, and other dead writers' rings.
+    """Remove the frame files of an ended run: its link, its ring, and the rings of other dead writers.
 
-    A ring whose writer still lives stays, wherever the link leads.
+    The ring of a live writer is kept, wherever the link points.
     """
     run_dir = Path(run_dir)
     ring = target(run_dir)

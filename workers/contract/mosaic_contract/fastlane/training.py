@@ -1,8 +1,8 @@
-"""Frames of a training's environments, drawn only when a frame is due for a viewer.
+"""Frames of a training's environments, rendered only if a frame is due for a viewer.
 
-Environments that are shown have a render mode during a drawing only: in some a step does more with one
-(LunarLander makes smoke). Drawing leaves every random generator as it was. Any error ends the frames, and is
-logged and shown to viewers; the training continues.
+Shown environments have a render mode only while they are rendered: in some, a step does more work with one
+(LunarLander creates smoke). Rendering leaves every random generator unchanged. Any error ends the frames, and
+is logged and shown to viewers; the training continues.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Score = Callable[[], tuple[float, float]]
 
 
 class TrainingFrames:
-    """Publishes the frames of one training, each a picture of as many of its `environments` as the grid
-    holds.
+    """Publisher of the frames of one training, each an image of as many `environments` as the grid has
+    places.
 
-    `due` returns whether to `publish` now, `end` ends the frames with a reason, `close` belongs at the end of
-    the training.
+    `due` returns whether to `publish` now, `end` ends the frames with a reason, and `close` must be called at
+    the end of the training.
     """
 
     def __init__(
@@ -45,24 +45,23 @@ class TrainingFrames:
         self.close = self._writer.close
 
     def make(self, make: Callable[..., Any]) -> Any:
-        """Return `make()`, or `make(render_mode="rgb_array")` where the environment will be shown. Raises
-        what `make()` raises.
-        """
+        """Return `make()`, or `make(render_mode="rgb_array")` if the environment will be shown. Raises the
+        errors of `make()`."""
         if self._full():
             return make()
         try:
             env = make(render_mode=RENDER_MODE)
             env.unwrapped.render_mode = None
-        except Exception as error:  # whatever an environment's own code raises
+        except Exception as error:  # environments raise arbitrary exceptions
             env = make()
             self.end(f"{self._env_id} cannot be made with the render mode {RENDER_MODE}: {one_line(error)}")
         return env
 
     def show(self, env: Any, score: Score) -> bool:
-        """Show an environment if there is a place. `score` gives its latest reward and the return of its
+        """Show an environment if there is a place. `score` returns its latest reward and the return of its
         episode so far.
 
-        Returns True for the last one: after each of its steps, call `due`.
+        Returns True for the last place: call `due` after each step of this environment.
         """
         if self._full():
             return False
@@ -71,11 +70,11 @@ class TrainingFrames:
         return len(self._shown) == self._places
 
     def publish_progress(self, logger: EpisodeLogger) -> None:
-        """`publish` with the counts of a training in this process."""
+        """Call `publish` with the counts of a training in this process."""
         self.publish(episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate)
 
     def publish(self, *, episodes: int, steps: int, steps_per_second: float | None) -> None:
-        """Draw and publish a frame. If that fails, the frames end."""
+        """Render and publish a frame. The frames end if this fails."""
         try:
             rewards, returns = zip(*(score() for score in self._scores))
             count = len(rewards)
@@ -88,7 +87,7 @@ class TrainingFrames:
                 text=f"means of {count} environments" if count > 1 else "",
             )
             self._writer.publish(draw(self._shown), hud)
-        except Exception as error:  # whatever an environment's own code raises, or an invalid frame
+        except Exception as error:  # environments raise arbitrary exceptions; the frame may be invalid
             self.end(f"{self._env_id} cannot be drawn here: {one_line(error)}{_hint()}")
 
     def _full(self) -> bool:

@@ -1,8 +1,8 @@
 """The writing side of a ring: `FrameWriter`.
 
-It never waits for a reader. Only a new ring, at the start and for a frame that does not fit, may wait half a
-second for a process that removes dead rings. Readers write only their leases and the switch into the header;
-these are checked before they are used.
+It never waits for a reader. Only creating a ring, at the start and for a frame that does not fit, may wait
+half a second for a process that removes dead rings. Readers write only their leases and the switch to the
+header; both are validated before use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mosaic_contract.fastlane.frame import Hud, adapted
 from mosaic_contract.fastlane.layout import BEGIN, BUSY_AT, END, INTEREST_AT, LATEST_AT, SLOTS, Ring, clipped
 from mosaic_contract.fastlane.leases import smallest_interval
 
-_GLANCE = 100_000_000  # ns between looks at the leases while a frame is not due
+_GLANCE = 100_000_000  # ns between checks of the leases while no frame is due
 _NOTHING = memoryview(bytes(layout.HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
 _NO_HUD = Hud()
 _pack = layout.RECORD.pack_into
@@ -32,18 +32,18 @@ _writers: weakref.WeakSet[FrameWriter] = weakref.WeakSet()
 
 
 class FrameWriter:
-    """Publishes the frames of one run; one thread uses it.
+    """The publisher of the frames of one run, for one thread.
 
-    ``run_dir`` is the run's folder, where readers look for the link to the ring. ``max_fps`` is the highest
-    rate that readers may request, in frames per second. ``share`` is the largest part of the time that
-    rendering and publishing may take, but for the first frame, which loads libraries and opens windows.
-    ``enabled=False`` starts switched off, until a reader switches it on; None: switched off where the
-    environment variable ``MOSAIC_FRAMES`` is 0, as in scripts of a run that was started so. Raises ValueError
-    for limits out of range. Without a place for a ring it has come to its `end` at once.
+    ``run_dir`` is the run's folder, where readers look for the link to the ring. ``max_fps`` is the maximum
+    rate that readers may request, in frames per second. ``share`` is the maximum fraction of the time spent
+    on rendering and publishing, except for the first frame, which loads libraries and opens windows.
+    ``enabled=False`` starts switched off, until a reader switches frames on; None: switched off if the
+    environment variable ``MOSAIC_FRAMES`` is 0, as in scripts of a run started without frames. Raises
+    ValueError for limits out of range. If no ring can be created, the writer starts in the ended state.
 
-    ``ended`` says why nothing will be due any more (None while something may), ``fallback`` why the ring is
-    not in shared memory (None when it is). After a fork the writer belongs to the parent; in the child
-    nothing is ever due.
+    ``ended`` is the reason why no more frames will be due (None while some may be), ``fallback`` the reason
+    why the ring is not in shared memory (None if it is). After a fork the writer belongs to the parent; in
+    the child no frame is ever due.
     """
 
     _words = _NOTHING
@@ -62,15 +62,15 @@ class FrameWriter:
         self._full_fence = Fence()
         self._id = secrets.randbits(63)
         self._number = 0  # of the newest frame
-        self._shape: tuple[int, ...] = ()  # of the arrays that `_targets` take as they are
+        self._shape: tuple[int, ...] = ()  # shape of the arrays that `_targets` accept without conversion
         self._targets: list[Any] = []  # one per slot: an array, or a memoryview for bytes
         self._size = (0, 0, 0)
-        self._array_type: Any = None  # numpy's, once a frame was one
+        self._array_type: Any = None  # numpy's, once a frame was an array
         self._uint8: Any = None
-        self._wake = 0  # ns: nothing can be due before
-        self._planned = 0  # when the newest frame that was due should have been
-        self._free = 0  # when the share of the time allows another
-        self._began = 0  # when `due` last said yes, 0 after the frame
+        self._wake = 0  # ns: no frame is due before
+        self._planned = 0  # when the newest due frame should have been published
+        self._free = 0  # when the share of the time allows the next frame
+        self._began = 0  # when `due` last returned True, 0 after the frame
         self.ended: str | None = None
         self.fallback: str | None = None
         ring_files.sweep()
@@ -88,14 +88,14 @@ class FrameWriter:
 
     @property
     def path(self) -> Path | None:
-        """The ring's file, None without one; another one after a frame that did not fit."""
+        """The ring's file, None without one. It changes after a frame that did not fit."""
         return None if self._words is _NOTHING else self._ring.path
 
     def due(self) -> bool:
-        """Return whether to render and publish a frame now; cheap enough for every step.
+        """Return whether to render and publish a frame now. Cheap enough for every step.
 
-        True when there is a viewer, the shortest requested interval has passed (``max_fps`` at most),
-        and rendering keeps within its share: what it took from the last True until `publish` had returned.
+        True if there is a viewer, the shortest requested interval has passed (limited by ``max_fps``), and
+        rendering keeps within its share of the time, measured from the last True until `publish` returned.
         """
         if not self._words[INTEREST_AT]:
             return False
@@ -108,9 +108,9 @@ class FrameWriter:
             return False
         at = max(self._planned + interval, self._free)
         if now < at:
-            self._wake = min(at, now + _GLANCE)  # a more eager reader may come meanwhile
+            self._wake = min(at, now + _GLANCE)  # a reader with a higher rate may appear meanwhile
             return False
-        # Count from when it was due, so that steps that take long do not add up to fewer frames than wanted.
+        # Count from the due time, so that long steps do not reduce the number of frames.
         self._planned = max(self._planned + interval, now - interval // 2)
         self._wake = min(self._planned + interval, now + _GLANCE)
         self._began = now
@@ -122,7 +122,7 @@ class FrameWriter:
         interval = smallest_interval(words, now)
         if interval is None:
             words[INTEREST_AT] = 0
-            self._full_fence()  # a lease from before the word was cleared is seen now
+            self._full_fence()  # a lease from before the word was cleared is visible now
             interval = smallest_interval(words, now)
             if interval is not None:
                 words[INTEREST_AT] = 1
@@ -133,9 +133,9 @@ class FrameWriter:
     def publish(self, pixels: Any, hud: Hud = _NO_HUD, shape: tuple[int, ...] | None = None) -> None:
         """Publish a frame, whether due or not.
 
-        ``pixels``: a numpy array of (height, width) or (height, width, 1, 3 or 4) of uint8, bool or floats
-        from 0 to 1; or anything that holds contiguous bytes, with its ``shape``. Raises FrameError for other
-        things, and FastlaneError when there is no room for a frame that is larger than those before, or the
+        ``pixels``: a numpy array of shape (height, width) or (height, width, 1, 3 or 4) of uint8, bool or
+        floats from 0 to 1; or any object with contiguous bytes, with its ``shape``. Raises FrameError for
+        invalid frames, and FastlaneError if there is no room for a frame larger than its predecessors or the
         writer is closed.
         """
         if (
@@ -145,15 +145,15 @@ class FrameWriter:
         ):
             pixels = self._fit(pixels, shape)
         words, fence = self._words, self._fence
-        number = self._number = self._number + 1  # of a publish that fails too: never given twice
-        index = 0 if words[LATEST_AT] % SLOTS else 1  # not the newest's; as few as will do stay in the cache
+        number = self._number = self._number + 1  # counts failed calls too: a number is never reused
+        index = 0 if words[LATEST_AT] % SLOTS else 1  # not the newest's; few slots stay in the cache
         if words[BUSY_AT + index]:
             index = self._unread_slot()
         slot = self._ring.slots[index]
         begin = slot >> 3
         words[begin + BEGIN] = number
         fence()
-        try:  # first: what this has to fetch into the cache arrives during the copy
+        try:  # first: the words it fetches into the cache arrive during the copy
             self._write_record(slot, hud)
         except (struct.error, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FrameError(f"the HUD cannot be written, {error}: {hud!r}"[:500]) from error
@@ -167,13 +167,13 @@ class FrameWriter:
             self._began = 0
 
     def _unread_slot(self) -> int:
-        """Return a slot that no reader copies if there is one, never that of the newest frame."""
+        """Return a slot that no reader is copying, if any, but never the slot of the newest frame."""
         words = self._words
         others = [index for index in range(SLOTS) if index != words[LATEST_AT] % SLOTS]
         for index in others:
             if not words[BUSY_AT + index]:
                 return index
-        for index in others:  # many readers, or marks of readers that were killed
+        for index in others:  # many readers, or marks left by killed readers
             words[BUSY_AT + index] = 0
         return others[0]
 
@@ -199,7 +199,7 @@ class FrameWriter:
             self._ring.memory[at : at + len(data)] = data
 
     def _fit(self, pixels: Any, shape: tuple[int, ...] | None) -> Any:
-        """Return the frame in a form that the targets take; move to a larger ring if it does not fit."""
+        """Return the frame in a form that the targets accept; move to a larger ring if it does not fit."""
         if self._words is _NOTHING:
             reason = self.ended or "this writer is closed, or belongs to the process that forked this one"
             raise FastlaneError(reason)
@@ -231,7 +231,7 @@ class FrameWriter:
         return ring, lock, fallback
 
     def _move(self, frame_bytes: int) -> None:
-        """Move to a larger ring. Readers follow the link; what they wrote into the header is copied."""
+        """Move to a larger ring. Readers follow the link; their words in the header are copied."""
         ring, lock, fallback = self._new_ring(layout.slot_bytes(frame_bytes))
         old, old_lock = self._ring, self._lock
         old.words[layout.STATUS_AT] = layout.MOVED
@@ -243,7 +243,7 @@ class FrameWriter:
             old.words[layout.STATUS_AT] = layout.OPEN
             ring_files.remove(ring.path, lock)
             raise
-        self._full_fence()  # a reader that uses the old switch after this sees that the ring has moved
+        self._full_fence()  # a reader that sets the old switch after this sees that the ring has moved
         if old.words[layout.ENABLED_AT] != enabled:  # switched since the copy
             ring.words[layout.ENABLED_AT] = old.words[layout.ENABLED_AT]
         self._ring, self._lock, self._words = ring, lock, ring.words
@@ -257,9 +257,9 @@ class FrameWriter:
             self.notice(f"frames lie in {self._ring.path.parent}, not in shared memory ({self.fallback})")
 
     def notice(self, text: str) -> None:
-        """Show viewers a message, until the next one, for instance why there are no frames.
+        """Show viewers a message, such as the reason for missing frames, until the next message.
 
-        Cut at 2048 bytes of UTF-8; "" takes the last one back.
+        Truncated to 2048 bytes of UTF-8; "" removes the last message.
         """
         data, words = clipped(text, layout.NOTICE_LIMIT), self._words
         if words is _NOTHING:
@@ -273,9 +273,10 @@ class FrameWriter:
         words[layout.NOTICE_END_AT] = number
 
     def end(self, reason: str) -> None:
-        """End the frames for a reason, which viewers and stderr show; nothing is due any more.
+        """End the frames for a reason, which is shown to viewers and on stderr. No frame is due afterwards.
 
-        For any error with a frame, so that a training does not fail because of it. The first reason stays.
+        Call it for any error with a frame, so that a training does not fail because of it. The first reason
+        is kept.
         """
         if self.ended is None:
             self.ended = reason
@@ -286,7 +287,7 @@ class FrameWriter:
                 self._words[layout.STATUS_AT] = layout.ENDED
 
     def close(self) -> None:
-        """Mark the ring as closed for readers, and remove it and the link. Legal at any time."""
+        """Mark the ring as closed for readers, and remove it and the link. May be called at any time."""
         if self._words is _NOTHING:
             return
         self._words[layout.STATUS_AT] = layout.CLOSED
@@ -304,7 +305,7 @@ class FrameWriter:
 
 
 def _abandon_all() -> None:
-    """In a forked child: rings and their locks are the parent's."""
+    """In a forked child, let go of all rings and their locks, which belong to the parent."""
     for writer in list(_writers):
         if writer._words is not _NOTHING:
             os.close(writer._lock)
