@@ -89,7 +89,7 @@ class Part:
 
 
 def arena_path(folder: Path, name: str) -> Path:
-    """Return the folder of an arena of the evaluation in ``folder``, given its name in an episode's record."""
+    """Return the folder of an arena of the evaluation in ``folder``, by its name in an episode's record."""
     part, _, arena = name.partition(_OF)
     return folder / PARTS / part / ARENAS / arena if is_run_id(part) else folder / ARENAS / name
 

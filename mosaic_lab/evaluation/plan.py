@@ -145,7 +145,7 @@ class EvaluationPlan(ArenaPlan):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
-        """Read a plan. Raises KeyError, TypeError or ValueError if the configuration is not an evaluation's."""
+        """Read a plan. Raises KeyError, TypeError or ValueError if it is not an evaluation's."""
         config = {"module": None, **config}  # absent from older configurations
         given = {field.name: config[field.name] for field in fields(cls)}
         total = len(given["seeds"]) * len(given["lanes"]) * given["episodes"]

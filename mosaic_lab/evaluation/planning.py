@@ -109,7 +109,7 @@ def _check_total(arenas: ArenaPlan, episodes: Any, problems: Problems) -> None:
 
 
 def plan_script(path: Path | str, find_run: FindRun) -> EvaluationPlan:
-    """Return the plan of a script without calling its language models; ``find_run`` finds the runs it names."""
+    """Return the plan of a script without calling language models; ``find_run`` finds its runs."""
     request, problems = read_script(path, find_run)
     return plan_evaluation(request, find_run, problems, recorded=True)
 

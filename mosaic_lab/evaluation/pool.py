@@ -41,7 +41,7 @@ class EvaluationAborted(Exception):
 
 
 class Spent(Exception):
-    """Raised when the budget of the language models is exhausted; a larger one allows the remaining episodes."""
+    """Raised when the budget of the language models is exhausted; a larger one allows more episodes."""
 
 
 class Pool:
