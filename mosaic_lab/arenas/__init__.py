@@ -1,7 +1,7 @@
-"""Comparisons: environments with operators in them, side by side, on the same seeds.
+"""Comparisons: environments with operators, side by side on the same seeds.
 
-Every lane is an arena process, and every operator that is not in this kernel a process of its
-own; all of them end with the kernel.
+Every lane is an arena process, and every operator outside this kernel has a process of its own. All of them
+end with the kernel.
 """
 
 from mosaic_lab.arenas.comparison import Comparison

@@ -1,7 +1,7 @@
-"""One arena's process, whose pipes carry JSON lines both ways; nothing here waits for it.
+"""An arena's process and its pipes, which carry JSON lines in both directions; no method blocks.
 
-The owner calls `ArenaProcess.read` when the output is ready, `flush` when the input is, and `ended` until
-that is true. The process is ended with everything that it started.
+The owner calls `ArenaProcess.read` when the output is readable, `flush` when the input is writable, and
+`ended` until it returns true. All processes that the arena started are terminated with it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 
 CLOSE_SECONDS = 4.0
-"""For an arena to stop its operators and leave, after which all of them are killed; it takes 3 at most."""
-_DYING_SECONDS = 0.2  # from the end of a process's output to its own
-_LOG_SECONDS = 1.0  # between looks at the size of its logs
-_CHUNK = 1 << 16  # what a pipe holds; larger blocks of memory are slow to get
+"""Seconds for an arena to stop its operators and exit before all of them are killed; it needs 3 at most."""
+_DYING_SECONDS = 0.2  # from the end of a process's output until its exit
+_LOG_SECONDS = 1.0  # between checks of log sizes
+_CHUNK = 1 << 16  # the capacity of a pipe; larger blocks are slow to allocate
 
 
 class ArenaFolder:
-    """A new run folder at ``path``, locked until `end`. Raises OSError when it cannot be made."""
+    """A new run folder at ``path``, locked until `end`. Raises OSError if it cannot be created."""
 
     def __init__(
         self, path: Path, config: Mapping[str, Any], *, worker: str, label: str, command: Sequence[str]
@@ -55,13 +55,14 @@ class ArenaFolder:
             raise
 
     def started(self, pid: int) -> None:
-        """Record that the arena has process id ``pid``."""
+        """Record the arena's process id."""
         self._record.started(pid, (), self._began)
         self._record.move(State.RUNNING, "its arena runs")
 
     def end(self, state: State, reason: str, code: int | None) -> None:
-        """Record that its processes are gone; ``code`` as in `subprocess`, None where there was no
-        process."""
+        """Record that all processes have ended; ``code`` as in `subprocess`, None if no process was
+        started.
+        """
         if self._lock is None:
             return
         died = code is not None and code < 0
@@ -70,7 +71,7 @@ class ArenaFolder:
             signal=-code if code is not None and died else None,
             duration_seconds=time.monotonic() - self._began,
         )
-        if self.run.path.exists():  # a deleted folder must not come back
+        if self.run.path.exists():  # do not recreate a deleted folder
             self._record.finish(state, reason, outcome)
         fastlane.clear(self.run.path)
         self._release()
@@ -82,9 +83,10 @@ class ArenaFolder:
 
 
 class ArenaProcess:
-    """``command`` in a session of its own, in the arena's folder, its stderr in ``worker.log`` there.
+    """A process that runs ``command`` in its own session and the arena's folder, with stderr in
+    ``worker.log``.
 
-    Raises OSError when it cannot be started.
+    Raises OSError if it cannot be started.
     """
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str], folder: ArenaFolder) -> None:
@@ -123,7 +125,7 @@ class ArenaProcess:
         return self._process.pid
 
     def how_it_ended(self) -> str:
-        """Return why its output has ended, in words."""
+        """Return the reason why its output has ended."""
         if self.oversize:
             return "sent a line beyond all bounds"
         try:
@@ -134,20 +136,22 @@ class ArenaProcess:
 
     @property
     def unsent(self) -> bool:
-        """Whether `flush` has something to send once the input takes it."""
+        """Whether `flush` has data to send."""
         return bool(self._unsent)
 
     @property
     def oversize(self) -> int:
-        """Lines that were longer than the limit, and are lost."""
+        """The number of lines dropped because they exceeded the length limit."""
         return self._splitter.oversize
 
     def send_message(self, message: Mapping[str, Any]) -> None:
-        """Send a command. Raises LineTooLong or TypeError for what cannot be sent."""
+        """Send a command. Raises LineTooLong or TypeError for messages that cannot be sent."""
         self.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send(self, line: bytes) -> None:
-        """Send an encoded line; a process that is gone gets nothing: the end of its output reports that."""
+        """Send an encoded line. If the process has ended, the line is dropped; the end of its output reports
+        that.
+        """
         if self._unsent:
             self._unsent += line
             return
@@ -161,13 +165,13 @@ class ArenaProcess:
             self._unsent += line[sent:]
 
     def flush(self) -> None:
-        """Send what the input had no room for."""
+        """Send buffered data."""
         pending = bytes(self._unsent)
         self._unsent.clear()
         self.send(pending)
 
     def read(self) -> list[bytes] | None:
-        """The lines that have come since the last call; None once there will be no more."""
+        """Return the lines received since the last call; None after the end of the output."""
         try:
             data = os.read(self.output, _CHUNK)
         except BlockingIOError:
@@ -178,7 +182,7 @@ class ArenaProcess:
         return self._splitter.feed(data) if data else None
 
     def cut_logs(self) -> None:
-        """Keep its log and those of its operators within bounds; looks every second, however often called."""
+        """Truncate its log and its operators' logs; checks at most once per second."""
         if (now := time.monotonic()) >= self._logs_due:
             self._logs_due = now + _LOG_SECONDS
             for log in self._folder.run.path.glob("*.log"):
@@ -187,14 +191,14 @@ class ArenaProcess:
     # ----------------------------------------------------------------- ending
 
     def leave(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
-        """Ask it to end within ``grace`` seconds; ``state`` and ``reason`` are what its folder will say."""
+        """Request its end within ``grace`` seconds, and record ``state`` and ``reason`` in its folder."""
         if self._kill_at is None:
             self._state, self._reason = state, reason
             self.send(b'{"cmd":"close"}\n')
             self._kill_at = time.monotonic() + grace
 
     def ended(self) -> bool:
-        """Whether it and everything that it started are gone. Kills what stays beyond its time."""
+        """Whether it and all processes it started have ended. Kills processes past their grace period."""
         if not self._reaped:
             if self._process.poll() is None:
                 if self._kill_at is not None and time.monotonic() >= self._kill_at:
@@ -203,15 +207,15 @@ class ArenaProcess:
             self._reaped = True
             try:
                 threading.Thread(target=self._clear, name="mosaic-arena-end", daemon=True).start()
-            except RuntimeError:  # the interpreter is ending, and starts no thread any more
+            except RuntimeError:  # the interpreter is exiting and starts no more threads
                 self._clear()
         if self._cleared.is_set():
             self._close_pipes()
         return self._cleared.is_set()
 
     def _clear(self) -> None:
-        """End the operators that it may have left behind, and its folder: an arena that was closed has ended
-        them.
+        """End the folder, and any operators left behind. An arena that closed normally has stopped its
+        operators.
         """
         code = self._process.returncode
         try:

@@ -1,11 +1,11 @@
-"""One arena from its start to its end: opened, seated with operators, given commands, within deadlines.
+"""One arena from start to end: opened, seated with operators, sent commands, within deadlines.
 
-A comparison's `Lane` and an evaluation's `EpisodePlayer` are built on it::
+Used by a comparison's `Lane` and an evaluation's `EpisodePlayer`::
 
     awaiting "open" ──► awaiting "seat" ──► ready ◄──► awaiting "reset", "step" or "episode"
            └──────────────────┴───────────────┴───────────────┴──► ended
 
-All methods belong to the thread that reads the arena's output; none of them waits.
+All methods must be called from the thread that reads the arena's output; none of them blocks.
 """
 
 from __future__ import annotations
@@ -29,12 +29,17 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.policies import Assignment
 
 OPEN_SECONDS = 120.0
-"""For an environment to be made, and again for its operators to be ready: a cold disk, a slow import."""
+"""Seconds for creating an environment, and again for starting its operators: disks and imports may be
+slow.
+"""
 GIVE_UP_SECONDS = 0.5
-"""For an arena that is of no more use to leave by itself."""
-_LIMITS = {  # for the commands of an episode see `Liveness`
+"""Seconds for a failed arena to exit by itself."""
+_LIMITS = {  # `Liveness` limits the commands of an episode
     "open": ("make its environment", OPEN_SECONDS),
-    "seat": ("start its operators", OPEN_SECONDS + 10),  # it has a limit of its own, and knows who is late
+    "seat": (
+        "start its operators",
+        OPEN_SECONDS + 10,
+    ),  # it has its own limit and knows which operator is late
 }
 _LOG_LINES = 15
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -43,8 +48,8 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 class ArenaSession:
     """An arena for the lane ``label`` in a new folder ``path``, started and sent "open".
 
-    ``mapping`` is {agent, team or pattern: operator}, ``seed`` what the folder's configuration says. Raises
-    OSError when it cannot be started.
+    ``mapping`` is {agent, team or pattern: operator}; ``seed`` is recorded in the folder's configuration.
+    Raises OSError if the arena cannot be started.
     """
 
     def __init__(
@@ -53,15 +58,15 @@ class ArenaSession:
         self.label = label
         self.path = path
         self.environment: EnvironmentInfo | None = None
-        """Its environment, once that is open."""
+        """Its environment, once open."""
         self.assignment: Assignment | None = None
-        """Its operators and who they act for, once the environment is open and they fit its agents."""
+        """Its operators and their agents, once the environment is open and they fit."""
         self.awaiting = ""
-        """The command whose answer is due; empty for none."""
+        """The command that awaits an answer; empty if none."""
         self.seated = False
         self.ended = False
         self.liveness = Liveness(setup.plan.step_timeout)
-        """Of the command of an episode that is under way."""
+        """Liveness during the current command of an episode."""
         self._setup = setup
         self._mapping = mapping
         self._deadline: float | None = None
@@ -79,19 +84,19 @@ class ArenaSession:
     # --------------------------------------------------------------- commands
 
     def send(self, command: Mapping[str, Any]) -> None:
-        """Send a command whose answer is awaited from now on."""
+        """Send a command and await its answer."""
         self.expect(command["cmd"])
         self.process.send_message(command)
 
     def expect(self, command: str) -> None:
-        """Await the answer to a command that the process is being sent."""
+        """Await the answer to a command that is sent by other means."""
         self.awaiting = command
         limited = command in _LIMITS
         self._deadline = time.monotonic() + stretched(_LIMITS[command][1]) if limited else None
         self.liveness.begin()
 
     def answered(self) -> None:
-        """Await nothing any more."""
+        """Stop awaiting an answer."""
         self.awaiting, self._deadline = "", None
 
     def seat(self, inside: bool = False) -> None:
@@ -105,14 +110,15 @@ class ArenaSession:
         self.send({"cmd": "seat", "operators": operators, "seats": self.assignment.seats})
 
     def _may_be_inside(self, spec: OperatorSpec) -> bool:
-        """Whether the arena's process may run the operator too: one that does not keep it from responding for
-        as long as a language model may take, does not end it at a deadline, and has no variables of its own.
+        """Whether the arena's process may run the operator itself. It must not block for as long as a
+        language model may, must not be ended at a deadline, and must have no environment variables of its
+        own.
         """
         same_worker = spec.worker == self._setup.plan.family
         return same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env
 
     def end(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
-        """End the arena within ``grace`` seconds; ``state`` and ``reason`` are what its folder will say."""
+        """End the arena within ``grace`` seconds, and record ``state`` and ``reason`` in its folder."""
         self.ended, self.seated = True, False
         self.answered()
         self.process.leave(state, reason, grace)
@@ -120,18 +126,18 @@ class ArenaSession:
     # ---------------------------------------------------------------- answers
 
     def read_message(self, line: bytes) -> dict[str, Any]:
-        """Return one line of the arena's output. Raises msgspec.DecodeError."""
+        """Decode a line of the arena's output. Raises msgspec.DecodeError."""
         message: dict[str, Any] = _decode(line)
         self.liveness.heard(message)
         return message
 
     def opened(self, message: Mapping[str, Any]) -> None:
-        """Take the answer to "open". Raises ConfigurationError where the operators do not fit the agents."""
+        """Process the answer to "open". Raises ConfigurationError if the operators do not fit the agents."""
         self.environment = EnvironmentInfo.from_message(message)
         self.assignment = policies.assign(self._mapping, self.environment)
 
     def overdue(self, now: float) -> str | None:
-        """Return why the awaited answer is not to be expected any more; None while it is."""
+        """Return why the awaited answer is overdue; None if it is not."""
         if not self.awaiting:
             return None
         if self.awaiting not in _LIMITS:
@@ -142,7 +148,7 @@ class ArenaSession:
         return f"its arena did not {what} in {stretched(seconds):.0f} s"
 
     def last_log(self, reported: str = "") -> list[str]:
-        """Return the last lines of what the arena reported, or where that is nothing, of its log."""
+        """Return the last lines of the arena's report or, if it is empty, of its log."""
         lines = reported.rstrip().splitlines()[-_LOG_LINES:]
         return lines or last_lines(self.path / "worker.log", _LOG_LINES)
 
@@ -152,13 +158,13 @@ class ArenaSession:
 
 
 def unreadable(line: bytes, error: Exception) -> str:
-    """Return the reason of a failure for a line of the arena's that could not be used."""
+    """Return the failure message for a line of the arena that cannot be parsed."""
     text = line[:200].decode("utf-8", "replace")
     return f"its arena sent what cannot be understood ({error!r}): {text}"
 
 
 def unrepeated(lines: Iterable[str], message: str) -> list[str]:
-    """Return the lines of a log without those that log the very error which `message` reports."""
+    """Return the log lines that do not repeat the error in ``message``."""
     known = {line for line in message.splitlines() if line}
 
     def repeats(line: str) -> bool:

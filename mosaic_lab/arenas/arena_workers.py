@@ -1,7 +1,7 @@
-"""The workers that an arena needs: the one that makes its environment, and those of its operators.
+"""Workers of an arena: the environment's worker and the operators' workers.
 
-A worker that is not installed is installed, with progress. Which worker makes an environment is decided by
-making it there, in a process of its own, with a deadline.
+Missing workers are installed, with progress. To find out whether a worker provides an environment, the
+environment is created there, in a separate process with a deadline.
 """
 
 from __future__ import annotations
@@ -28,20 +28,17 @@ from mosaic_lab.workers.families import claims, same_environment
 from mosaic_lab.workers.own_environments import own_id
 
 _made: dict[tuple[str, str], EnvironmentInfo] = {}
-"""Environments that this process has seen made, by the Python that made them and their id, settings and
-variables."""
+"""Environments already created by this process, by their worker's Python, id, settings and variables."""
 
 R = TypeVar("R", bound=ArenaPlan)
 
 
 def with_provider(plan: R, chosen: str | None, progress: Callable[[str], None]) -> R:
-    """Return the plan with the worker that makes its environment as ``family``; ``chosen`` by the user,
-    that.
+    """Return the plan with the environment's worker as ``family``, which is ``chosen`` if given.
 
-    Without a choice it is the worker that the id is known from, or where that takes any id and cannot make
-    this one, a worker that a policy among the operators was trained by on this environment, which
-    ``progress`` says. Raises ConfigurationError where none of them can make it, with the names of others that
-    can.
+    Otherwise it is the worker known for the id. If that worker accepts any id and cannot make this
+    environment, it is a worker that trained one of the operators' policies in it, which is reported to
+    ``progress``. Raises ConfigurationError if no worker can make it, naming others that can.
     """
     return plan if chosen is not None else replace(plan, family=_provider_of(plan, progress))
 
@@ -79,8 +76,9 @@ def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
 
 
 def environment_info(plan: ArenaPlan, progress: Callable[[str], None]) -> EnvironmentInfo:
-    """Return the facts about the environment of a plan, which its worker makes once, unless this process
-    has seen that. Raises ConfigurationError where it cannot be made."""
+    """Return information about a plan's environment, which its worker creates once per process. Raises
+    ConfigurationError if it cannot be made.
+    """
     answer = _info(environment_worker(plan.family, progress), plan)
     if isinstance(answer, str):
         raise ConfigurationError(answer)
@@ -88,13 +86,13 @@ def environment_info(plan: ArenaPlan, progress: Callable[[str], None]) -> Enviro
 
 
 def _refusal(worker: WorkerEnvironment, plan: ArenaPlan) -> str:
-    """Return why a worker cannot make the environment; empty where it can."""
+    """Return why a worker cannot make the environment; empty if it can."""
     answer = _info(worker, plan)
     return answer if isinstance(answer, str) else ""
 
 
 def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
-    """Return the facts about the environment as a worker makes it, or why it cannot."""
+    """Return information about the environment made by a worker, or why it cannot be made."""
     variables = {**plan.passed, **plan.environ}
     known = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables]))
     if known not in _made:
@@ -106,7 +104,7 @@ def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
 
 
 def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
-    """Return the facts about the environment from an arena that has made it, or why it cannot."""
+    """Create the environment in an arena and return information about it, or why it cannot be made."""
     with tempfile.TemporaryDirectory(prefix="mosaic-trial-") as folder:
         commands = [plan.open_command(Path(folder)), {"cmd": "close"}]
         try:
@@ -130,13 +128,13 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
 
 
 def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEnvironment:
-    """Return the worker ``family``. Raises ConfigurationError when it provides no environments."""
+    """Return the worker ``family``. Raises ConfigurationError if it provides no environments."""
     return _worker(family, "arena", "provides no environments", progress)
 
 
 def operator_commands(specs: Iterable[OperatorSpec], progress: Callable[[str], None]) -> dict[str, list[str]]:
-    """Return the command of each worker that these operators need. Raises ConfigurationError for one that has
-    no operators.
+    """Return the command of each worker that these operators need. Raises ConfigurationError for a worker
+    without operators.
     """
     names = sorted({spec.worker for spec in specs if spec.worker is not None})
     return {name: _worker(name, "operate", "has no operators", progress).command() for name in names}

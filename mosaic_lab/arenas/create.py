@@ -1,4 +1,4 @@
-"""The start of a comparison: its request is checked, its workers are installed, its lanes are opened."""
+"""Start a comparison: check the request, install workers, open lanes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from mosaic_lab.validation import Problems
 from mosaic_lab.workers import WorkerEnvironment
 
 KEPT = 20
-"""Folders of comparisons that have ended which a store keeps: the newest."""
+"""Number of ended comparisons whose folders a store keeps."""
 
 _NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
 _DESCRIPTION = "comparison.json"
 
 
 def compare(root: Path, request: CompareRequest, progress: Callable[[str], None] = print) -> Comparison:
-    """See `mosaic_lab.Lab.compare`; ``root`` is the run store's."""
+    """Start a comparison; see `mosaic_lab.Lab.compare`. ``root`` is the run store's folder."""
     problems = Problems()
     plan = plan_arenas(request, problems)
     problems.check()
@@ -56,15 +56,15 @@ def compare(root: Path, request: CompareRequest, progress: Callable[[str], None]
     comparison = Comparison(setup)
     try:
         comparison.open()
-    except ConfigurationError:  # refused: nothing was compared, so nothing is kept
+    except ConfigurationError:  # an invalid request leaves no folder
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    plan.warn()  # after `open`, whose error for operators that do not fit says it too
+    plan.warn()  # after `open`: its error for misfit operators already includes it
     return comparison
 
 
 def _new_folder(root: Path, env: str) -> Path:
-    """Make a folder such as ``20261121-053012-CartPole-v1-3f9a`` below the root's comparisons."""
+    """Create a folder such as ``20261121-053012-CartPole-v1-3f9a`` in the root's comparisons."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", env)[:60]
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     folder = root / COMPARISONS / f"{stamp}-{name}-{secrets.token_hex(2)}"
@@ -76,14 +76,14 @@ def _new_folder(root: Path, env: str) -> Path:
 
 
 def _delete_old(folder: Path) -> None:
-    """Delete the folders of old comparisons that have ended; what a user has put or renamed there stays."""
+    """Delete the oldest folders of ended comparisons, except anything that a user has added or renamed."""
     ours = (one for one in folder.glob("*") if _NAME.fullmatch(one.name) and (one / _DESCRIPTION).is_file())
     for old in sorted(one for one in ours if not comparison_lives(one))[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 
 def _description(plan: ArenaPlan, worker: WorkerEnvironment) -> dict[str, Any]:
-    """Return what is compared, where and with which versions, for a reader of the folder."""
+    """Return the comparison's description for its folder: request, machine and versions."""
     origin = {"worker": worker.name, "origin": worker.origin, "freeze": worker.freeze}
     facts = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "operators"}
     lanes = {

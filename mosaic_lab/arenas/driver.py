@@ -1,7 +1,7 @@
 """The thread of a comparison: reads the output of all lanes, executes commands and reports changes.
 
-Commands come in from any thread, changes go out to subscribers. Nothing in the thread waits: not for an
-arena, not for a person.
+Commands may be posted from any thread; changes are reported to subscribers. The thread never blocks, neither
+on an arena nor on a human player.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.errors import MosaicError, RunTimeout
 
 CHANGE_SECONDS = 1 / 30
-"""Least time between two reports of changes."""
-_LOOK_SECONDS = 0.5  # between looks at deadlines; a lane that steps for longer is shown again as often
-_BUSY_SECONDS = 0.01  # the same while something has to be sent or has to end
-_EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end with the interpreter
+"""Minimum seconds between two reports of changes."""
+_LOOK_SECONDS = 0.5  # between checks of deadlines, and between reports of a slow step
+_BUSY_SECONDS = 0.01  # the same while data is unsent or an arena is ending
+_EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end at interpreter exit
 _log = logging.getLogger(__name__)
 _drivers: WeakSet[Driver] = WeakSet()
 
 
 class Command:
-    """Something to do in the driver's thread, and when it counts as done."""
+    """An action for the driver's thread, with its completion condition."""
 
     def __init__(self, begin: Callable[[], Any], done: Callable[[], bool] | None) -> None:
         self.begin = begin
         self.done = done
         self.result: Any = None
         self.error: Exception | None = None
-        # A bare lock, not an Event: an interrupt in the middle of waiting leaves nothing locked behind.
+        # A bare lock, not an Event: interrupting the wait leaves no lock held.
         self._latch = threading.Lock()
         self._latch.acquire()
 
@@ -49,12 +49,14 @@ class Command:
         self._latch.release()
 
     def wait(self, timeout: float) -> bool:
-        """Whether it was done within ``timeout`` seconds."""
+        """Wait up to ``timeout`` seconds; return whether the command is done."""
         return self._latch.acquire(timeout=timeout)
 
 
 class Driver:
-    """``lock`` is held while anything of the lanes changes: hold it to read several things together."""
+    """The driver of a comparison. ``lock`` is held during all changes to lanes; hold it for consistent
+    reads.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -63,10 +65,10 @@ class Driver:
         self._pending: list[Command] = []
         self._listeners: list[Callable[[], None]] = []
         self._poll = select.poll()
-        self._sources: dict[int, tuple[Lane, ArenaProcess]] = {}  # by the descriptor of the output
+        self._sources: dict[int, tuple[Lane, ArenaProcess]] = {}  # by output descriptor
         self._awake, bell = os.pipe()
         self._bell: int | None = bell
-        self._bell_lock = threading.RLock()  # rung again by a finalizer, maybe, in the midst of ringing
+        self._bell_lock = threading.RLock()  # re-entrant: a finalizer may ring during a ring
         os.set_blocking(self._awake, False)
         os.set_blocking(bell, False)
         self._poll.register(self._awake, select.POLLIN)
@@ -77,7 +79,7 @@ class Driver:
         self._thread = threading.Thread(target=self._run, name="mosaic-comparison", daemon=True)
 
     def start(self, lockstep: Lockstep) -> None:
-        """Begin with these lanes."""
+        """Start driving the lanes."""
         self._lockstep = lockstep
         _drivers.add(self)
         self._thread.start()
@@ -85,18 +87,18 @@ class Driver:
     # ------------------------------------------------------- from other threads
 
     def post(self, action: Callable[[], None] | Command) -> None:
-        """Run ``action`` in the driver's thread, soon."""
+        """Schedule ``action`` in the driver's thread."""
         self._inbox.append(action)
-        with self._bell_lock, suppress(BlockingIOError):  # full: it is awake
+        with self._bell_lock, suppress(BlockingIOError):  # a full pipe has woken it already
             if self._bell is not None:
                 os.write(self._bell, b"!")
 
     def call(
         self, begin: Callable[[], Any], done: Callable[[], bool] | None, timeout: float, what: str
     ) -> Any:
-        """Do something in the driver's thread and wait until it is done. ``timeout`` 0 does not wait.
+        """Execute a command in the driver's thread and wait until it is done. ``timeout`` 0 does not wait.
 
-        Raises what ``begin`` raises, RunTimeout, and MosaicError when the comparison has ended.
+        Raises what ``begin`` raises, RunTimeout, and MosaicError if the comparison has ended.
         """
         command = Command(begin, None if timeout <= 0 else done)
         alone = threading.current_thread() is self._thread  # a listener must not wait for its own thread
@@ -118,7 +120,7 @@ class Driver:
         return command.result
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back in the driver's thread after changes. Returns a function that ends that."""
+        """Call ``callback`` in the driver's thread after changes. Returns a function that unsubscribes it."""
         self._listeners = [*self._listeners, callback]
 
         def unsubscribe() -> None:
@@ -127,12 +129,12 @@ class Driver:
         return unsubscribe
 
     def close(self, timeout: float) -> None:
-        """End all lanes and the thread. Raises RunTimeout when something will not end."""
+        """End all lanes and the thread. Raises RunTimeout if they do not end in time."""
         if not self._over:
             self.call(self._lockstep.close, self._all_gone, timeout, "ending the comparison")
 
     def abandon(self) -> None:
-        """End all lanes, soon; the comparison was garbage-collected."""
+        """Schedule the end of all lanes, after the comparison was garbage-collected."""
         self.post(self._lockstep.close)
 
     def _waiting_for(self) -> str:
@@ -159,7 +161,7 @@ class Driver:
             self._finish()
 
     def _read(self, descriptor: int) -> None:
-        """Take the output of an arena, or discard it where that arena is ending."""
+        """Process an arena's output, or discard it if the arena is ending."""
         self._changed = True
         if descriptor == self._awake:
             with suppress(BlockingIOError):
@@ -176,7 +178,7 @@ class Driver:
             self._ignore(descriptor)
 
     def _work(self) -> float:
-        """Do what is due. Return the seconds until more may be due without a message."""
+        """Perform due work. Return the seconds until more work is due if no message arrives."""
         lockstep, now = self._lockstep, time.monotonic()
         commanded = bool(self._inbox)
         while self._inbox:
@@ -236,7 +238,7 @@ class Driver:
         return False
 
     def _follow(self) -> None:
-        """Read from every arena, also from those that are ending until they have ended."""
+        """Update the set of monitored outputs: all arenas, including ending ones until they have ended."""
         found = {}
         for lane in self._lockstep.lanes:
             lane.gone()
@@ -259,7 +261,7 @@ class Driver:
         return all(lane.gone() for lane in self._lockstep.lanes)
 
     def _report(self, timeout: float) -> float:
-        """Report changes to the listeners when that is due; without the lock, so that they may take it."""
+        """Report changes to listeners if due, without holding the lock, so that listeners may acquire it."""
         if not self._changed:
             return timeout
         now = time.monotonic()
@@ -279,7 +281,7 @@ class Driver:
         for command in [*self._pending, *self._inbox]:
             if isinstance(command, Command):
                 command.finish(error)
-        with self._bell_lock:  # its number may be another file's from now on
+        with self._bell_lock:  # its descriptor may be reused from now on
             bell, self._bell = self._bell, None
         assert bell is not None, "the thread ends once"
         os.close(self._awake)
@@ -288,10 +290,8 @@ class Driver:
 
 @atexit.register
 def _end_all() -> None:
-    """Arenas end with the interpreter; should it be killed, they notice it themselves."""
-    drivers = [
-        driver for driver in _drivers if driver.pid == os.getpid()
-    ]  # none of a process that was forked
+    """End all arenas at interpreter exit. If the interpreter is killed, arenas notice it themselves."""
+    drivers = [driver for driver in _drivers if driver.pid == os.getpid()]  # none in a forked process
     for driver in drivers:
         with suppress(Exception):
             driver.abandon()

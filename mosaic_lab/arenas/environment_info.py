@@ -1,5 +1,4 @@
-"""Facts about an environment that is open, checked: what a policy mapping is decided by
-(`mosaic_lab.policies.Facts`)."""
+"""Validated information about an open environment; see `mosaic_lab.policies.Facts`."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ import msgspec
 class EnvironmentInfo:
     """An environment: its agents with their spaces (as descriptions), teams, action meanings and keys.
 
-    ``paradigm``: "single_agent", "parallel" or "aec". ``keys``: {agent: {key as a browser names it: action}}.
-    ``renders`` says whether there are frames, ``render_reason`` why not.
+    ``paradigm``: "single_agent", "parallel" or "aec". ``keys``: {agent: {key, by its browser name: action}}.
+    ``renders``: whether it renders frames; if not, ``render_reason`` says why.
     """
 
     env_id: str
@@ -30,7 +29,7 @@ class EnvironmentInfo:
     versions: dict[str, str] = field(default_factory=dict)
 
     def named_actions(self, agent: str) -> dict[str, int]:
-        """Return an agent's discrete actions by name; none where they have no names."""
+        """Return an agent's discrete actions by name; empty if they have no names."""
         space = self.spaces[agent]["action"]
         if space["type"] != "Discrete":
             return {}
@@ -39,7 +38,7 @@ class EnvironmentInfo:
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> EnvironmentInfo:
-        """Read an arena's "opened". Raises KeyError, TypeError or ValueError for a malformed message."""
+        """Read an arena's "opened" message. Raises KeyError, TypeError or ValueError if it is malformed."""
         info = msgspec.convert(message, cls)
         for agent in info.agents:
             info.spaces[agent]["observation"], info.spaces[agent]["action"]

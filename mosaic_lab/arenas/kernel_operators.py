@@ -1,8 +1,8 @@
-"""Operators that answer in the kernel: code of the user's, and people.
+"""Operators that run in the kernel: user-supplied functions and human players.
 
-Code runs in a thread for each operator of a lane (`OperatorThread`). A person's turn stays open until there
-is an answer, or in real time (``realtime``) is answered at once with the key that is held. Answers go out
-through ``answer``, from any thread; the methods of `KernelOperators` are called by the comparison's thread.
+Each function runs in its own thread per lane (`OperatorThread`). A human's request stays open until answered
+or, in real time (``realtime``), is answered at once with the key being held. Answers are sent through
+``answer``, from any thread; the methods of `KernelOperators` are called by the comparison's thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mosaic_lab.policies import Assignment
 
 @dataclass(frozen=True)
 class ActionRequest:
-    """An action of ``agent`` that a person has to choose; ``legal`` are the actions allowed, None for all."""
+    """A request for a human's action for ``agent``; ``legal`` lists the allowed actions, None for all."""
 
     id: Any
     agent: str
@@ -33,9 +33,9 @@ class ActionRequest:
 
 @dataclass
 class _Held:
-    """The action of the key that a person holds in real time, and whether it has been played yet.
+    """The action of the key that a human holds in real time, and whether it has been played.
 
-    A key that is released before that is still played once.
+    A key released before it was played is still played once.
     """
 
     action: Any
@@ -44,7 +44,7 @@ class _Held:
 
 
 class KernelOperators:
-    """The operators of one lane that are in the kernel. ``folder`` gets the tracebacks of the user's code."""
+    """The operators of a lane that run in the kernel. Tracebacks of user code are written to ``folder``."""
 
     def __init__(
         self, assignment: Assignment, environment: EnvironmentInfo, folder: Path, answer: Answer
@@ -57,11 +57,11 @@ class KernelOperators:
         self._threads: dict[str, OperatorThread] = {}
         self._held: dict[str, _Held] = {}
         self.open: dict[Any, ActionRequest] = {}
-        """The actions that people have to choose now, by id."""
+        """Open requests to human players, by id."""
 
     @property
     def people(self) -> dict[str, OperatorSpec]:
-        """The agents that a person acts for."""
+        """The agents played by humans."""
         seats = self._assignment.seats.items()
         return {a: self._operators[key] for a, key in seats if self._is_person(key)}
 
@@ -69,8 +69,8 @@ class KernelOperators:
         return key in self._operators and self._operators[key].function is None
 
     def receive(self, message: Mapping[str, Any]) -> None:
-        """Take the arena's request for an action. Raises KeyError, TypeError or ValueError for a malformed
-        one.
+        """Process a request for an action from the arena. Raises KeyError, TypeError or ValueError if it is
+        malformed.
         """
         key, agent = str(message["operator"]), str(message["agent"])
         spec = self._operators[key]
@@ -84,17 +84,17 @@ class KernelOperators:
             self.open[request.id] = request
 
     def withdraw(self, request_id: Any) -> None:
-        """Drop a request that the arena has withdrawn."""
+        """Drop a request withdrawn by the arena."""
         self.open.pop(request_id, None)
         for key, thread in list(self._threads.items()):
             if thread.withdraw(request_id):
-                del self._threads[key]  # its thread is in the user's code and ends when that returns
+                del self._threads[key]  # its thread is in user code and ends when that returns
 
     def act(self, agent: str, action: Any, moves: Mapping[str, Any]) -> bool:
-        """Take a person's action for ``agent``, in real time None for a key released; return whether one was
-        due. ``moves`` are actions by name ("e2e4", "push left"), where they have names.
+        """Play a human's action for ``agent``, None in real time for a released key. Return whether one was
+        due. ``moves`` are actions by name ("e2e4", "push left"), if they have names.
 
-        Raises ConfigurationError for an action that is not valid or not allowed now: the request stays open.
+        Raises ConfigurationError for an invalid action or one not currently allowed; the request stays open.
         """
         if moves and isinstance(action, str):
             if action not in moves:
@@ -121,7 +121,7 @@ class KernelOperators:
         return True
 
     def begin(self, seed: int, episode_index: int) -> None:
-        """Begin an episode: open requests of the one before are dropped."""
+        """Begin an episode and drop open requests of the previous one."""
         self.open.clear()
         self._held.clear()
         for key, agents, operator in self._code():
@@ -148,8 +148,7 @@ class KernelOperators:
         return self._threads[key]
 
     def _legal(self, agent: str, mask: Any) -> list[int] | None:
-        """Return the actions that are allowed now; None where the space is not discrete or there is no
-        mask."""
+        """Return the currently allowed actions; None if the space is not discrete or has no mask."""
         space = self._environment.spaces[agent]["action"]
         if mask is None or space.get("type") != "Discrete":
             return None
@@ -160,7 +159,7 @@ class KernelOperators:
         legal, problem = request.legal, ""
         try:
             read = action_reader(space)(unpack(pack(action)))
-            # A mask of Gymnasium's only advises (Taxi's says what would change something).
+            # Gymnasium's masks are advisory (Taxi's marks the actions that change the state).
             if legal is not None and self._environment.paradigm != "single_agent" and read not in legal:
                 problem = f"give one of {legal}"
         except (BadMessage, ValueError) as error:
@@ -176,7 +175,7 @@ class KernelOperators:
         ]
 
     def _now(self, spec: OperatorSpec, request: ActionRequest) -> dict[str, Any]:
-        """Return what is played in real time: the key that is held, else the default."""
+        """Return the real-time answer: the held key's action, else the default."""
         held = self._held.get(request.agent)
         if held is not None:
             held.played = True

@@ -1,13 +1,13 @@
-"""One lane of a comparison: an arena with its operators, and everything known about it.
+"""One lane of a comparison: an arena, its operators and their state.
 
-The attributes of a `Lane` may be read from any thread; its methods belong to the comparison's thread, and
-none of them waits. The states::
+The attributes of a `Lane` may be read from any thread. Its methods must be called from the comparison's
+thread; none of them blocks. The states::
 
     opening ──► ready ◄──► stepping ──► finished
        └──────────┴───────────┴───► failed (restart), stopped
 
-A lane is opening until it is at the first step of an episode: its environment is made, its operators are
-started, and it is reset.
+A lane is opening until the first step of an episode: its environment is made, its operators are started, and
+it is reset.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.policies import Assignment
 from mosaic_lab.sanitize import sanitize
 
-_FATAL = (HUNG, "OperatorDied", "SystemExit")  # an arena starts no operator a second time, or has left
+_FATAL = (HUNG, "OperatorDied", "SystemExit")  # the arena has exited, or cannot restart the operator
 _STEP = b'{"cmd":"step"}\n'
 
 Post = Callable[[Callable[[], None]], None]
 
 
 class LaneState(StrEnum):
-    """The state of a lane; see this module."""
+    """The state of a lane; see the module."""
 
     OPENING = "opening"
     READY = "ready"
@@ -48,8 +48,8 @@ class LaneState(StrEnum):
 
 
 class Lane:
-    """The lane ``label`` of the setup's plan. ``post`` calls a function in the comparison's thread, from
-    any thread.
+    """The lane ``label`` of the setup's plan. ``post`` schedules a function in the comparison's thread and
+    may be called from any thread.
     """
 
     def __init__(self, index: int, label: str, setup: ArenaSetup, post: Post) -> None:
@@ -60,17 +60,17 @@ class Lane:
         self.state = LaneState.OPENING
         self.reason = "it is about to be opened"
         self.log = ""
-        """The last log lines that show why it failed."""
+        """The last log lines before its failure."""
         self.misfit: ConfigurationError | None = None
-        """Set where the mapping does not fit the environment's agents."""
+        """The error if the mapping does not fit the environment's agents."""
         self.refused = False
-        """Whether its request failed it, with an unknown environment say."""
+        """Whether it failed because its request is invalid, for example an unknown environment."""
         self.folders: list[Path] = []
-        """One for each time it was opened, the newest last."""
+        """One folder for each time it was opened, newest last."""
         self.rows: list[dict[str, Any]] = []
-        """Its finished episodes, as its arena reports them."""
+        """Its finished episodes, as reported by its arena."""
         self.usage = ModelUsage()
-        """Tokens and costs of its language models, over all of its episodes."""
+        """Tokens and costs of its language models, over all episodes."""
         self.leaving: list[ArenaProcess] = []
         """Arenas of this lane that are ending."""
         self._setup = setup
@@ -79,32 +79,32 @@ class Lane:
         self._clear()
 
     def _clear(self) -> None:
-        """Forget the last arena and what happened in it."""
+        """Clear the state of the last arena."""
         self._session: ArenaSession | None = None
         self.kernel_operators: KernelOperators | None = None
         self.now = Progress(*self._wanted)
         self.target = 0
-        """The step up to which it goes by itself."""
+        """The step up to which it advances by itself."""
 
     @property
     def process(self) -> ArenaProcess | None:
-        """Its arena, while that is of use."""
+        """Its arena, while usable."""
         session = self._session
         return None if session is None or session.ended else session.process
 
     @property
     def environment(self) -> EnvironmentInfo | None:
-        """Its environment, once that has been opened."""
+        """Its environment, once open."""
         return self._session.environment if self._session else None
 
     @property
     def assignment(self) -> Assignment | None:
-        """Its operators and who they act for, once that is known."""
+        """Its operators and their agents, once known."""
         return self._session.assignment if self._session else None
 
     @property
     def step(self) -> int:
-        """Steps done in the episode."""
+        """The number of steps in the episode so far."""
         return self.now.step
 
     @property
@@ -114,19 +114,19 @@ class Lane:
 
     @property
     def busy(self) -> bool:
-        """Whether it is about to be ready, or not yet at the step where it should be."""
+        """Whether it is opening, resetting or catching up."""
         if self.state is LaneState.READY:
             return self.now.step < self.target
         return self.state is LaneState.OPENING or self.state is LaneState.STEPPING
 
     @property
     def moving(self) -> bool:
-        """Whether its arena makes a step or a reset now."""
+        """Whether its arena is executing a step or a reset."""
         return self._awaiting in ("step", "reset")
 
     @property
     def resettable(self) -> bool:
-        """Whether a reset may bring it to the first step of an episode."""
+        """Whether a reset can bring it to the first step of an episode."""
         return self.process is not None and (self._seated or self.state is LaneState.OPENING)
 
     @property
@@ -140,7 +140,7 @@ class Lane:
     # --------------------------------------------------------------- commands
 
     def open(self, seed: int, episode: int, target: int = 0) -> None:
-        """Start an arena, in place of the one before, and bring it to step ``target`` of an episode."""
+        """Start an arena, replacing the previous one, and advance to step ``target`` of an episode."""
         self._end(State.CANCELLED, "it was restarted")
         self._wanted = (seed, episode)
         self._clear()
@@ -156,7 +156,7 @@ class Lane:
             self._fail(f"its arena could not be started: {error}")
 
     def reset(self, seed: int, episode: int) -> None:
-        """Go to the first step of another episode, from wherever it is."""
+        """Reset to the first step of another episode, from any state."""
         self._wanted = (seed, episode)
         self.target = 0
         if self._session is not None and self._seated and self.kernel_operators is not None:
@@ -168,7 +168,7 @@ class Lane:
             self._session.send({"cmd": "reset", "seed": seed, "episode_index": episode})
 
     def go(self) -> None:
-        """Make one step; it must be ready."""
+        """Make one step. The lane must be ready."""
         assert self._session is not None
         self.state = LaneState.STEPPING
         self._session.expect("step")
@@ -176,7 +176,7 @@ class Lane:
         self._session.process.send(_STEP)
 
     def act(self, agent: str, action: Any) -> bool:
-        """Take a person's action for an agent; return whether one was due. Raises ConfigurationError."""
+        """Play a human's action for an agent; return whether one was due. Raises ConfigurationError."""
         people = list(self.kernel_operators.people) if self.kernel_operators else []
         if self.kernel_operators is None or agent not in people:
             who = f"people act for {', '.join(people)}" if people else "there are none in it"
@@ -186,13 +186,13 @@ class Lane:
         return self.kernel_operators.act(agent, action, moves or self.environment.named_actions(agent))
 
     def stop(self) -> None:
-        """End its arena; it stays as it was last seen."""
+        """Stop its arena, keeping its last state."""
         self._end(State.COMPLETED, "its comparison was ended")
         if self.state is not LaneState.FAILED:
             self._move(LaneState.STOPPED, "its comparison was ended")
 
     def overdue(self, now: float) -> bool:
-        """Fail where an answer takes longer than it may; true if so."""
+        """Fail if an answer is overdue; return whether it was."""
         late = self._session.overdue(now) if self._session is not None else None
         if late is not None:
             self._fail(late, give_up=True)
@@ -207,7 +207,7 @@ class Lane:
     # ------------------------------------------------------- the arena's output
 
     def receive(self, line: bytes) -> None:
-        """Take one line of the arena's output. Raises nothing, whatever is in it."""
+        """Process a line of the arena's output. Never raises."""
         assert self._session is not None
         try:
             self._handle(self._session, self._session.read_message(line))
@@ -215,12 +215,12 @@ class Lane:
             self._fail(unreadable(line, error), give_up=True)
 
     def lost(self) -> None:
-        """Fail, since the arena's output has ended or has lost a line: nothing useful will come from it."""
+        """Fail because the arena's output has ended or has lost a line."""
         if self.process is not None:
             self._fail(f"its arena {self.process.how_it_ended()}", give_up=True)
 
     def _handle(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        """Take a message. What belongs to a step or a reset before the last reset does not count."""
+        """Process a message. Messages from a step or reset before the last reset are ignored."""
         now, operators, stepping = self.now, self.kernel_operators, session.awaiting == "step"
         match message.get("type"):
             case "stepped" if stepping and message["episode_index"] == now.episode:
@@ -272,7 +272,7 @@ class Lane:
                 return
             try:
                 process.send_message(message)
-            except Exception as error:  # what an action's own code raises, too
+            except Exception as error:  # includes errors raised by an action's own code
                 refusal = f"the action cannot be sent: {error}"
                 process.send_message({"cmd": "answer", "id": message["id"], "error": refusal})
 
@@ -288,7 +288,7 @@ class Lane:
         self.state, self.now.turn, self.now.described = LaneState.FINISHED, [], {}
         if episode := message["episode"]:
             if self.rows and self.rows[-1]["episode_index"] == episode["episode_index"]:
-                self.rows.pop()  # it was played again after a restart
+                self.rows.pop()  # replayed after a restart
             self.rows.append({**episode, "returns": numbers(episode["returns"])})
         if self.kernel_operators is not None:
             self.kernel_operators.end(self.now.returns, self.now.step)
@@ -297,10 +297,10 @@ class Lane:
         where = message.get("where")
         kind = message.get("error_type")
         if where == "step" and session.awaiting != "step" and kind != HUNG:
-            return  # from a step that a reset has ended
+            return  # from a step ended by a reset
         text = str(message.get("message") or kind or "its arena reported an error without a message")
         log = str(message.get("log") or "")
-        if not log and message.get("operator"):  # one in this kernel
+        if not log and message.get("operator"):  # an operator in this kernel
             log = session.operator_log(message["operator"])
         self.refused = kind == "ConfigError"
         self._fail(text, log.rstrip(), where in ("open", "seat") or kind in _FATAL)
@@ -311,7 +311,7 @@ class Lane:
         self.state, self.reason = state, sanitize(reason)
 
     def _fail(self, reason: str, log: str = "", give_up: bool = False) -> None:
-        """Have failed; ``give_up``: its arena is of no more use."""
+        """Set the failed state; ``give_up``: the arena is no longer usable."""
         session = self._session
         if not log and session is not None and self.misfit is None:
             log = "\n".join(session.last_log())

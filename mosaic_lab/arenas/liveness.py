@@ -1,7 +1,7 @@
-"""Whether an arena that executes a command still responds, and since when it has made no step.
+"""Detect unresponsive arenas and measure the time since the last step.
 
-An environment that takes too long is reported by its arena itself; one that keeps the arena from reporting
-anything, and an arena that is suspended, are recognized because no message arrives.
+An arena reports a slow environment itself. If the environment blocks the arena, or the arena is suspended,
+the absence of messages reveals it.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from collections.abc import Mapping
 from typing import Any
 
 HUNG = "StepTimeout"
-"""The error type of an environment that took longer; its arena is of no further use."""
+"""The error type of an environment that exceeded the step limit; its arena is no longer usable."""
 
-_MARGIN = 5.0  # seconds beyond the limit in which the arena itself says what takes so long
-_LOOK_SECONDS = 1.0  # without a message that one look may add: this process may have slept itself
-_QUIET_SECONDS = 5.0  # without a beat, which come every second
+_MARGIN = 5.0  # seconds beyond the limit for the arena's own report
+_LOOK_SECONDS = 1.0  # maximum silence counted per check: this process may itself have been suspended
+_QUIET_SECONDS = 5.0  # without a heartbeat; they arrive every second
 
 
 class Liveness:
-    """``step_timeout`` in seconds; `begin` and `heard` are to be called before `overdue`."""
+    """The liveness of an arena; ``step_timeout`` in seconds. Call `begin` and `heard` before `overdue`."""
 
     def __init__(self, step_timeout: float) -> None:
         self._limit = step_timeout + _MARGIN
         self.begin()
 
     def begin(self) -> None:
-        """Count from now, when a command is sent."""
+        """Start timing when a command is sent."""
         self._step: Any = 0
         self._moved_at = self._looked_at = time.monotonic()
         self._unresponsive = 0.0
         self._doing = "environment"
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """Take any message of the arena's: it responds, and a beat says what it is doing."""
+        """Process any message of the arena: it responds, and a heartbeat reports its activity."""
         self._unresponsive, self._looked_at = 0.0, time.monotonic()
         kind = message.get("type")
         if kind == "thinking":
@@ -49,7 +49,7 @@ class Liveness:
 
     @property
     def waits_for(self) -> str:
-        """A description of what the arena waits for; empty for a pause that was requested."""
+        """A description of what the arena waits for; empty during a requested pause."""
         if self._unresponsive > _QUIET_SECONDS:
             return "its arena does not respond"
         return {"operators": "waiting for its operator", "pause": ""}.get(
@@ -57,7 +57,7 @@ class Liveness:
         )
 
     def overdue(self) -> str | None:
-        """Return why the arena's answer is not to be expected any more; None while it is."""
+        """Return why the arena's answer is overdue; None if it is not."""
         now = time.monotonic()
         self._unresponsive += min(now - self._looked_at, _LOOK_SECONDS)
         self._looked_at = now

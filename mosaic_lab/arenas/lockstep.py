@@ -1,7 +1,7 @@
-"""Which lane steps when: lanes advance together, except one that is stepped alone (`Lockstep.step_lane`).
+"""Lockstep scheduling: all lanes advance one step at a time, except during `Lockstep.step_lane`.
 
-`Lockstep` is the state of a comparison and what its buttons do to it. All methods are called by the
-comparison's thread and return at once; `advance` starts what can start.
+`Lockstep` is the state of a comparison and the actions of its buttons. All methods must be called from the
+comparison's thread and return at once; `advance` starts steps that can start.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from mosaic_lab.errors import MosaicError
 
 
 class Lockstep:
-    """``lanes`` are opened by `open`. ``seed`` and ``episode`` (from 0) are those of the last reset."""
+    """The lanes of a comparison, opened by `open`. ``seed`` and ``episode`` (from 0) are those of the last
+    reset.
+    """
 
     def __init__(self, lanes: Sequence[Lane], seeds: Sequence[int]) -> None:
         self.lanes = lanes
@@ -22,20 +24,20 @@ class Lockstep:
         self.seed = seeds[0]
         self.episode = 0
         self.speed: float | None = None
-        """Steps a second while playing; None: as fast as possible."""
+        """Steps per second while playing; None: as fast as possible."""
         self.closed = False
-        self._rounds: float = 0  # steps of all that are still to be made
+        self._rounds: float = 0  # remaining steps of all lanes
         self._playing = False
         self._due = 0.0
 
     @property
     def mode(self) -> str:
-        """ "idle", "playing" or "closed"."""
+        """The mode: "idle", "playing" or "closed"."""
         return "closed" if self.closed else "playing" if self._playing else "idle"
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is under way, and nothing will be until a button is pressed."""
+        """Whether no step or reset is running or scheduled."""
         return not self._rounds and not any(lane.busy for lane in self.lanes)
 
     # ---------------------------------------------------------------- buttons
@@ -50,29 +52,29 @@ class Lockstep:
         self._rounds, self._playing, self._due = count, False, 0.0
 
     def step_lane(self, lane: Lane, count: int) -> None:
-        """Step one lane alone ``count`` times. Raises MosaicError if it cannot step."""
+        """Step a single lane ``count`` times. Raises MosaicError if it cannot step."""
         if lane.state not in (LaneState.OPENING, LaneState.READY, LaneState.STEPPING):
             raise MosaicError(f"{lane.label} cannot step: {_why(lane)}")
         ahead = lane.step + (lane.state is LaneState.STEPPING)
         lane.target = max(lane.target, ahead) + count
 
     def play(self, steps: int | None, speed: float | None) -> None:
-        """Step all, again and again, until every lane has finished or ``steps`` steps are made."""
+        """Step all lanes repeatedly until each has finished or ``steps`` steps have been made."""
         self._refuse_if_over()
         self._rounds, self._playing, self.speed = steps or math.inf, True, speed
         self._due = 0.0
 
     def pause(self) -> None:
-        """Start no further step. What is under way is finished."""
+        """Stop after the steps under way."""
         self._rounds, self._playing = 0, False
         for lane in self.lanes:
             if lane.state is not LaneState.OPENING:
                 lane.target = 0
 
     def reset(self, seed: int | None) -> None:
-        """Begin another episode in all lanes (default: on the same seed); stops playing.
+        """Begin another episode in all lanes (default: on the same seed) and stop playing.
 
-        Raises MosaicError where no lane can.
+        Raises MosaicError if no lane can be reset.
         """
         if not any(lane.resettable for lane in self.lanes):
             raise MosaicError("no lane can be reset: " + "; ".join(_named(lane) for lane in self.lanes))
@@ -84,18 +86,18 @@ class Lockstep:
                 lane.reset(self.seed, self.episode)
 
     def next_seed(self) -> int:
-        """Reset to the seed after this one in the list; after the last comes the first."""
+        """Reset to the next seed in the list; after the last comes the first."""
         at = self.seeds.index(self.seed) + 1 if self.seed in self.seeds else 0
         self.reset(self.seeds[at % len(self.seeds)])
         return self.seed
 
     def restart(self, lane: Lane) -> None:
-        """Open a lane again; it catches up with the others by itself."""
+        """Reopen a lane; it catches up with the others by itself."""
         others = [one.step for one in self.lanes if one is not lane and one.state in _UNDER_WAY]
         lane.open(self.seed, self.episode, min(others, default=0))
 
     def close(self) -> None:
-        """End all lanes. Nothing can be done with them afterwards."""
+        """End all lanes. No further actions are possible."""
         self._rounds, self._playing, self.closed = 0, False, True
         for lane in self.lanes:
             lane.stop()
@@ -103,7 +105,7 @@ class Lockstep:
     # ------------------------------------------------------------- its thread
 
     def advance(self, now: float) -> float | None:
-        """Start the steps that can start. Returns when (on the monotonic clock) to call it again."""
+        """Start steps that can start. Return when (monotonic clock) to call this again."""
         waiting = False
         for lane in self.lanes:
             if lane.state is LaneState.READY and lane.step < lane.target:
@@ -128,7 +130,9 @@ class Lockstep:
         return None
 
     def _next(self, now: float) -> float:
-        """When the step after this one is due: a beat that does not drift, and makes up for nothing."""
+        """Return the time of the next step: a steady beat without drift that does not make up for missed
+        steps.
+        """
         if not self._playing or not self.speed:
             return 0.0
         period = 1 / self.speed

@@ -1,7 +1,7 @@
-"""The user's own code, called for an arena: in a thread, one call after the other.
+"""Run user-supplied operator code for an arena, one call at a time, in a thread.
 
-Every method of `OperatorThread` returns at once; answers go out through ``answer``, in that thread. The
-user's code never runs in the kernel's main thread or the comparison's.
+Every method of `OperatorThread` returns at once; answers are sent through ``answer`` from the thread. User
+code never runs in the kernel's main thread or the comparison's thread.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mosaic_contract.user_policy import Memory
 
 from mosaic_lab.operators import KernelOperator
 
-_TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning, an error
-_LOOK_SECONDS = 0.1  # between looks whether a call that waits for another lane's is still wanted
+_TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning or an error
+_LOOK_SECONDS = 0.1  # between checks whether a call waiting for another lane was withdrawn
 
 Answer = Callable[[Mapping[str, Any]], None]
 
 
 class OperatorThread:
-    """One operator of the user's in one lane; ``folder`` gets the tracebacks."""
+    """A user-supplied operator in one lane; tracebacks are written to ``folder``."""
 
     def __init__(self, key: str, operator: KernelOperator, folder: Path, answer: Answer) -> None:
         self._operator = operator
@@ -34,13 +34,13 @@ class OperatorThread:
         self._answer = answer
         self._memory: Memory = {}
         self._lock = threading.Condition()
-        self._jobs: deque[tuple[Any, Callable[[], None]]] = deque()  # with the request's id, None for none
+        self._jobs: deque[tuple[Any, Callable[[], None]]] = deque()  # with the request's id, or None
         self._running: Any = None
         self._closed = False
         threading.Thread(target=self._run, name="mosaic-operators", daemon=True).start()
 
     def request(self, message: Mapping[str, Any]) -> None:
-        """Have a request of the arena's answered."""
+        """Queue a request of the arena."""
         self._put(message["id"], lambda: self._select(message))
 
     def begin(self, seed: int, episode_index: int) -> None:
@@ -53,7 +53,9 @@ class OperatorThread:
         self._put(None, lambda: self._report(self._operator.episode_end, (total_reward, steps)))
 
     def withdraw(self, request_id: Any) -> bool:
-        """Drop a request; true when the user's code is at it, and this thread is of no more use."""
+        """Drop a request. Return true if user code is processing it, in which case the thread is no longer
+        usable.
+        """
         with self._lock:
             if self._running == request_id:
                 self._close()
@@ -62,7 +64,7 @@ class OperatorThread:
             return False
 
     def close(self) -> None:
-        """Drop all requests, and end."""
+        """Drop all requests and end the thread."""
         with self._lock:
             self._close()
 
@@ -94,7 +96,7 @@ class OperatorThread:
 
     @contextmanager
     def _turn(self) -> Iterator[bool]:
-        """Wait until no other lane calls the operator. False where this thread is closed by then."""
+        """Wait until no other lane calls the operator. Yield false if this thread is closed first."""
         lock = self._operator.turn
         while not lock.acquire(timeout=_LOOK_SECONDS):
             if self._closed:
@@ -115,7 +117,7 @@ class OperatorThread:
             }
             observation = unpack(message["observation"])
             return _decision(self._operator.select_action(observation, self._memory, **context))
-        except BaseException as error:  # of the user's code, SystemExit and KeyboardInterrupt too
+        except BaseException as error:  # user code may raise SystemExit and KeyboardInterrupt too
             return {"error": self._note(error)}
 
     def _report(self, method: Callable[..., None], values: tuple[Any, ...]) -> None:
@@ -127,7 +129,7 @@ class OperatorThread:
                 self._note(error)
 
     def _note(self, error: BaseException) -> str:
-        """Write the traceback where the arena looks for it; return the error in a line."""
+        """Append the traceback to the operator's log; return the error as one line."""
         with suppress(OSError), self._log.open("a", encoding="utf-8") as log:
             log.write("".join(traceback.format_exception(error)))
         place = traceback.extract_tb(error.__traceback__)[-1:]
@@ -136,8 +138,7 @@ class OperatorThread:
 
 
 def _decision(answer: Any) -> dict[str, Any]:
-    """Return the fields of an answer: an action alone, or an object with an action, its text and
-    reasoning."""
+    """Return the fields of an answer: a bare action, or an object with an action, text and reasoning."""
     if not hasattr(answer, "action"):
         return {"action": pack(answer)}
     text, reasoning = getattr(answer, "action_str", ""), getattr(answer, "reasoning", "")

@@ -1,4 +1,4 @@
-"""The checked request of a comparison, and of an evaluation, as plain data."""
+"""The validated request of a comparison or an evaluation, as plain data."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mosaic_lab.workers.families import same_environment
 
 @dataclass(frozen=True, kw_only=True)
 class ArenaPlan:
-    """Made of a `CompareRequest` by `plan_arenas`; see `mosaic_lab.Lab.compare`.
+    """A validated `CompareRequest`, made by `plan_arenas`; see `mosaic_lab.Lab.compare`.
 
-    ``settings`` are the keyword arguments of the environment, ``family`` is the worker that makes it.
-    ``operators`` are all operators by a key, ``lanes`` say which of them act: {label: {agent, team or
-    pattern: key}}. ``pass_env`` names the variables that the environment and all operators are given.
+    ``settings`` are the environment's keyword arguments, ``family`` is its worker. ``operators`` are all
+    operators by key; ``lanes`` assign them: {label: {agent, team or pattern: key}}. ``pass_env`` names the
+    variables passed to the environment and all operators.
     """
 
     env_id: str
@@ -56,12 +56,13 @@ class ArenaPlan:
 
     @property
     def environ(self) -> dict[str, str]:
-        """Further variables of the environment and of all operators."""
+        """Additional variables of the environment and all operators."""
         return {}
 
     def warn(self) -> None:
-        """Warn of policies that were trained on another environment than they are to act in, or on another
-        version of the user's module that makes it."""
+        """Warn of policies trained in a different environment, or with a different version of the user's
+        module that makes it.
+        """
         found = {
             f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
             for spec in self.operators.values()

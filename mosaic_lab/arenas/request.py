@@ -1,7 +1,7 @@
-"""The request of a comparison: the arguments of `Lab.compare`, as one value, and their check.
+"""The request of a comparison: the arguments of `Lab.compare` as one object, and their validation.
 
 A keyword of comparisons and evaluations is a parameter of `mosaic_lab.Lab`, a field of `CompareRequest` and,
-checked, of `ArenaPlan`.
+validated, of `ArenaPlan`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from mosaic_lab.policies import DEFAULT
 from mosaic_lab.validation import Problems
 
 POLICIES = "policies"
-"""The name of the lane that ``policies=`` makes."""
+"""The name of the lane created by ``policies=``."""
 
 
 class CompareRequest(Struct, kw_only=True, frozen=True):
-    """The arguments of `Lab.compare`, as given: `plan_arenas` checks them."""
+    """The arguments of `Lab.compare` as given, before `plan_arenas` validates them."""
 
     env: str | None = None
     operators: Mapping[str, Any] | None = None
@@ -52,10 +52,10 @@ class CompareRequest(Struct, kw_only=True, frozen=True):
 
 
 def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = False) -> ArenaPlan:
-    """Return the plan of a request. Nothing is installed or started.
+    """Return the plan of a request, without installing or starting anything.
 
-    Everything that is wrong is added to ``problems``; the plan is valid where that stays empty. ``recorded``:
-    language models answer from a recording, so that none of their keys has to be set.
+    All problems are added to ``problems``; the plan is valid if there are none. ``recorded``: language models
+    answer from a recording, so their keys need not be set.
     """
     lanes = LaneOperators(problems, request.deadline, request.fallback, recorded)
     lanes.add_lanes(request.operators, request.policies)
@@ -81,10 +81,10 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
 
 
 class LaneOperators:
-    """``operators`` by a key, ``lanes`` as {label: {agent, team or pattern: key}}.
+    """Collects ``operators`` by key, and ``lanes`` as {label: {agent, team or pattern: key}}.
 
-    What was one object is one operator, in all lanes. ``deadline`` and ``fallback`` replace the operators'
-    own where they are given; ``recorded``: language models answer from a recording and need no key.
+    The same object is the same operator in all lanes. ``deadline`` and ``fallback`` override the operators'
+    own; ``recorded``: language models answer from a recording and need no key.
     """
 
     def __init__(self, problems: Problems, deadline: Any, fallback: Any, recorded: bool) -> None:
@@ -93,12 +93,12 @@ class LaneOperators:
         self._problems = problems
         self._recorded = recorded
         self._changes = self._checked_changes(deadline=deadline, fallback=fallback)
-        self._keys: dict[int, str] = {}  # by the identity of what an operator was made from
+        self._keys: dict[int, str] = {}  # by the identity of the object that an operator was made from
 
     def add_lanes(self, operators: Any, policies: Any) -> None:
-        """Add a lane for each of ``operators``, and one for ``policies`` where it is given."""
+        """Add a lane for each of ``operators``, and one for ``policies`` if given."""
         if self._problems.found and not operators and not policies:
-            return  # a script, whose lack of operators is a problem already
+            return  # a script without operators is already a problem
         given = {} if operators is None and policies is not None else operators
         if not isinstance(given, Mapping) or (policies is None and not given):
             self._problems.add(
@@ -146,14 +146,14 @@ class LaneOperators:
                 self._problems.add(f"{place}.{pattern}", f"{label}: {error}")
 
     def _key_of(self, value: Any, label: str, alone: bool) -> str:
-        """Return the key of an operator, which is made from ``value`` where it is new."""
+        """Return the key of an operator, creating the operator from ``value`` if new."""
         if id(value) not in self._keys:
             operator = as_operator(value).with_(**self._changes)
             if not (self._recorded and operator.is_recorded):
                 check_available(operator)
                 check_variables(operator.name, operator.pass_env)
             if alone and operator.name == operator.worker:
-                operator = operator.with_(name=label)  # two of a kind draw different random numbers
+                operator = operator.with_(name=label)  # two operators of a kind draw different random numbers
             key = self._keys[id(value)] = str(len(self._keys) + 1)
             self.operators[key] = operator
         return self._keys[id(value)]
@@ -171,8 +171,9 @@ class LaneOperators:
 
 
 def check_available(operator: OperatorSpec) -> None:
-    """Raise ConfigurationError where the key of its endpoint is not set, its engine is not installed, or does
-    not play at the Elo."""
+    """Raise ConfigurationError if the key of its endpoint is not set, or its engine is not installed or does
+    not support the requested Elo.
+    """
     for name in operator.pass_env:
         if name not in os.environ and (text := missing_key(operator, name)):
             raise ConfigurationError(text)

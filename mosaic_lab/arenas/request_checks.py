@@ -1,7 +1,6 @@
-"""Checks of the single arguments of a comparison or an evaluation.
+"""Validation of single arguments of a comparison or an evaluation.
 
-A function that takes `Problems` adds what is wrong to them and returns a value that the checks after it can
-read.
+A function that takes `Problems` adds its findings to them and returns a value that later checks can use.
 """
 
 from __future__ import annotations
@@ -23,13 +22,15 @@ from mosaic_lab.validation import Problems, no_seeds
 from mosaic_lab.workers.families import family_of
 
 MOST_EPISODES = 1_000_000
-"""Episodes, and so seeds, of one evaluation or comparison: all of them are known before the first begins."""
+"""Maximum number of episodes, and so of seeds, of one evaluation or comparison: all are planned in
+advance.
+"""
 _LARGEST_SEED = 2**32 - 1
-_NAMED = 10  # seeds in a text
+_NAMED = 10  # seeds in a message
 
 
 def check_seed(seed: Any) -> int:
-    """Return a seed as every library takes it. Raises ConfigurationError."""
+    """Return a seed that every library accepts. Raises ConfigurationError."""
     try:
         number = operator.index(seed)
     except TypeError:
@@ -40,7 +41,7 @@ def check_seed(seed: Any) -> int:
 
 
 def check_count(name: str, value: Any, problems: Problems) -> None:
-    """Add a problem where ``value`` is not a whole number from 1 on."""
+    """Add a problem if ``value`` is not an integer ≥ 1."""
     if type(value) is not int or value < 1:
         problems.add(name, f"{name}={value!r}: give a whole number, 1 or more")
 
@@ -106,7 +107,7 @@ def check_family(env: Any, family: Any, problems: Problems) -> str:
 
 
 def check_pass_env(pass_env: Any, problems: Problems) -> list[str]:
-    """Return the names in ``pass_env``; each has to be set in this process."""
+    """Return the names in ``pass_env``; each must be set in this process."""
     try:
         names = passive().with_(pass_env=pass_env).pass_env
         check_variables("the environment", names)
@@ -117,7 +118,7 @@ def check_pass_env(pass_env: Any, problems: Problems) -> list[str]:
 
 
 def check_variables(whose: str, names: Iterable[str]) -> None:
-    """Raise ConfigurationError where a variable is not set in this process."""
+    """Raise ConfigurationError if a variable is not set in this process."""
     if missing := [name for name in names if name not in os.environ]:
         are = "is" if len(missing) == 1 else "are"
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""The plan that the lanes of a comparison or an evaluation share, with what starts their processes."""
+"""The plan shared by the lanes of a comparison or an evaluation, with the commands of its processes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.operators import OperatorSpec
 
 EXCHANGES = "exchanges"
-"""The folder, in that of an evaluation or a comparison, with the recording of its language models."""
+"""Subfolder of an evaluation or a comparison with its language models' recording."""
 
 
 @dataclass(frozen=True)
 class ArenaSetup:
     """The commands, variables and settings that start the arenas of ``plan`` in ``folder``.
 
-    ``arena`` is the command of an arena, ``commands`` those of the operators' workers. ``variables``: the
-    environment variables of all of them; ``passed``: further ones, possibly secret, for single operators.
-    ``budget`` is what language models may spend, ``replay`` the folder of a recording that they answer from.
+    ``arena`` is the command of an arena, ``commands`` are the commands of the operators' workers.
+    ``variables``: the environment variables of all processes; ``passed``: additional, possibly secret
+    variables for single operators. ``budget`` limits the spending of language models; ``replay`` is the
+    folder of a recording that they answer from.
     """
 
     plan: ArenaPlan
@@ -36,7 +37,7 @@ class ArenaSetup:
     passed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def config(self, label: str, seed: int) -> dict[str, Any]:
-        """Return the configuration in the run folder of a lane."""
+        """Return the configuration for a lane's run folder."""
         plan = self.plan
         return {
             "env_id": plan.env_id,
@@ -47,9 +48,9 @@ class ArenaSetup:
         }
 
     def seat(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
-        """Return how the arena of run ``run_id``, of the lane ``label``, gets the operator ``key``.
+        """Return how the arena of run ``run_id`` in the lane ``label`` starts the operator ``key``.
 
-        One without a command answers in this kernel.
+        An operator without a command runs in this kernel.
         """
         acting = ["--interactive", "--run-id", run_id]
         return {
@@ -67,8 +68,8 @@ class ArenaSetup:
         }
 
     def _recording(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
-        """Return where the exchanges of a language model are recorded, and the moves of an engine, which may
-        be random. What an episode that was cut off has recorded is reused instead of paid for again.
+        """Return where the exchanges of a language model, or the possibly random moves of an engine, are
+        recorded. Exchanges recorded in an interrupted episode are reused instead of paid for again.
         """
         if not (spec.is_language_model or spec.category == "engine"):
             return {}
@@ -85,11 +86,10 @@ class ArenaSetup:
 
 
 def folder_name(index: int, label: str) -> str:
-    """Return the name of a lane's folder: its index and what a file name can hold of its label."""
+    """Return the name of a lane's folder: its index and the file-safe part of its label."""
     return f"{index}-{re.sub(r'[^A-Za-z0-9_-]+', '-', label)[:40].strip('-')}".strip("-")
 
 
 def passed_to(operators: Iterable[OperatorSpec]) -> dict[str, str]:
-    """Return the variables of this process that operators are given. Raises KeyError for one that is not
-    set."""
+    """Return the variables of this process that operators receive. Raises KeyError if one is not set."""
     return {name: os.environ[name] for spec in operators for name in spec.pass_env}

@@ -1,19 +1,19 @@
-"""A snapshot of a comparison as plain data, for a page to show. Its shape::
+"""A snapshot of a comparison as plain data, for display in a page. Its format::
 
-    {"env_id", "environment": how it is shown, "seeds", "seed", "mode": "idle" | "playing" | "closed",
+    {"env_id", "environment": its display name, "seeds", "seed", "mode": "idle" | "playing" | "closed",
      "speed", "max_steps", "lanes": […], "episodes": [a row of `results`, as a dict, … the newest 200],
-     "ended": how many there are in total}
+     "ended": their total number}
     lane: {"index", "label", "state", "reason", "log", "folder", "operators": [{"key", "name", "category",
      "agents", "settings", "trained_on": None | an environment's id,
      "wrappers": [names]}],
      "agents", "paradigm", "renders", "render_reason", "step", "seed", "episode",
-     "turn": [agents], "moves": [as the arena reports them], "rewards", "returns": {agent: number},
+     "turn": [agents], "moves": [as reported by the arena], "rewards", "returns": {agent: number},
      "return": their sum, "terminated", "truncated", "done",
      "thinking": None | {"agent", "operator", "seconds"},
-     "partial": {agent: what its model has written so far}, "spending": None | see `ModelUsage.to_dict`,
+     "partial": {agent: text received so far from its model}, "spending": None | see `ModelUsage.to_dict`,
      "requests": [{"id", "agent", "legal": [actions] | None}],
-     "keys": {agent: {key: action}} of people's agents,
-     "described": {agent of a person who acts next: the state in its environment worker's words},
+     "keys": {human-played agent: {key: action}},
+     "described": {human-played agent to act: state as described by the environment's worker},
      "realtime": [agents], "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
 
 Numbers may be NaN or infinite. ``thinking`` with an empty agent means the environment itself.
@@ -34,11 +34,11 @@ from mosaic_lab.arenas.tables import episode_rows
 from mosaic_lab.workers.families import shown_as
 
 _NEWEST = 200  # episodes
-_THINKING_SECONDS = 1.0  # after which a step that no operator accounts for is the environment's
+_THINKING_SECONDS = 1.0  # after which time not spent in operators is attributed to the environment
 
 
 def snapshot(lockstep: Lockstep, plan: ArenaPlan) -> dict[str, Any]:
-    """Return what this module describes; it does not change when the comparison continues."""
+    """Return a snapshot in this module's format; it is unaffected by later changes."""
     return {
         "env_id": plan.env_id,
         "environment": shown_as(plan.env_id, plan.family),
@@ -119,7 +119,7 @@ def _progress(now: Progress) -> dict[str, Any]:
 
 
 def _people(lane: Lane) -> dict[str, Any]:
-    """Return what people may do: the actions that they have to choose, their keys, who plays in real time."""
+    """Return the human players' open requests, keys and real-time agents."""
     operators, environment = lane.kernel_operators, lane.environment
     people = operators.people if operators else {}
     return {

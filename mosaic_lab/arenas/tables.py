@@ -49,8 +49,8 @@ _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')
 
 
 def episode_rows(lanes: Sequence[Lane], newest: int = 0) -> list[dict[str, Any]]:
-    """One row for each finished episode of each lane, in order of the episodes, or for each of the ``newest``
-    (0: all); see `Comparison.results`.
+    """Return one row per finished episode of each lane, in order of the episodes, limited to the ``newest``
+    episodes (0: all); see `Comparison.results`.
     """
     ended = [(lane, episode) for lane in lanes for episode in lane.rows[-newest:]]
     ended.sort(key=lambda pair: int(pair[1]["episode_index"]))
@@ -63,7 +63,7 @@ def results_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.DataFrame:
-    """Rows as a table with columns of these kinds; `agent_returns` come in their own, at the end."""
+    """Return rows as a table with columns of these dtypes; `agent_returns` become columns at the end."""
     import pandas as pd
 
     columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
@@ -73,30 +73,30 @@ def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.
 
 
 def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
-    """Return the columns of a row with the return of each agent, where there are several."""
+    """Return a row's columns of returns per agent, if there are several agents."""
     return {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
 
 
 def steps_table(folders: Sequence[Path]) -> pd.DataFrame:
-    """Every step of every agent in these lane folders, in order of writing."""
+    """Return every step of every agent in these lane folders, in order of writing."""
     files = (JsonlFollower(folder / "telemetry.jsonl") for folder in folders)
     return _steps(line for file in files for line in file.lines())
 
 
 class EpisodeSteps:
-    """The steps of an arena's episodes, each on demand: the file is read through once, to see where they are.
+    """The steps of an arena's episodes, loaded on demand; the file is scanned once for their offsets.
 
-    ``folder`` is that of an arena, which plays one episode after the other.
+    ``folder`` is the folder of an arena that plays one episode after another.
     """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "telemetry.jsonl"
-        self._places: dict[int, tuple[int, int]] = {}  # from, to, in bytes
+        self._places: dict[int, tuple[int, int]] = {}  # start, end in bytes
         self._read = 0
 
     def table(self, episode_index: int) -> pd.DataFrame:
-        """Every step of one episode, as `steps_table` has them; empty where there are none."""
-        self._look_on()  # what is known of an episode that was being played then is a part of it
+        """Return every step of one episode, as in `steps_table`; empty if none."""
+        self._look_on()  # an episode seen while it was played is only partly known
         first, end = self._places.get(episode_index, (0, 0))
         lines: list[bytes] = []
         if end:
@@ -140,7 +140,7 @@ def _episode_row(lane: Lane, episode: dict[str, Any]) -> dict[str, Any]:
 
 
 def _steps(lines: Iterable[bytes]) -> pd.DataFrame:
-    """The steps in these lines; other lines, and one that a kill has cut short, have none."""
+    """Return the steps in these lines; other lines and a truncated line are skipped."""
     rows = []
     for line in lines:
         with suppress(KeyError, ValueError):
