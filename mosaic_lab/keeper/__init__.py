@@ -1,6 +1,6 @@
-"""The process that owns a run's whole life, and the run folder that it owns.
+"""The process that manages a run's entire life, and the run folder it owns.
 
-A keeper imports nothing but this package, the contract and the standard library, so that it starts in
-milliseconds and depends on nothing that the user may change while the run lives. `mosaic_lab.runs` is what
-users see of runs.
+A keeper imports only this package, the contract and the standard library, so that it starts in milliseconds
+and does not depend on anything that the user may change during the run. `mosaic_lab.runs` is the user's
+interface to runs.
 """

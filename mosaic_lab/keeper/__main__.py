@@ -1,12 +1,12 @@
 """The keeper's process: ``python -I -S …/keeper/__main__.py RUN_FOLDER LOCK_DESCRIPTOR CONTRACT_FOLDER``.
 
-It takes over the run folder, goes into the background, and keeps the run. Isolated and without site-packages,
-so that a keeper is small, starts in milliseconds and depends on nothing that the user may change while the
-run lives.
+It takes over the run folder, moves to the background, and keeps the run. It is isolated and without
+site-packages, so it is small, starts in milliseconds and does not depend on anything that the user may change
+during the run.
 
-Its parent is the guardian, which ends what a killed keeper leaves behind (Linux): a process can drop the
-environment that it was started with, but not its ancestors. Below a subreaper every orphan becomes its child.
-The keeper is one, and so is the guardian, which only waits for the keeper's end.
+Its parent is the guardian, which ends the processes left behind by a killed keeper (Linux): a process can
+drop its initial environment, but not its ancestors. Both keeper and guardian are subreapers, which adopt
+orphaned descendants. The guardian only waits for the keeper to end.
 """
 
 import os
@@ -27,14 +27,14 @@ from mosaic_lab.keeper.worker_process import KILL_AFTER, end_descendants
 
 
 def main() -> None:
-    """Read the launch document, go into the background, and keep the run to its end."""
+    """Read the launch document, move to the background, and keep the run to its end."""
     folder, lock = RunFolder(Path(sys.argv[1])), int(sys.argv[2])
     os.set_inheritable(lock, False)
     launch = Launch.from_json(sys.stdin.read())
     if launch.lifeline is not None:
         os.set_inheritable(launch.lifeline, False)
     if os.fork():
-        os._exit(0)  # the parent sees that the document has arrived; the child still holds the lock
+        os._exit(0)  # tells the parent that the document has arrived; the child still holds the lock
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())
@@ -42,17 +42,17 @@ def main() -> None:
     if launch.bridge is not None:
         RemoteKeeper(folder, launch, lock).live()
         return
-    if sys.platform == "linux" and not launch.starts_runs:  # a guardian would end these runs too
+    if sys.platform == "linux" and not launch.starts_runs:  # a guardian would end the started runs too
         guard(folder, launch, lock)
     Keeper(folder, launch, lock).live()
 
 
 def guard(folder: RunFolder, launch: Launch, lock: int) -> None:
-    """Fork: returns in the child, which becomes the keeper. The parent stays until the keeper has ended.
+    """Fork and return in the child, which becomes the keeper. The parent waits for the keeper to end.
 
-    ``lock`` is the descriptor of the run's lock, which is the keeper's alone. What a killed keeper leaves has
-    the grace period to leave by itself (its worker got SIGTERM when the keeper died), then it is ended; at
-    last its temporary files and its frames go.
+    ``lock`` is the descriptor of the run's lock, which only the keeper keeps. Processes left by a killed
+    keeper get the grace period to end by themselves (the worker got SIGTERM when the keeper died) and are
+    then ended. Finally their temporary files and frames are removed.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the keeper's handlers replace this
@@ -70,7 +70,7 @@ def guard(folder: RunFolder, launch: Launch, lock: int) -> None:
 
 
 def _reap() -> bool:
-    """Collect every child that has ended. Return False when no child remains."""
+    """Collect all children that have ended. Return False if no child remains."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:

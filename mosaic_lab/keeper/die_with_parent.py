@@ -1,8 +1,8 @@
-"""Runs a command that ends with its starter: ``python -I -S …/die_with_parent.py FOLDER COMMAND…``.
+"""Run a command that ends with its parent: ``python -I -S …/die_with_parent.py FOLDER COMMAND…``.
 
-stdin is a pipe that ends with the process at its other end; then everything that the command has started is
-killed and the folder deleted. SIGTERM kills too, and leaves the folder. The command's output is in
-``telemetry.jsonl`` there, its errors in ``worker.log``, and how it ended in ``end.json``.
+stdin is a pipe that closes when the process at its other end exits; then all processes of the command are
+killed and the folder is deleted. SIGTERM also kills them, but leaves the folder. The command's stdout is
+written to ``telemetry.jsonl`` in the folder, stderr to ``worker.log``, and the result to ``end.json``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def run(folder: RunFolder, command: list[str]) -> None:
-    """Run the command to its end, or to that of stdin."""
+    """Run the command until it ends or stdin closes."""
     heard, wake = os.pipe()
     os.set_blocking(heard, False)
     os.set_blocking(wake, False)

@@ -1,7 +1,7 @@
 """The environment variables of a run's processes.
 
-A variable of the user's reaches the worker only when it is listed here or was requested; values are recorded
-nowhere.
+The worker receives a variable of the user only if it is listed here or was requested. Values are never
+recorded.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _FIXED = {
     "PYTHONFAULTHANDLER": "1",  # a crash in C leaves its Python traceback in worker.log
     "PYTHONNOUSERSITE": "1",
     "PYTHONUNBUFFERED": "1",
-    "SDL_AUDIODRIVER": "dummy",  # pygame's mixer fills the log where there is no sound card
-    "SDL_NO_SIGNAL_HANDLERS": "1",  # else SDL swallows SIGTERM after the first rendered frame
+    "SDL_AUDIODRIVER": "dummy",  # pygame's mixer fills the log without a sound card
+    "SDL_NO_SIGNAL_HANDLERS": "1",  # otherwise SDL swallows SIGTERM after the first rendered frame
     "SDL_VIDEODRIVER": "dummy",
 }
 
 USER_SITE = {"PYTHONNOUSERSITE": ""}
-"""Variables for a process that needs what the user has installed, possibly in the user's own folder."""
+"""Variables for a process that needs the user's installed packages, possibly in the user site directory."""
 
 
 def compose_variables(
@@ -41,10 +41,11 @@ def compose_variables(
     environ: Mapping[str, str] | None = None,
     pass_env: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Return a worker's environment variables: those of ``source`` that are listed, thread counts, what a
-    headless process needs, the variables named in ``pass_env``, then ``environ``.
+    """Return a worker's environment variables: the listed ones in ``source``, thread counts, variables for
+    headless processes, those named in ``pass_env``, then ``environ``.
 
-    Raises ConfigurationError when a variable named in ``pass_env`` is not set, or ``threads`` is not a count.
+    Raises ConfigurationError if a variable named in ``pass_env`` is not set or ``threads`` is not a positive
+    integer.
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ConfigurationError(f"threads={threads!r}: give a whole number of 1 or more")
@@ -60,7 +61,7 @@ def compose_variables(
 
 
 def requested(names: Iterable[str], besides: str = "") -> list[str]:
-    """Return those of a worker's variables that its user requested: all but those that any worker has, and
-    the one called ``besides``."""
+    """Return the variables of a worker that its user requested: all except those of every worker and the one
+    named ``besides``."""
     usual = {*_INHERITED, *_THREADS, *_FIXED, besides}
     return sorted({n for n in map(str, names) if n not in usual and not n.startswith(_INHERITED_PREFIXES)})

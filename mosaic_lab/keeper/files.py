@@ -1,5 +1,8 @@
-"""Opening the files of a run folder: a named pipe, device or folder in their place is an error, and so is a
-link to outside of the folder that this process is confined to."""
+"""Open the files of a run folder safely.
+
+A named pipe, device or folder in place of a file is an error, as is a link that leaves the folder to which
+this process is confined.
+"""
 
 from __future__ import annotations
 
@@ -21,37 +24,37 @@ _KINDS = (
 
 
 _root: Path | None = None
-"""The folder that this process is confined to."""
+"""The folder to which this process is confined."""
 
 
 def confine(root: Path) -> None:
-    """Have this process read no file and list no folder outside of ``root``, through a link or otherwise.
+    """Restrict this process to reading files and listing folders inside ``root``, also through links.
 
-    Only the process that reads for Jupyter's server is confined: it answers pages that may have no kernel,
-    and so shows no more than the server itself serves. A kernel runs any code of whoever reaches it, who can
-    read its user's files without us; it follows links in a store, such as those to another disk.
+    Only the process that reads for Jupyter's server is confined: it serves pages that may have no kernel, so
+    it must not show more than the server itself. A kernel runs arbitrary code of anyone who can reach it,
+    including reading the user's files; it follows links in a store, such as links to another disk.
     """
     global _root
     _root = root.resolve()
 
 
 def check_inside(path: Path) -> None:
-    """Raise NotAFile where the process is confined and a path, links followed, leads out of the root."""
+    """Raise NotAFile if the process is confined and ``path``, with links resolved, is outside the root."""
     if _root is not None and not Path(os.path.realpath(path)).is_relative_to(_root):
         raise NotAFile(f"{path} is a link to outside of {_root}, so it is read only through a kernel")
 
 
 def folder_in(parent: Path, name: str) -> Path | None:
-    """Return the folder ``name`` of a folder; None for a link, for ``..`` and for what is not a folder."""
+    """Return the folder ``name`` in ``parent``; None for a link, ``..`` or anything that is not a folder."""
     try:
         found = Path(os.path.realpath(parent / name))
         return found if found == parent / found.name and found.name == name and found.is_dir() else None
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # an invalid file name
         return None
 
 
 def folders_in(path: Path) -> list[Path]:
-    """Return the folders in a folder, links left out, by name; none where it cannot be listed."""
+    """Return the folders in a folder, without links, sorted by name; empty if it cannot be listed."""
     try:
         return list_folders(path)
     except OSError:
@@ -59,7 +62,7 @@ def folders_in(path: Path) -> list[Path]:
 
 
 def list_folders(path: Path) -> list[Path]:
-    """`folders_in`, of a folder that can be listed. Raises OSError otherwise."""
+    """Return the same as `folders_in`, but raise OSError if the folder cannot be listed."""
     check_inside(path)
     with os.scandir(path) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
@@ -72,12 +75,13 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def open_for_appending(path: Path) -> BinaryIO:
-    """Open a regular file, made when missing, for appending. Raises OSError as `open_file` does."""
+    """Open a regular file for appending and create it if missing. Raises OSError as `open_file` does."""
     return _open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, "ab")
 
 
 def kind_of(path: Path) -> str | None:
-    """Return the kind of thing in a file's place, such as "a folder"; None for a regular or no file."""
+    """Return the kind of a path that is not a regular file, such as "a folder"; None for a regular or missing
+    file."""
     try:
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode):

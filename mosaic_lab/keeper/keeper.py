@@ -1,9 +1,9 @@
-"""The keeper: one small process per run that owns the run's whole life and outlives the notebook kernel.
+"""The keeper: a small process per run that manages the run's entire life and outlives the notebook kernel.
 
-It reads a launch document on stdin (see `Launch`; it holds the worker's environment, which is never written
-to disk), inherits a descriptor that holds ``keeper.lock``, and stops its run on SIGTERM (a second one changes
-nothing) or when ``stop.json`` appears, which may set another grace period. It uses the standard library and
-the contract only, and no threads.
+It reads a launch document from stdin (see `Launch`; it contains the worker's environment, which is never
+written to disk), inherits a descriptor that holds ``keeper.lock``, and stops its run on SIGTERM (a second one
+has no effect) or when ``stop.json`` appears, which may set another grace period. It uses only the standard
+library and the contract, and no threads.
 
     queued ──► starting ──► running ──► completed | failed | cancelled
        └───────────┴────► stopping ────┘
@@ -32,29 +32,29 @@ from mosaic_lab.keeper.system_metrics import SystemMetrics
 from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress, saved_at, started_config
 from mosaic_lab.keeper.worker_process import Worker
 
-TICK = 1.0  # seconds between looks at things that send no signal
-MOST_TELEMETRY = 256 << 20  # bytes that a worker may report, and in addition
-TELEMETRY_RATE = 1 << 20  # so many a second
-SHORT_TICK = 0.2  # the same in a queue and while a worker starts
+TICK = 1.0  # seconds between polls of sources that send no signal
+MOST_TELEMETRY = 256 << 20  # bytes of telemetry that a worker may write, plus
+TELEMETRY_RATE = 1 << 20  # bytes per second of its run time
+SHORT_TICK = 0.2  # the same while queued and while a worker starts
 _SIGNALLED = "stopped by a signal to its keeper"
 _T = TypeVar("_T")
 
 
 class Stopped(Exception):
-    """Raised when a stop was requested before the worker was started."""
+    """Raised if a stop is requested before the worker has started."""
 
 
 class Keeper:
-    """One run's life; `live` is called once."""
+    """The life of one run. Call `live` once."""
 
     def __init__(self, folder: RunFolder, launch: Launch, lock: int) -> None:
         self.folder = folder
         self.launch = launch
         self.locked = LockedFolder(folder.path, lock)
-        self.stop: str | None = None  # why the run is to stop
-        self.why = ""  # what the request says of that
+        self.stop: str | None = None  # why the run must stop
+        self.why = ""  # the reason given in the stop request
         self.stopped_by: str | None = None
-        self.flood = ""  # why the worker was killed, where it wrote too much
+        self.flood = ""  # why the worker was killed, if it wrote too much telemetry
         self.grace = launch.grace_seconds
         self.terminated_at = 0.0  # monotonic time of the SIGTERM
         self.worker: Worker | None = None
@@ -64,12 +64,12 @@ class Keeper:
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
-        self._listen()  # before the record publishes the pid that signals are sent to
+        self._listen()  # before the record publishes the pid as a target of signals
         self.record = StateWriter(folder, os.getpid())
         self.log = BoundedLog()
 
     def live(self) -> None:
-        """Run the worker from queue to end; always reaches a final state."""
+        """Run the worker from queue to end. Always reaches a final state."""
         evidence = Evidence()
         try:
             evidence = self._work(self._queue())
@@ -85,7 +85,7 @@ class Keeper:
             self._finish(evidence)
 
     def _queue(self) -> dict[int, int]:
-        """Wait for GPUs, then for a slot; returns the GPUs taken."""
+        """Wait for GPUs, then for a slot. Return the GPUs taken."""
         slots = self.folder.path.parent / ".slots"
         gpus: dict[int, int] = {}
         count = self.launch.gpu_count
@@ -154,7 +154,7 @@ class Keeper:
         return SHORT_TICK if self.record.status.state is State.STARTING else TICK
 
     def _look(self, worker: Worker) -> None:
-        """Check requests, the stop ladder and the first telemetry once."""
+        """Check requests, the stop ladder and the first telemetry."""
         self._check_requests()
         self._check_flood(worker)
         if self.stop is not None:
@@ -165,7 +165,7 @@ class Keeper:
         self.log.bound(self.folder.log_path)
 
     def _check_flood(self, worker: Worker) -> None:
-        """Kill a worker that would fill the disk with telemetry: more than any training reports."""
+        """Kill a worker that would fill the disk with telemetry, far beyond what any training reports."""
         size, seconds = _size(self.folder.telemetry_path), time.monotonic() - worker.started
         if not self.flood and size > MOST_TELEMETRY + TELEMETRY_RATE * seconds:
             self.flood = (
@@ -175,7 +175,7 @@ class Keeper:
             worker.kill()
 
     def _climb(self, worker: Worker) -> None:
-        """The stop ladder: SIGTERM to the worker's group, the grace period, SIGKILL to everything."""
+        """Advance the stop ladder: SIGTERM to the worker's group, the grace period, SIGKILL to everything."""
         now = time.monotonic()
         if self.stopped_by is None:
             self.stopped_by = "SIGTERM"
@@ -189,8 +189,8 @@ class Keeper:
             worker.kill()
 
     def _check_requests(self) -> None:
-        """Requests that come as files: a stop (a later one may change the grace period), a folder that was
-        deleted or moved, which its worker would write to in vain or make again."""
+        """Check for a stop request (a later one may change the grace period), the end of the lifeline, and a
+        deleted or moved folder, to which the worker would write in vain or which it would create again."""
         place = self.locked.locate()
         if place is None:
             self.stop = self.stop or "its run folder was deleted"
@@ -238,7 +238,7 @@ class Keeper:
         return "" if step is None else f"at step {step:,}" + (f" of {total:,}" if total else "")
 
     def _requested(self) -> int | None:
-        """The step at which the training was to end."""
+        """Return the step at which the training was to end."""
         config = self.folder.document(self.folder.config_path)
         checkpoint = config.get("checkpoint")
         stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
@@ -246,9 +246,8 @@ class Keeper:
         return int(total) if is_count(total) else None
 
     def _whole_updates(self) -> tuple[int, int] | None:
-        """The step at which a completed training ended and the requested one, where they differ: its worker
-        has planned it, or went beyond the request.
-        """
+        """Return the step at which a completed training ended and the requested step, if they differ because
+        the worker planned another step or exceeded the request; else None."""
         path, requested = self.folder.telemetry_path, self._requested()
         planned = (started_config(path) or {}).get("steps")
         if planned is None:  # a curriculum has no worker of its own
@@ -272,7 +271,8 @@ class Keeper:
                 evidence=evidence.ended,
                 leftovers=evidence.leftovers,
             )
-        # Where a folder is that was deleted, the worker or the user has put it back: it stays, with this end.
+        # A deleted folder that exists again was restored by the worker or the user: it is kept, with this
+        # end.
         if self.folder.path.exists():
             self.record.finish(state, reason, outcome)
 
@@ -281,13 +281,13 @@ class Keeper:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_stop)
         for number in (signal.SIGCHLD, signal.SIGHUP):
-            signal.signal(number, _nothing)  # a handler, not SIG_IGN: the worker must not inherit it
+            signal.signal(number, _nothing)  # a handler, because the worker would inherit SIG_IGN
 
     def _on_stop(self, number: int, frame: object) -> None:
         self.stop = self.stop or _SIGNALLED
 
     def _sleep(self, seconds: float) -> None:
-        """Sleep until a signal arrives, one of ``wakes`` can be read or the time is over."""
+        """Sleep until a signal arrives, a descriptor of ``wakes`` is readable or the time is over."""
         ready, _, _ = select.select([self._wake_read, *self.wakes], [], [], seconds)
         if self._wake_read in ready:
             os.read(self._wake_read, 4096)
@@ -298,7 +298,7 @@ def _nothing(number: int, frame: object) -> None:
 
 
 def _ended(lifeline: int) -> bool:
-    """Whether the other end of a pipe is closed."""
+    """Return whether the other end of a pipe is closed."""
     ready, _, _ = select.select([lifeline], [], [], 0)
     return bool(ready) and not os.read(lifeline, 1)
 
@@ -311,9 +311,9 @@ def _size(path: Path) -> int:
 
 
 def clear_frames(folder: Path) -> None:
-    """Remove the shared memory that the worker's frames were in, before the run's end is recorded."""
+    """Remove the shared memory of the worker's frames, before the run's end is recorded."""
     with suppress(Exception):  # an uninstalled or broken contract must not cost the run its outcome
-        from mosaic_contract import fastlane  # now, not at the start: it takes longer than all else here
+        from mosaic_contract import fastlane  # imported here: it takes longer than all other imports
 
         fastlane.clear(folder)
 

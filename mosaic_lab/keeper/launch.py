@@ -1,4 +1,4 @@
-"""The launch of a keeper: its launch document, and the start of its process in the background."""
+"""The launch document of a keeper, and the start of its background process."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
 from mosaic_lab.keeper.run_store import RunFolder
 
 _KEEPER = Path(__file__).with_name("__main__.py")
-_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens of milliseconds
+_DEADLINE = 60.0  # seconds for a keeper to take over, which normally takes tens of milliseconds
 
 
 @dataclass(frozen=True)
 class Launch:
-    """The launch document: all that a keeper must know to start its worker, handed over on its stdin. It
-    holds the worker's environment, so it is never written to disk.
+    """The launch document: everything that a keeper needs to start its worker, passed on its stdin.
 
-    ``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, None: all, shared.
+    It contains the worker's environment, so it is never written to disk.
 
-    ``scratch`` is the folder to make for the worker's temporary files, ``gpu_locks`` that of this machine's
-    GPU locks; ``max_running`` limits the runs at once in this store (None: this run counts as none of them).
-    ``starts_runs``: the worker starts runs, which have keepers of their own and outlive this one.
-    ``lifeline`` is a descriptor whose other end a process holds that the run does not outlive. ``bridge``, of
-    a run on a cluster, is what `BridgeLink` takes.
+    ``gpus`` are the candidates. ``gpu_count`` of them are reserved for this run; None: all, shared.
+    ``scratch`` is the folder to create for the worker's temporary files, ``gpu_locks`` the folder of this
+    machine's GPU locks. ``max_running`` limits the concurrent runs of this store (None: this run is not
+    counted). ``starts_runs``: the worker starts runs, which have their own keepers and outlive it.
+    ``lifeline`` is a descriptor whose other end is held by a process that the run must not outlive.
+    ``bridge`` is the argument of `BridgeLink`, for a run on a cluster.
     """
 
     command: list[str]
@@ -55,14 +55,14 @@ class Launch:
 
 
 def take_new(folder: RunFolder) -> int:
-    """Take the lock of a new folder, which no process keeps but one may be testing."""
+    """Take the lock of a new folder, which has no keeper but may be under test by another process."""
     while (lock := locks.take(folder.lock_path)) is None:
         time.sleep(0.001)
     return lock
 
 
 def start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
-    """Start the keeper; return when it has the launch document and runs in the background.
+    """Start the keeper. Return when it has the launch document and runs in the background.
 
     ``lock`` is the descriptor of the run's lock. Raises MosaicError and OSError.
     """
@@ -92,6 +92,6 @@ def start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
 
 
 def _contract_folder() -> Path:
-    import mosaic_contract  # here: a keeper, which reads the document, starts without it
+    import mosaic_contract  # imported here: a keeper, which reads the document, starts without it
 
     return Path(mosaic_contract.__file__).parents[1]

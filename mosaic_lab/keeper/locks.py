@@ -1,4 +1,4 @@
-"""Locks whose holder is known to be alive: `flock` on small files, released by the system with its holder."""
+"""Locks with a living holder: `flock` on small files, released by the system when the holder ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 
 def take(path: Path, *, shared: bool = False) -> int | None:
-    """Lock ``path`` (made when missing) at once: an open descriptor, or None while another holds it."""
+    """Lock ``path``, created if missing, without waiting. Return an open descriptor, or None if another
+    process holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -23,8 +24,7 @@ def take(path: Path, *, shared: bool = False) -> int | None:
 
 
 def held(path: Path) -> bool:
-    """Whether some process holds the lock exclusively. A file that is missing, or that cannot be opened, is
-    held by no process."""
+    """Return whether a process holds the lock exclusively; False for a file that cannot be opened."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -39,10 +39,10 @@ def held(path: Path) -> bool:
 
 
 class LockedFolder:
-    """A run folder, identified by its inode, whose ``keeper.lock`` the descriptor ``lock`` holds.
+    """A run folder, identified by its inode, whose ``keeper.lock`` is held by the descriptor ``lock``.
 
-    It is found again when it is moved, and locked again when its lock is deleted. Raises OSError when it is
-    not there.
+    It is found again after a move, and locked again if its lock file is deleted. Raises OSError if it does
+    not exist.
     """
 
     def __init__(self, folder: Path, lock: int) -> None:
@@ -51,12 +51,12 @@ class LockedFolder:
         self._inode = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
 
     def locate(self) -> Path | None:
-        """Return the folder's current path; None when it was deleted."""
+        """Return the folder's current path; None if it was deleted."""
         places = (self._home, _path_of(self._inode))
         return next((place for place in places if place and _same(place, self._inode)), None)
 
     def lock_again(self, path: Path) -> None:
-        """Lock the file at ``path`` if the one that is locked is no longer there."""
+        """Lock the file at ``path`` if the locked file no longer exists there."""
         with suppress(OSError):
             if not _same(path, self._lock) and (lock := take(path)) is not None:
                 os.close(self._lock)
@@ -71,7 +71,7 @@ def _same(path: Path, descriptor: int) -> bool:
 
 
 def _path_of(descriptor: int) -> Path | None:
-    """Return the path of an open folder; None where the system does not report it."""
+    """Return the path of an open folder; None if the system does not report it."""
     with suppress(OSError):
         if hasattr(fcntl, "F_GETPATH"):  # macOS
             return Path(os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))

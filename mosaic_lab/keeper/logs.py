@@ -1,5 +1,6 @@
-"""Bounded logs, while others append to them: lines that come again and again are counted instead of kept, and
-the beginning of a file that grows too large is dropped.
+"""Bound logs while other processes append to them.
+
+Repeated lines are counted instead of kept, and the beginning of a file that grows too large is dropped.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from pathlib import Path
 from mosaic_lab.keeper.files import open_file, open_for_appending
 
 LIMIT = 32 << 20
-"""Bytes that a log may have; where it has more, it is cut within some seconds."""
+"""Maximum bytes of a log; a larger one is cut within seconds."""
 KEPT = 8 << 20
-"""Bytes at its end that stay then."""
+"""Bytes kept at its end when it is cut."""
 FOLDED_FROM = 1 << 20
-"""Bytes from which on repetitions are looked for, each time that a log has doubled."""
-_EACH = 10  # repetitions of a line that are kept, at its first and at its last places
+"""Size in bytes from which repetitions are folded, each time a log has doubled."""
+_EACH = 10  # repetitions of a line that are kept, each at its first and its last occurrences
 _VARYING = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|\bpid=\d+")
 _MARK = re.compile(rb"\[the line above came ([\d,]+) more times\]")
 
 
 class BoundedLog:
-    """The log of one run; `bound` is called again and again while others write it."""
+    """The log of one run. Call `bound` regularly while others write it."""
 
     def __init__(self) -> None:
         self._folded_at = FOLDED_FROM
 
     def bound(self, path: Path) -> None:
-        """Fold repetitions where the log has grown, and drop its beginning where it is still too large."""
+        """Fold repetitions if the log has grown, and drop its beginning if it is still too large."""
         with suppress(OSError):
             if path.stat().st_size >= self._folded_at:
                 fold(path)
@@ -38,8 +39,10 @@ class BoundedLog:
 
 
 def fold(path: Path) -> None:
-    """Leave out most repetitions, near a log's end, of lines that differ only in the time and the process,
-    and count them after the first that stay. Where less than half would go all stays. Raises `OSError`.
+    """Remove most repetitions of lines that differ only in time and process id, near the end of a log, and
+    add a count after the first ones kept.
+
+    The log is left unchanged if less than half would be removed. Raises OSError.
     """
     with open_file(path) as file:
         whole = file.read(2 * LIMIT)
@@ -73,10 +76,10 @@ def _folded(whole: bytes) -> bytes:
 
 
 def cut(path: Path) -> None:
-    """Drop the beginning of a log that has become too large; a first line states how much.
+    """Drop the beginning of a log that is too large; a first line states the amount.
 
-    Whoever writes it has opened it for appending. Lines that come in the very moment may be lost with the
-    others. A log that is not there, or cannot be written, stays as it is.
+    Writers must have opened it for appending. Lines written at the same moment may be lost too. A log that is
+    missing or cannot be written is left unchanged.
     """
     with suppress(OSError):
         if path.stat().st_size <= LIMIT:

@@ -1,8 +1,8 @@
-"""Finding the processes of a run whose keeper was killed: by an environment variable that they were started
-with, and below the keeper's guardian.
+"""Find the processes of a run whose keeper was killed, by an environment variable they were started with, and
+below the keeper's guardian.
 
-A pid alone proves nothing; the variable, passed on to whatever a process starts, names the run folder. psutil
-guards its signals against a pid that was given out again.
+A pid alone is not reliable. The variable, inherited by all descendants, contains the run folder. psutil
+protects its signals against reused pids.
 """
 
 from __future__ import annotations
@@ -18,23 +18,21 @@ import psutil
 
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VARIABLE
 
-_FRESH = 0.5  # seconds for which survivors that were found are not searched for again
-_SHARED = (
-    0.1  # seconds for which one search serves all runs: less than a run takes to start and lose its keeper
-)
+_FRESH = 0.5  # seconds before survivors are searched for again
+_SHARED = 0.1  # seconds for which one search serves all runs; starting and losing a keeper takes longer
 _KILL_DEADLINE = 5.0
 
 _lock = threading.Lock()
-_searched = float("-inf")  # when all processes were last looked at
-_marked: dict[tuple[str, str], list[psutil.Process]] = {}  # by variable and run folder, as they were then
-_none: dict[tuple[str, str], float] = {}  # when it was first requested; infinity where none can come any more
+_searched = float("-inf")  # time of the last search
+_marked: dict[tuple[str, str], list[psutil.Process]] = {}  # its result, by variable and run folder
+_none: dict[tuple[str, str], float] = {}  # time of the first request; infinity once none can appear
 
 
 def survivors(path: Path, variable: str = RUN_DIR_VARIABLE) -> list[psutil.Process]:
     """Return the living processes with the variable of the run in ``path``, whose keeper is dead.
 
-    None can join from outside: once there are none there never will be (unless the run is resumed, see
-    `forget`), and no search is made again.
+    Other processes cannot join them. After a search that finds none, no further search is made unless the run
+    is resumed (see `forget`).
     """
     global _searched, _marked
     key = variable, str(path)
@@ -52,19 +50,19 @@ def survivors(path: Path, variable: str = RUN_DIR_VARIABLE) -> list[psutil.Proce
 
 
 def forget(path: Path) -> None:
-    """The run is about to have processes again: what was found, or not found, counts no more."""
+    """Discard earlier results for a run that is about to have processes again."""
     with _lock:
         for variable in (RUN_DIR_VARIABLE, KEEPER_VARIABLE):
             _none.pop((variable, str(path)), None)
 
 
 def end(path: Path, grace_seconds: float) -> None:
-    """SIGTERM to the run's survivors, SIGKILL to those that are still there after the grace period."""
+    """Send SIGTERM to the run's survivors, and SIGKILL to those still alive after the grace period."""
     alive = _search(path, RUN_DIR_VARIABLE)
     for process in alive:
         with suppress(psutil.Error):
             process.terminate()
-            process.resume()  # a suspended one receives the signal only then
+            process.resume()  # a suspended process receives the signal only then
     psutil.wait_procs(alive, timeout=grace_seconds)
     deadline = time.monotonic() + _KILL_DEADLINE
     while (alive := _search(path, RUN_DIR_VARIABLE)) and time.monotonic() < deadline:
@@ -75,14 +73,14 @@ def end(path: Path, grace_seconds: float) -> None:
 
 
 def below(pid: int) -> list[psutil.Process]:
-    """All living descendants of a process; none when it is gone."""
+    """Return all living descendants of a process; none if it is gone."""
     with suppress(psutil.Error):
         return psutil.Process(pid).children(recursive=True)
     return []
 
 
 def resident_mb(processes: Sequence[psutil.Process]) -> float:
-    """Resident memory of these processes together, MiB."""
+    """Return the total resident memory of these processes in MiB."""
     total = 0
     for process in processes:
         with suppress(psutil.Error):
@@ -108,7 +106,7 @@ def _all_marked() -> dict[tuple[str, str], list[psutil.Process]]:
 def _below(
     marked: Mapping[tuple[str, str], list[psutil.Process]], path: Path, variable: str
 ) -> list[psutil.Process]:
-    """Return the processes with the variable of a run; of its worker also those below the guardian."""
+    """Return the processes with the variable of a run and, for its worker, also those below the guardian."""
     found = list(marked.get((variable, str(path)), ()))
     for keeper in marked.get((KEEPER_VARIABLE, str(path)), ()) if variable == RUN_DIR_VARIABLE else ():
         with suppress(psutil.Error):

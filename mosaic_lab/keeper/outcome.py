@@ -1,6 +1,6 @@
-"""From evidence to a final state and one sentence a human understands. Pure: nothing is read or awaited.
+"""Derive a run's final state and its reason, one sentence for the user, from evidence. Pure: no I/O.
 
-A cause is claimed only where there is evidence for it.
+A cause is given only if there is evidence for it.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 from mosaic_lab.keeper.events import RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED
 from mosaic_lab.keeper.states import State
 
-_LONGEST = 600  # characters of a worker's own message in a reason
+_LONGEST = 600  # maximum characters of a worker's own message in a reason
 _SENTENCES = (
     *("", "ConfigError", "ConfigurationError", "MosaicError", "SystemExit"),
     *("TrialsFailed", "StageFailed", "EpisodeFailed", "NotRecorded", "NotFilmed"),
 )
-"""Types of errors whose texts are sentences for the user, and the whole reason."""
+"""Error types whose messages are sentences for the user and form the whole reason."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The end of a run's worker.
+    """The evidence at the end of a run's worker.
 
-    ``final`` is the terminal message of the worker's telemetry, None without one. ``stop`` is the
-    reason of a stop request (None without one), ``problem`` what prevented starting or watching the worker,
-    ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
-    ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
-    step of the newest checkpoint. ``reached`` is how far it was, such as "at step 512 of 600".
-    ``whole_updates`` are the step at which the training ended and the one that was requested, where these
-    differ. ``unread`` says that the telemetry was deleted, so that there is no final message.
+    ``final`` is the terminal message of the worker's telemetry, if any. ``stop`` is the reason of a stop
+    request, if any; ``problem`` is what prevented starting or watching the worker; ``stopped_by`` is the rung
+    of the stop ladder reached. ``oom_kills`` is the number of processes of this control group that the
+    out-of-memory killer ended during the run, None if unknown. ``saved_at`` is the step of the newest
+    checkpoint. ``reached`` is the run's progress, such as "at step 512 of 600". ``whole_updates`` are the
+    step at which the training ended and the requested step, if they differ. ``unread`` means that the
+    telemetry was deleted, so there is no final message.
     """
 
     exit_code: int | None = None
@@ -56,12 +56,12 @@ class Evidence:
 
     @property
     def ended(self) -> str:
-        """``exit code 1`` or ``signal 9 (SIGKILL)``."""
+        """The exit in words, such as ``exit code 1`` or ``signal 9 (SIGKILL)``."""
         return signal_name(self.signal) if self.signal is not None else f"exit code {self.exit_code}"
 
 
 def signal_name(number: int) -> str:
-    """``signal 9 (SIGKILL)``."""
+    """Return a signal's number and name, such as ``signal 9 (SIGKILL)``."""
     try:
         return f"signal {number} ({signals.Signals(number).name})"
     except ValueError:
@@ -143,7 +143,7 @@ def _failed(evidence: Evidence) -> str:
     own = own_message(evidence.final)
     if own and evidence.exit_code == 2:
         reason = f"bad configuration: {own}"
-    elif own:  # 1 is the exit code of every failure that a worker reports
+    elif own:  # every failure that a worker reports has exit code 1
         reason = own if evidence.exit_code == 1 else f"{own} ({evidence.ended})"
     elif evidence.unread:
         known = "it is not known whether it ran to the end"
@@ -173,7 +173,8 @@ def _out_of_memory(evidence: Evidence) -> str:
 
 
 def own_message(final: Mapping[str, Any] | None) -> str:
-    """Return a run_failed message in one line, ``ValueError: …`` or our own sentence; empty for others."""
+    """Return a run_failed message in one line, ``ValueError: …`` or our own sentence; empty for other
+    messages."""
     if final is None or final.get("event") != RUN_FAILED:
         return ""
     kind, error = _payload(final, "error_type"), _payload(final, "error")

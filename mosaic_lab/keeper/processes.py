@@ -1,6 +1,6 @@
 """Information about a run's processes from the operating system, and signals to them.
 
-Where /proc is missing (macOS) each function returns the empty value of its type.
+Without /proc (macOS) each function returns the empty value of its type.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-_TICKS = os.sysconf("SC_CLK_TCK")  # of processor time, a second
+_TICKS = os.sysconf("SC_CLK_TCK")  # of processor time per second
 
 
 class Usage(NamedTuple):
-    """Resources that processes use together: processor time so far and resident memory now.
+    """Total resources of several processes: processor time so far and current resident memory.
 
     Shared pages count once per process.
     """
@@ -33,7 +33,7 @@ class Usage(NamedTuple):
 
 @cache
 def place() -> str:
-    """Return a name of this boot and process namespace: a recorded pid means something only in its own."""
+    """Return an identifier of this boot and process namespace, within which a recorded pid is valid."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
@@ -42,21 +42,21 @@ def place() -> str:
 
 
 def start_time(pid: int) -> int | None:
-    """Return a living process's start, in clock ticks since the boot: with its pid it names one process.
+    """Return a living process's start in clock ticks since boot. With the pid it identifies a process.
 
-    None when it has ended, and where /proc is missing.
+    None if the process has ended or /proc is missing.
     """
     stat = _stat(pid)
     return None if stat is None or stat[0] in (b"Z", b"X") else int(stat[19])
 
 
 def lives(pid: int, started: int | None) -> bool:
-    """Return whether the process with this pid and `start_time` lives; false where that is not known."""
+    """Return whether the process with this pid and `start_time` lives; False if unknown."""
     return started is not None and start_time(pid) == started
 
 
 def own_identity() -> dict[str, Any]:
-    """Return the permanent identity of this process, which `identified` checks."""
+    """Return the permanent identity of this process, for `identified`."""
     return {"pid": os.getpid(), "started": start_time(os.getpid()), "place": place()}
 
 
@@ -69,14 +69,17 @@ def identified(identity: object) -> bool:
 
 
 def become_subreaper() -> None:
-    """Make orphaned descendants children of this process, so that none can slip away (Linux)."""
+    """Make orphaned descendants children of this process, so that none can escape (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def worker_preparation() -> Callable[[], None]:
-    """Return what a worker does between fork and exec: it requests SIGTERM for its keeper's end, and becomes
-    a likelier victim of the out-of-memory killer than the keeper and the user's notebook kernel."""
+    """Return the function that a worker calls between fork and exec.
+
+    It requests SIGTERM when the keeper ends, and makes the worker a likelier victim of the out-of-memory
+    killer than the keeper and the user's notebook kernel.
+    """
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     keeper = os.getpid()
 
@@ -92,7 +95,7 @@ def worker_preparation() -> Callable[[], None]:
                 file.seek(0)
                 file.write(str(adjusted))
         except (OSError, ValueError):
-            pass  # a wish, not a need
+            pass  # optional
 
     return prepare
 
@@ -110,10 +113,12 @@ def send_group(group: int, number: signal.Signals) -> None:
 
 
 def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
-    """Signals to the process that had this pid and this `start_time`; none to another one that has it now."""
+    """Send signals to the process with this pid and `start_time`, but not to another process that reuses the
+    pid."""
     descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     try:
-        # Looked up after the descriptor was opened, which stays with that process whoever gets its pid.
+        # Checked after opening the descriptor, which keeps referring to the same process if the pid is
+        # reused.
         for number in numbers if lives(pid, started) else ():
             if descriptor is None:
                 os.kill(pid, number)
@@ -125,12 +130,13 @@ def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all living processes below ``pid``, found through /proc; empty where there is none."""
+    """Return all living processes below ``pid``, found in /proc; empty without it."""
     return list(_below(pid))
 
 
 def usage_below(pid: int, without: Collection[int]) -> Usage | None:
-    """Return what the processes below ``pid`` and those that they have collected use; None without /proc."""
+    """Return the resources used by the processes below ``pid`` and the children they have reaped; None
+    without /proc."""
     stats = [stat for one, stat in _below(pid).items() if one not in without]
     if not stats and start_time(os.getpid()) is None:
         return None
@@ -139,7 +145,7 @@ def usage_below(pid: int, without: Collection[int]) -> Usage | None:
 
 
 def _below(pid: int) -> dict[int, list[bytes]]:
-    """The stat fields of all processes below ``pid``, by pid."""
+    """Return the stat fields of all processes below ``pid``, by pid."""
     try:
         entries = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
     except FileNotFoundError:
@@ -158,7 +164,7 @@ def _below(pid: int) -> dict[int, list[bytes]]:
 
 
 def _stat(pid: int) -> list[bytes] | None:
-    """The fields of /proc/PID/stat after the name: state, parent, …; None when it is gone."""
+    """Return the fields of /proc/PID/stat after the name (state, parent, …); None if the process is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -167,7 +173,7 @@ def _stat(pid: int) -> list[bytes] | None:
 
 
 def command_line(pid: int) -> bytes:
-    """The command line of a process, its words separated by NUL; empty when it is gone."""
+    """Return the command line of a process, its arguments separated by NUL; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -175,7 +181,8 @@ def command_line(pid: int) -> bytes:
 
 
 def oom_kills() -> int | None:
-    """How many processes of this control group the kernel's out-of-memory killer has ended so far."""
+    """Return the number of processes of this control group that the kernel's out-of-memory killer has ended
+    so far."""
     for path in _oom_counters():
         try:
             for line in path.read_text().splitlines():
@@ -188,7 +195,7 @@ def oom_kills() -> int | None:
 
 
 def _oom_counters() -> list[Path]:
-    """Files that may hold the counter: control groups 2, then 1, as the host or a container sees them."""
+    """Return files that may contain the counter: cgroup v2, then v1, as seen by the host or a container."""
     try:
         groups = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
-"""Queues made of files, and the resources that they lead to: run slots and GPUs. Used by keepers only.
+"""File-based queues for run slots and GPUs, used by keepers only.
 
-A ticket counts only while its run's keeper lives, and a slot or GPU is a lock, so a killed keeper blocks no
-other run.
+A ticket is valid while its run's keeper lives, and each slot or GPU is a lock, so a killed keeper does not
+block other runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 
 
 class RunQueue:
-    """A queue below ``slots``, which a run joins; tickets are named by time of joining and run id."""
+    """A queue below ``slots`` that a run joins. Tickets are named by time of joining and run id."""
 
     def __init__(self, slots: Path, name: str, run_id: str) -> None:
         self._folder = slots / f"{name}-line"
@@ -26,10 +26,10 @@ class RunQueue:
         (self._folder / self._ticket).touch()
 
     def ahead(self) -> int:
-        """Return the number of runs ahead of this one; 0 when none of them is alive.
+        """Return the number of runs ahead of this one; 0 if none of them is alive.
 
-        Tickets of runs that have ended are removed at the head of the queue only, which keeps polling by
-        hundreds of runs cheap.
+        Tickets of ended runs are removed only at the head of the queue, which keeps polling by hundreds of
+        runs cheap.
         """
         tickets = sorted(entry.name for entry in os.scandir(self._folder) if entry.name < self._ticket)
         for place, ticket in enumerate(tickets):
@@ -44,7 +44,8 @@ class RunQueue:
 
 
 def take_slot(slots: Path, count: int) -> int | None:
-    """One of ``count`` run slots: a descriptor that holds it until closed, or None while all are taken."""
+    """Take one of ``count`` run slots. Return a descriptor that holds it until closed, or None if all are
+    taken."""
     for index in range(count):
         descriptor = locks.take(slots / f"run-{index}")
         if descriptor is not None:
@@ -53,10 +54,10 @@ def take_slot(slots: Path, count: int) -> int | None:
 
 
 def take_gpus(folder: Path, candidates: Sequence[int], count: int | None) -> dict[int, int] | None:
-    """GPUs as ``{index: descriptor}``, or None while they are taken.
+    """Return GPUs as ``{index: descriptor}``, or None if they are taken.
 
-    With a ``count``, that many of the candidates, for this run alone. Without, exactly the candidates, shared
-    with other runs that named them too.
+    With ``count``, that many candidates are reserved for this run. Without it, all candidates are taken,
+    shared with other runs that requested them.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     taken: dict[int, int] = {}

@@ -1,6 +1,8 @@
-"""The keeper of a run on a cluster: it records what the bridge reports of the run, and passes stops on.
+"""The keeper of a run on a cluster. It records the states that the bridge reports, and forwards stop
+requests.
 
-The run's own keeper lives on the node. This one owns the run's state here, and outlives the kernel as any.
+The run has another keeper on the node. This one manages the run's state on this machine and, like any keeper,
+outlives the kernel.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.keeper import TICK, Keeper
 from mosaic_lab.keeper.states import Outcome, State
 
-_START_AGAIN = 5.0  # seconds between two starts of a bridge
+_START_AGAIN = 5.0  # minimum seconds between two starts of a bridge
 _LONGEST_LINE = 1 << 20
 
 
 class BridgeLink:
-    """The run in ``folder`` at the bridge that ``bridge`` describes.
+    """The connection of the run in ``folder`` to its bridge.
 
-    ``bridge`` has the ``command`` and the ``environment`` that start it, its ``socket`` and ``log``, and the
-    ``run`` to send: the `Job` and the values of its variables.
+    ``bridge`` contains the ``command`` and the ``environment`` that start the bridge, its ``socket`` and
+    ``log``, and the ``run`` to send: the `Job` and the values of its variables.
     """
 
     def __init__(self, bridge: Mapping[str, Any], folder: Path) -> None:
@@ -39,17 +41,17 @@ class BridgeLink:
         self._stop: dict[str, Any] | None = None
 
     def fileno(self) -> int:
-        """The connection's descriptor, to wait for; -1 without one."""
+        """Return the connection's descriptor for `select`, or -1 without a connection."""
         return -1 if self._socket is None else self._socket.fileno()
 
     def stop(self, grace_seconds: float, reason: str) -> None:
-        """Request the run's end; sent again over each further connection."""
+        """Request the run's end. The request is sent again over each new connection."""
         if self._stop != (request := {"stop": True, "grace_seconds": grace_seconds, "reason": reason}):
             self._stop = request
             self._send(request)
 
     def receive(self) -> list[dict[str, Any]]:
-        """Return what the bridge has sent, without waiting; connect, or start a bridge, if needed."""
+        """Return the messages received so far, without waiting. Connects, or starts a bridge, if needed."""
         if self._socket is None:
             self._connect()
         while self._socket is not None:
@@ -98,7 +100,7 @@ class BridgeLink:
             self.close()
 
     def _start(self) -> None:
-        """Start a bridge, which leaves at once where another one has just been started."""
+        """Start a bridge, which exits at once if another one has just been started."""
         if time.monotonic() - self._started < _START_AGAIN:
             return
         self._started = time.monotonic()
@@ -106,7 +108,7 @@ class BridgeLink:
         if child:
             os.waitpid(child, 0)
             return
-        # The bridge is no child of the keeper's: it serves other runs, too.
+        # Not a child of the keeper, because it serves other runs too.
         with suppress(BaseException), open_for_appending(Path(self._bridge["log"])) as log:
             subprocess.Popen(
                 self._bridge["command"],
@@ -121,15 +123,15 @@ class BridgeLink:
 
 
 UNREACHABLE = 3600.0
-"""Seconds for which a cluster that a stop cannot reach is tried."""
+"""Seconds to keep trying to stop a run on an unreachable cluster."""
 _End = tuple[State, str, Outcome]
 
 
 class RemoteKeeper(Keeper):
-    """The life of a run on a cluster; `live` is called once."""
+    """The life of a run on a cluster. Call `live` once."""
 
     def live(self) -> None:
-        """Follow the run to its end; always reaches a final state."""
+        """Follow the run to its end. Always reaches a final state."""
         end: _End = State.FAILED, "its keeper failed", Outcome()
         try:
             end = self._follow()
@@ -171,7 +173,7 @@ class RemoteKeeper(Keeper):
         link.stop(self.grace, self.why)
 
     def _take(self, message: dict[str, object]) -> _End | None:
-        """Record a state that the bridge reports; return the final one."""
+        """Record a state reported by the bridge. Return the end if the state is final."""
         state, reason = State(str(message["state"])), str(message["reason"])
         if state.finished:
             outcome = message.get("outcome")

@@ -1,6 +1,6 @@
-"""The run store: a folder of run folders, whose files any process can read.
+"""The run store: a folder of run folders whose files any process can read.
 
-A run is alive while its keeper holds the run's lock, which the system releases with the process.
+A run is alive while its keeper holds the run's lock, which the system releases when the process ends.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from mosaic_lab.keeper.tail import final_message, is_there
 from mosaic_lab.sanitize import sanitize, well_formed
 
 COMPARISONS = "comparisons"
-"""The folder of comparisons, below a store's root; each holds a run folder a lane."""
+"""The folder of comparisons, below a store's root. Each comparison contains one run folder per lane."""
 
 _removed: set[Path] = set()
-"""Run folders that this process has deleted on request: their runs are removed, not lost."""
+"""Run folders that this process has deleted on request. Their runs are removed, not lost."""
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
 _MOST_DIGITS = 300  # of an integer
-_LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
+_LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
 
 
 def is_run_id(name: str) -> bool:
-    """Whether a folder of this name in a run store is a run's, though its files may be missing."""
+    """Return whether a folder of this name in a run store belongs to a run, even if its files are missing."""
     return _RUN_ID.fullmatch(name) is not None
 
 
 def comparison_lives(folder: Path) -> bool:
-    """Whether a lane of the comparison in this folder has processes that live."""
+    """Return whether any lane of the comparison in this folder has living processes."""
     return any(RunFolder(lane).alive() for lane in folders_in(folder))
 
 
 class RunFolder:
-    """A run's folder on disk. Cheap to create; its only state is the path."""
+    """A run's folder on disk. Cheap to create: its only state is the path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,19 +71,21 @@ class RunFolder:
 
     @property
     def scratch_path(self) -> Path:
-        """Where the worker's temporary files are while it lives: short, since sockets may be made in it."""
+        """The folder of the worker's temporary files. The path is short because it may contain sockets."""
         name = hashlib.sha256(str(self.path).encode()).hexdigest()[:12]
         return Path(tempfile.gettempdir()) / f"mosaic-{name}"
 
     def placed(self, path: str) -> Path:
-        """Return where a file is that the worker named: the folder may have been moved, or mirror a node."""
+        """Return the current path of a file named by the worker: the folder may have been moved, or mirror a
+        node."""
         parts = Path(path).parts
         if self.run_id in parts:
             return self.path.joinpath(*parts[parts.index(self.run_id) + 1 :])
         return self.path / path
 
     def alive(self) -> bool:
-        """Whether the run's keeper holds the lock or, if its files were deleted, its process exists."""
+        """Return whether the run's keeper holds the lock or, if its files were deleted, the process
+        exists."""
         return self._kept(self._recorded())
 
     def _kept(self, recorded: RunStatus) -> bool:
@@ -93,29 +95,29 @@ class RunFolder:
             return False
         try:
             from mosaic_lab.keeper import orphans
-        except ImportError:  # keepers have no psutil: they go by the lock
+        except ImportError:  # keepers have no psutil and rely on the lock
             return False
         return bool(orphans.survivors(self.path, KEEPER_VARIABLE))
 
     def status(self) -> RunStatus:
-        """Return the run's status now: ``lost`` without a keeper and a recorded end."""
+        """Return the run's current status: ``lost`` if it has neither a keeper nor a recorded end."""
         status = self._recorded()
         if status.state.finished and status.state is not State.LOST:
             return status
-        if self._kept(status):  # though its state could not be read
+        if self._kept(status):  # even if its state cannot be read
             return replace(status, state=State.RUNNING) if status.state is State.LOST else status
         status = self._recorded()  # the keeper may have recorded the end in the meantime
         return status if status.state.finished else _lost(status, self.telemetry_path)
 
     @property
     def removed(self) -> bool:
-        """Whether this process has deleted the folder by `remove`."""
+        """Whether this process has deleted the folder with `remove`."""
         return self.path in _removed and not self.path.exists()
 
     def remove(self) -> None:
-        """Delete the folder of a run that has ended. Raises MosaicError for one that is alive or remains."""
+        """Delete the folder of a run that has ended. Raises MosaicError if it is alive or files remain."""
         status = self.status()
-        deadline = time.monotonic() + 5  # a keeper that has recorded the end is about to leave
+        deadline = time.monotonic() + 5  # a keeper that has recorded the end exits soon
         while status.state.finished and self.alive() and time.monotonic() < deadline:
             time.sleep(0.02)
         if self.alive():
@@ -123,11 +125,11 @@ class RunFolder:
         doomed = self.path.with_name(f".removed-{self.run_id}")
         try:
             with suppress(FileNotFoundError):
-                self.path.rename(doomed)  # a removal that fails must not leave half of a run listed
+                self.path.rename(doomed)  # a failed removal must not leave an incomplete run in the list
         except OSError as error:
             raise MosaicError(f"run {self.run_id} could not be removed: {error}") from error
         _removed.add(self.path)
-        shutil.rmtree(self.scratch_path, ignore_errors=True)  # of a lost run
+        shutil.rmtree(self.scratch_path, ignore_errors=True)  # left by a lost run
         try:
             with suppress(FileNotFoundError):
                 shutil.rmtree(doomed)
@@ -138,15 +140,15 @@ class RunFolder:
             ) from error
 
     def disk_full(self) -> bool:
-        """Whether there is hardly any space left for the run's files."""
+        """Return whether hardly any disk space remains for the run's files."""
         with suppress(OSError):
             disk = os.statvfs(self.path)
             return disk.f_bavail * disk.f_frsize < 1 << 16
         return False
 
     def config(self) -> dict[str, Any]:
-        """Return the run's configuration. Of a store that was moved or renamed, paths of files that are there
-        now begin with its new place."""
+        """Return the run's configuration. If the store was moved or renamed, paths of existing files are
+        updated to its new location."""
         config = self.document(self.config_path)
         recorded = Path(str(config.get("run_dir", self.path)))
         if recorded == self.path or not recorded.is_absolute():
@@ -157,7 +159,7 @@ class RunFolder:
         return {**_moved(config, before, now), "run_dir": str(self.path)}
 
     def document(self, path: Path) -> dict[str, Any]:
-        """Return the content of one of the folder's JSON files; empty when it cannot be read."""
+        """Return the content of one of the folder's JSON files, empty if it cannot be read."""
         try:
             content = read_json(path)
         except (OSError, ValueError):
@@ -165,7 +167,8 @@ class RunFolder:
         return content if isinstance(content, dict) else {}
 
     def misplaced(self) -> str:
-        """Return what prevents reading the run, such as ``its config.json is a folder``; empty if nothing."""
+        """Return what prevents reading the run, such as ``its config.json is a folder``; empty if nothing
+        does."""
         files = (self.config_path, self.launch_path, self.telemetry_path, self.system_path, self.log_path)
         kinds = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
         return ", ".join(f"its {name} is {kind} and cannot be read" for name, kind in kinds.items())
@@ -188,15 +191,15 @@ class RunFolder:
 
 
 class RunStore:
-    """The runs under ``root``, a folder that is made with the first run."""
+    """The runs below ``root``, a folder created with the first run."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).resolve()
         self.slots_path = self.root / ".slots"
 
     def folders(self) -> list[RunFolder]:
-        """Return all run folders, oldest first, including those that are still empty. Raises OSError for a
-        store that cannot be listed."""
+        """Return all run folders, oldest first, including empty ones. Raises OSError if the store cannot be
+        listed."""
         try:
             paths = list_folders(self.root)
         except FileNotFoundError:
@@ -206,11 +209,14 @@ class RunStore:
         return sorted(runs, key=_age)
 
     def comparisons(self) -> int:
-        """Return the number of comparisons that have a lane with live processes."""
+        """Return the number of comparisons with living processes."""
         return sum(map(comparison_lives, folders_in(self.root / COMPARISONS)))
 
     def folder(self, run_id: str) -> RunFolder:
-        """Return the folder of the run with this id, or beginning or end of one. Raises UnknownRun."""
+        """Return the folder of the run whose id equals ``run_id``, or starts or ends with it.
+
+        Raises UnknownRun if no run or several runs match.
+        """
         if not isinstance(run_id, str):
             raise UnknownRun(f"no run {run_id!r}: give its id or its name as a string")
         folders = self.folders()
@@ -231,7 +237,7 @@ class RunStore:
         raise UnknownRun(f"no run {run_id!r} in {self.root} (newest: {known})")
 
     def create(self, run_id: str) -> RunFolder:
-        """Make a new run folder. Raises FileExistsError when another process has just taken the name."""
+        """Create a run folder. Raises FileExistsError if another process has just taken the name."""
         self.slots_path.mkdir(parents=True, exist_ok=True)
         folder = RunFolder(self.root / run_id)
         folder.path.mkdir()
@@ -239,7 +245,7 @@ class RunStore:
 
 
 def _age(folder: RunFolder) -> tuple[str, int]:
-    """Runs sort by the second in their ids; within one, by when their configuration was written."""
+    """Return the sort key of a run: the second in its id, then the time its configuration was written."""
     try:
         written = folder.config_path.stat().st_mtime_ns
     except OSError:
@@ -265,14 +271,14 @@ def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
 
 
 def _keeper_lives(status: RunStatus) -> bool:
-    """Whether the process that keeps the run is there, and is not another one that has its pid now."""
+    """Return whether the run's keeper process exists, as opposed to another process that reuses its pid."""
     if status.state.finished or status.keeper_pid is None or status.place != place():
         return False
     return lives(status.keeper_pid, status.keeper_started)
 
 
 def _moved(value: Any, before: Path, now: Path) -> Any:
-    """Return JSON in which each path below ``before`` that is below ``now`` too is that one."""
+    """Replace the prefix ``before`` of paths in JSON by ``now`` if the resulting path exists."""
     if isinstance(value, dict):
         return {_moved(name, before, now): _moved(one, before, now) for name, one in value.items()}
     if isinstance(value, list):
@@ -293,7 +299,7 @@ def _changed(path: Path) -> float:
 def read_json(path: Path) -> Any:
     """Return the content of a small, untrusted JSON file. Raises OSError or ValueError."""
     with open_file(path) as file:
-        # Not the limit alone: a buffer of that size costs more than the reading.
+        # Allocating the limit itself would cost more than the read.
         data = file.read(min(os.fstat(file.fileno()).st_size, _LARGEST_JSON) + 1)
     if len(data) > _LARGEST_JSON:
         raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
@@ -305,12 +311,12 @@ def read_json(path: Path) -> Any:
 
 
 def _number(digits: str) -> float:
-    """Return an integer of JSON; one that no float can hold is an infinity."""
+    """Parse a JSON integer; one too large for a float becomes infinity."""
     return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file so that a reader sees the old one or the new one, never a part."""
+    """Write a JSON file atomically: readers see either the old or the new content."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

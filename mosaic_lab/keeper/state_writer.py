@@ -1,7 +1,7 @@
-"""Writing ``state.json``, also when the disk is full.
+"""Write ``state.json``, even if the disk is full.
 
-A change that cannot be written is tried again; the final one is written into blocks that were reserved when
-the run began, so a full disk cannot hide how a run ended.
+A failed write is repeated later. The final state is written into blocks reserved at the start of the run, so
+a full disk cannot hide how a run ended.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from mosaic_lab.keeper.processes import place, start_time
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import Outcome, RunStatus, State, queued
 
-_RESERVED = 16 << 10  # bytes; a state file is a tenth of it
+_RESERVED = 16 << 10  # bytes; a state file needs a tenth of this
 
 
 class StateWriter:
-    """The run's status as its keeper knows it, and its file."""
+    """The run's status as known to its keeper, and its file."""
 
     def __init__(self, folder: RunFolder, keeper_pid: int) -> None:
         self.folder = folder
-        """Where the file is written; assigned when the run folder was moved."""
+        """The folder of the file; reassigned if the run folder is moved."""
         self._unsaved = False
         self.status: RunStatus = replace(
             queued("its keeper has just started", time.time()),
@@ -39,17 +39,17 @@ class StateWriter:
         self.status = replace(self.status, worker_pid=worker_pid, gpus=gpus, started_monotonic=monotonic)
 
     def started_elsewhere(self, monotonic: float) -> None:
-        """Record that a node started the worker at about this time of the monotonic clock here."""
+        """Record that a node started the worker at about this time on the monotonic clock of this machine."""
         self.status = replace(self.status, started_monotonic=monotonic)
 
     def move(self, state: State, reason: str) -> None:
-        """Record a change; nothing happens when nothing changed."""
+        """Record a change of state or reason, if any."""
         if (state, reason) != (self.status.state, self.status.reason):
             self.status = self.status.moved_to(state, reason, time.time())
             self._save()
 
     def flush(self) -> None:
-        """Try again what a full disk refused."""
+        """Repeat a write that a full disk prevented."""
         if self._unsaved:
             self._save()
 

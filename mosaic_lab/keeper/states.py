@@ -16,7 +16,7 @@ _T = TypeVar("_T", "Outcome", "Transition", "RunStatus")
 class State(StrEnum):
     """queued → starting → running → stopping → completed | failed | cancelled | lost.
 
-    ``removed`` is the state of a handle whose run this process has deleted; it stands in no file.
+    ``removed`` is the state of a handle whose run this process has deleted. It is never stored.
     """
 
     QUEUED = "queued"
@@ -31,7 +31,7 @@ class State(StrEnum):
 
     @property
     def finished(self) -> bool:
-        """True in the states that nothing follows."""
+        """Whether the state is final."""
         return self in _FINISHED
 
 
@@ -40,15 +40,15 @@ _FINISHED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.LOS
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run's processes ended, as recorded by its keeper.
+    """The end of a run's processes, as recorded by its keeper.
 
-    ``exit_code`` is set when the worker left by itself, ``signal`` when a signal ended it, neither when it
-    never started. ``peak_memory_mb`` (MiB) is the larger of two measurements: the kernel's high-water mark of
-    the biggest single process, and the resident memory of all processes of the run together, sampled every
-    five seconds (less often where that would cost much). ``cpu_seconds`` is user and system time of the
-    worker and of every process it left to the keeper. ``duration_seconds`` counts from the worker's start on
-    a monotonic clock. ``stopped_by`` is the rung of the stop ladder that worked. ``evidence`` is the sentence
-    that the final reason stands on.
+    ``exit_code`` is set if the worker exited by itself, ``signal`` if a signal ended it, neither if it never
+    started. ``peak_memory_mb`` (MiB) is the larger of two measurements: the kernel's high-water mark of the
+    largest single process, and the total resident memory of the run's processes, sampled every five seconds
+    (less often if that would be expensive). ``cpu_seconds`` is user and system time of the worker and all
+    processes that the keeper reaped. ``duration_seconds`` counts from the worker's start on a monotonic
+    clock. ``stopped_by`` is the rung of the stop ladder that ended the worker. ``evidence`` is the basis of
+    the final reason.
     """
 
     exit_code: int | None = None
@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Transition:
-    """One change of state. ``timestamp``: Unix seconds, for people; nothing is computed from it."""
+    """A change of state. ``timestamp``: Unix seconds, for display only."""
 
     state: State
     reason: str
@@ -72,11 +72,11 @@ class Transition:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """One reading of ``state.json``.
+    """The content of ``state.json``.
 
-    ``place`` names the boot and process namespace in which the pids (and ``started_monotonic``, the monotonic
-    clock's value at the worker's start) mean something. ``keeper_started`` is the start time of the keeper's
-    process (see `processes.start_time`): another process that has its pid now has another one.
+    ``place`` identifies the boot and process namespace in which the pids (and ``started_monotonic``, the
+    monotonic clock's value at the worker's start) are valid. ``keeper_started`` is the start time of the
+    keeper's process (see `processes.start_time`), which distinguishes it from a process that reuses its pid.
     """
 
     state: State
@@ -92,7 +92,8 @@ class RunStatus:
     started_monotonic: float | None = None
 
     def moved_to(self, state: State, reason: str, timestamp: float) -> RunStatus:
-        """The status after a change. A new reason in the same state replaces the old one in the history."""
+        """Return the status after a change. A new reason in the same state replaces the old one in the
+        history."""
         kept = self.history[:-1] if self.history and self.history[-1].state is state else self.history
         since = self.since if state is self.state and self.history else timestamp
         history = (*kept, Transition(state, reason, since))
@@ -103,7 +104,10 @@ class RunStatus:
 
     @classmethod
     def from_dict(cls, data: object) -> RunStatus:
-        """Raises TypeError, ValueError or OverflowError for what `to_dict` did not return."""
+        """Return the status stored in ``data``.
+
+        Raises TypeError, ValueError or OverflowError for anything `to_dict` did not return.
+        """
         return _read(cls, data)
 
 
@@ -139,7 +143,7 @@ def _text(value: object) -> str:
     return sanitize(str(value))
 
 
-_READERS: dict[str, Callable[[Any], Any]] = {  # by annotation: the fields are the file's schema
+_READERS: dict[str, Callable[[Any], Any]] = {  # by annotation, because the fields are the file's schema
     "State": State,
     "str": _text,
     "str | None": _optional(_text),

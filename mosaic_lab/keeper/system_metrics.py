@@ -1,7 +1,7 @@
-"""The resources that a run uses, as metrics in its ``system.jsonl``: processor, memory, GPUs, disk.
+"""A run's resource use (processor, memory, GPUs, disk) as metrics in its ``system.jsonl``.
 
-Samples are 1 to 5 s apart at first, and a 2000th of the run's age from about three hours on: a run of a year
-has 20,000. A measurement that cannot be taken or written is counted; the count is in every later line.
+Samples are 1 to 5 s apart at first, and 1/2000 of the run's age apart after about three hours: a run of a
+year has 20,000. Measurements that cannot be taken or written are counted; each later line contains the count.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import progress
 from mosaic_lab.keeper.worker_process import Worker
 
-FIRST, TICK = 1.0, 5.0  # seconds between samples, at first and later
-THINNING = 2000  # an old run has a sample every so many parts of its age
-COST = 0.005  # the part of one core that measuring may take, however many processes there are
-SLICE = 0.02  # seconds that one look at the disk may take; some thousand files
-_BLOCK = 512  # bytes, whatever the file system's blocks are
-LAST_LOOK = 1.0  # seconds that measuring the disk may take when the run has ended
+FIRST, TICK = 1.0, 5.0  # seconds between samples, initially and later
+THINNING = 2000  # the interval of an old run is its age divided by this
+COST = 0.005  # maximum fraction of a core for measuring, for any number of processes
+SLICE = 0.02  # maximum seconds per disk measurement step, enough for some thousand files
+_BLOCK = 512  # bytes, independent of the file system's block size
+LAST_LOOK = 1.0  # maximum seconds for measuring the disk after the end of the run
 _GPU_COMMAND = (
     "nvidia-smi",
     "--query-gpu=index,utilization.gpu,memory.used",
     "--format=csv,noheader,nounits",
 )
-_GPU_DEADLINE = 10.0  # seconds for an answer; the first one after a boot loads the driver
-_GPU_PAUSE = 60.0  # seconds without queries after one that failed
-_GPU_LONGEST = 1 << 16  # bytes of an answer that are read; one of 16 GPUs has 200
+_GPU_DEADLINE = 10.0  # seconds to answer; the first query after a boot loads the driver
+_GPU_PAUSE = 60.0  # seconds without queries after a failed one
+_GPU_LONGEST = 1 << 16  # maximum bytes of an answer; 16 GPUs need 200
 
 
 class SystemMetrics:
-    """The measurements of one worker. Nothing here waits for anything but the disk."""
+    """The measurements of one worker. Only the disk is accessed synchronously."""
 
     def __init__(self, worker: Worker, gpus: Sequence[int]) -> None:
         self._worker = worker
         self._lost = 0
         self._measure_at = self._sample_at = 0.0
-        self._cpu_seconds, self._cpu_at = 0.0, worker.started  # of the sample before
+        self._cpu_seconds, self._cpu_at = 0.0, worker.started  # of the previous sample
         self._progress = {"step": 0, "episode": 0}
         self._disk = DiskUse()
         self._gpus = GpuQuery(gpus, worker.helpers)
 
     @property
     def missed(self) -> int:
-        """Measurements that could not be taken or written."""
+        """Number of measurements that could not be taken or written."""
         return self._lost + self._gpus.failed
 
     def look(self, folder: RunFolder) -> None:
-        """Take the measurements that are due; write what they, and those begun before, have found."""
+        """Start the measurements that are due and write all results available now."""
         now = time.monotonic()
         values: dict[str, float] = {}
         if now >= self._measure_at:
-            used = self._worker.measure()  # each time: the peak of the memory is kept
+            used = self._worker.measure()  # at every call, to track the memory peak
             pause = min(TICK, max(FIRST, (now - self._worker.started) / 2))
             self._measure_at = now + max(pause, (time.monotonic() - now) / COST)
             if now >= self._sample_at:
@@ -73,11 +73,11 @@ class SystemMetrics:
         self._write(folder, values | self._disk.look() | self._gpus.look())
 
     def close(self) -> None:
-        """End what is under way."""
+        """End a running GPU query."""
         self._gpus.close()
 
     def finish(self, folder: RunFolder) -> None:
-        """Write the last line, when all processes have ended: without memory and GPUs."""
+        """Write the last line after all processes have ended, without memory and GPUs."""
         now = time.monotonic()
         values = {}
         if now - self._cpu_at >= FIRST or not self._sample_at:
@@ -92,7 +92,7 @@ class SystemMetrics:
         return {**self._cpu(used.cpu_seconds, now), "memory_mb": used.memory_mb}
 
     def _cpu(self, seconds: float, now: float) -> dict[str, float]:
-        """The mean since the sample before; never negative, though a process may end uncounted."""
+        """Return the mean since the previous sample; never negative, though a process may end uncounted."""
         spent, span = seconds - self._cpu_seconds, now - self._cpu_at
         self._cpu_seconds, self._cpu_at = seconds, now
         return {"cpu_percent": 100 * max(0.0, spent) / max(span, 0.001)}
@@ -115,7 +115,7 @@ class SystemMetrics:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """Append a line: the whole of it or, on a disk that is full, nothing. Raises OSError."""
+    """Append a line in full or, on a full disk, not at all. Raises OSError."""
     with open_for_appending(path) as file:
         end = file.seek(0, os.SEEK_END)
         if os.write(file.fileno(), line) < len(line):
@@ -124,19 +124,19 @@ def _append(path: Path, line: bytes) -> None:
 
 
 class DiskUse:
-    """The size of a folder on its disk: `begin` starts a measurement, which every `look` continues."""
+    """The disk space used by a folder. `begin` starts a measurement, each `look` continues it."""
 
     def __init__(self) -> None:
         self._sizes: Iterator[int] | None = None
         self._total = 0
 
     def begin(self, folder: Path) -> None:
-        """Begin a measurement, unless one is under way."""
+        """Start a measurement unless one is running."""
         if self._sizes is None:
             self._sizes, self._total = _sizes(folder), 0
 
     def look(self, seconds: float = SLICE) -> dict[str, float]:
-        """Return ``disk_mb`` when the measurement is complete now; else nothing."""
+        """Return ``disk_mb`` if the measurement is complete, else an empty dictionary."""
         if self._sizes is None:
             return {}
         deadline = time.monotonic() + seconds
@@ -149,24 +149,23 @@ class DiskUse:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    """Yield the bytes that each file below the folder takes; links are not followed."""
+    """Yield the disk space in bytes of each file below the folder. Links are not followed."""
     waiting = [str(folder)]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
             for entry in entries:
-                with suppress(OSError):  # it has just been removed
+                with suppress(OSError):  # just removed
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     yield entry.stat(follow_symlinks=False).st_blocks * _BLOCK
 
 
 class GpuQuery:
-    """Queries of nvidia-smi, answered at a later `look`. Without GPUs none is ever started.
+    """Queries of nvidia-smi, whose answers arrive at a later `look`. Without GPUs, none is started.
 
-    The library behind it (NVML) would answer in the keeper's own process, and keep it there when a driver
-    hangs.
+    NVML, the library behind it, would run in the keeper's own process and block it if a driver hangs.
 
-    ``helpers``: where the pid of a query is while it lives, so that it is not taken for the worker's.
+    ``helpers``: contains the pid of a running query, so that it is not counted as the worker's.
     """
 
     def __init__(self, gpus: Sequence[int], helpers: set[int]) -> None:
@@ -180,7 +179,7 @@ class GpuQuery:
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
-        """Start a query, unless one is under way or the last one failed a short while ago."""
+        """Start a query unless one is running or the last one failed recently."""
         now = time.monotonic()
         if not self._gpus or self._process is not None or now < self._next:
             return
@@ -196,14 +195,14 @@ class GpuQuery:
         except OSError:
             self._fail()
             return
-        self._process.returncode = 0  # the keeper reaps it, with all its children
+        self._process.returncode = 0  # the keeper reaps it with all its children
         self._helpers.add(self._process.pid)
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
         self._answer, self._deadline = b"", now + _GPU_DEADLINE
 
     def look(self) -> dict[str, float]:
-        """Return ``gpu<i>_percent`` and ``gpu<i>_memory_mb`` once answered; until then nothing."""
+        """Return ``gpu<i>_percent`` and ``gpu<i>_memory_mb`` once answered, else an empty dictionary."""
         if self._process is None:
             return {}
         assert self._process.stdout is not None
@@ -224,7 +223,7 @@ class GpuQuery:
         return values
 
     def close(self) -> None:
-        """End the query that is under way."""
+        """End the running query."""
         if self._process is None:
             return
         if self._process.pid in self._helpers:
@@ -238,7 +237,7 @@ class GpuQuery:
         self._next = time.monotonic() + _GPU_PAUSE
 
     def _values(self) -> dict[str, float]:
-        """The numbers of the run's GPUs; nvidia-smi prints [N/A] for what a GPU does not measure."""
+        """Return the values of the run's GPUs. nvidia-smi prints [N/A] for those a GPU does not measure."""
         values = {}
         for line in self._answer.decode("ascii", "replace").splitlines():
             index, *numbers = (field.strip() for field in line.split(","))

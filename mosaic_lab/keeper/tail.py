@@ -1,4 +1,4 @@
-"""The first and the last messages of a telemetry file, and the last lines of a log, from bounded parts."""
+"""Bounded reads of the first and last messages of a telemetry file and the last lines of a log."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRI
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.sanitize import sanitize, sanitize_json
 
-_WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
+_WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, plus room for following lines
 
 _VALUES_WINDOW = 1 << 22
 
 
 def final_message(path: Path) -> dict[str, Any] | None:
-    """Return the last run_completed, run_failed or run_cancelled message near the file's end; None without.
+    """Return the last run_completed, run_failed or run_cancelled message near the end of the file, if any.
 
-    Its texts are sanitized.
+    Its strings are sanitized.
     """
     for message in _from_end(path, TERMINAL):
         try:
@@ -32,7 +32,8 @@ def final_message(path: Path) -> dict[str, Any] | None:
 
 
 def started_config(path: Path) -> Mapping[str, Any] | None:
-    """Return the configuration in the file's first message, run_started: None before it, else empty."""
+    """Return the configuration in the file's first message, run_started: None if there is no message yet,
+    empty if the message has none."""
     try:
         with open_file(path) as file:
             line = file.readline(_WINDOW)
@@ -60,8 +61,8 @@ def progress(path: Path) -> Mapping[str, int]:
 
 
 def recent_values(path: Path, names: Sequence[str], count: int) -> list[float]:
-    """Return the last ``count`` values of the first of these metrics that is reported near the end of the
-    file, oldest first."""
+    """Return the last ``count`` values, oldest first, of the first of ``names`` reported near the end of the
+    file."""
     found: dict[str, list[float]] = {name: [] for name in names}
     for message in _from_end(path, (METRICS,), _VALUES_WINDOW, names):
         values = _payload(message).get("values")
@@ -77,8 +78,8 @@ def recent_values(path: Path, names: Sequence[str], count: int) -> list[float]:
 
 
 def recent_returns(path: Path, count: int) -> list[float]:
-    """Return the returns of the last ``count`` episodes near the end of the file, oldest first; of several
-    agents' their mean."""
+    """Return the returns of the last ``count`` episodes near the end of the file, oldest first. With several
+    agents, each is their mean."""
     lines = (line for line in _from_end(path, (EPISODE,)) if _is_finite(line.get("total_reward")))
     episodes = groupby(lines, lambda line: line.get("episode_index"))
     means = (fmean(line["total_reward"] for line in agents) for _, agents in islice(episodes, count))
@@ -86,7 +87,7 @@ def recent_returns(path: Path, count: int) -> list[float]:
 
 
 def saved_at(path: Path) -> int | None:
-    """Return the step of the newest checkpoint reported near the end of the file and still there."""
+    """Return the step of the newest checkpoint that is reported near the end of the file and still exists."""
     for message in _from_end(path, (CHECKPOINT_SAVED,)):
         payload = _payload(message)
         name, step = payload.get("checkpoint_path"), payload.get("step")
@@ -96,10 +97,10 @@ def saved_at(path: Path) -> int | None:
 
 
 def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
-    """The last ``count`` lines of a text file within its last ``window`` bytes; a missing file has none.
+    """Return the last ``count`` lines within the last ``window`` bytes of a text file; none if it is missing.
 
-    Of a line that a progress bar rewrote with carriage returns only the last form is kept, and of colours and
-    other control sequences the text.
+    Lines that a progress bar rewrote with carriage returns are reduced to their last form, and control
+    sequences such as colours are removed.
     """
     lines = _end(path, window).decode("utf-8", "replace").rstrip("\n").split("\n")
     return (
@@ -108,7 +109,7 @@ def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether the path exists; one that cannot exist (a worker may send any text) does not."""
+    """Return whether the path exists; False for paths that cannot exist (a worker may send any string)."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -116,8 +117,7 @@ def is_there(path: Path) -> bool:
 
 
 def is_count(value: object) -> TypeGuard[float]:
-    """Whether a worker's value is a number that can count something: not NaN, not negative, not beyond
-    reason."""
+    """Return whether a worker's value is a valid count: a number from 0 to 2**53, not NaN."""
     return isinstance(value, int | float) and 0 <= value <= 2**53
 
 
@@ -138,8 +138,8 @@ def _end(path: Path, window: int) -> bytes:
 def _from_end(
     path: Path, kinds: Sequence[str], window: int = _WINDOW, words: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first; of those with
-    ``words`` only."""
+    """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first, restricted to
+    those containing any of ``words`` if given."""
     marks = [f'"{word}"'.encode() for word in words or kinds]
     for line in reversed(_end(path, window).split(b"\n")):
         if not any(mark in line for mark in marks):

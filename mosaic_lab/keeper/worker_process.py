@@ -1,4 +1,4 @@
-"""The worker's process and everything it starts, as children of its keeper."""
+"""The worker's process and its descendants, as children of its keeper."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder
 
-# They free shared memory after the processes that they serve have ended, so they are ended last.
+# These free shared memory after the processes they serve have ended, so they are ended last.
 JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
-TERM_AFTER = 0.5  # seconds from the worker's end to the SIGTERM of what outlives it
-KILL_AFTER = 2.5  # the same to their SIGKILL
-KILL_DEADLINE = 20.0  # after SIGKILL; a process that is still there is stuck in the kernel
+TERM_AFTER = 0.5  # seconds from the worker's end to SIGTERM for remaining processes
+KILL_AFTER = 2.5  # the same to SIGKILL
+KILL_DEADLINE = 20.0  # seconds after SIGKILL; a process that remains is stuck in the kernel
 
 
 class Worker:
-    """A process in its own session and the run's folder; its output is appended to files there.
+    """A process in its own session and the run's folder, with its output appended to files there.
 
-    ``scratch`` is made for its temporary files and removed with it. On Linux the calling process adopts every
-    orphaned descendant, and their pids stay theirs until `reap` collects them, so a signal cannot reach
-    another process; not those of a worker that ``starts_runs``. Raises OSError when the program cannot be
-    started.
+    ``scratch`` is created for its temporary files and removed afterwards. On Linux the calling process adopts
+    every orphaned descendant, and a pid stays reserved until `reap` collects it, so a signal cannot reach
+    another process; descendants of a worker that ``starts_runs`` are not adopted. Raises OSError if the
+    program cannot be started.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Worker:
             processes.become_subreaper()
         scratch.mkdir(mode=0o700)
         try:
-            # Runs that outlive this one must not have their temporary files in its folder.
+            # Runs that outlive this one must not store temporary files in its folder.
             names = () if starts_runs else ("TMPDIR", "TMP", "TEMP")
             self.pid = self._spawn(command, environment | dict.fromkeys(names, str(scratch)), folder)
         except BaseException:
@@ -74,7 +74,7 @@ class Worker:
                 start_new_session=True,
                 preexec_fn=processes.worker_preparation(),
             )
-        process.returncode = 0  # reaped below by wait4, which also reports the resources it used
+        process.returncode = 0  # reaped with wait4, which also reports resource usage
         return process.pid
 
     @property
@@ -83,12 +83,12 @@ class Worker:
 
     @property
     def oom_kills(self) -> int | None:
-        """Processes of this control group ended by the out-of-memory killer so far; None if unknown."""
+        """Processes of this control group killed by the out-of-memory killer so far; None if unknown."""
         now = processes.oom_kills()
         return None if now is None or self.oom_kills_before is None else now - self.oom_kills_before
 
     def reap(self) -> bool:
-        """Collect every child that has ended. Return False when no child remains."""
+        """Collect all children that have ended. Return False if no child remains."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -107,7 +107,7 @@ class Worker:
                 self.exit_code, self.signal = (code, None) if code >= 0 else (None, -code)
 
     def measure(self) -> processes.Usage | None:
-        """Return what all processes together have used and use, and keep the peak; None without /proc."""
+        """Return the total resource use of all processes and update the peak; None without /proc."""
         living = processes.usage_below(os.getpid(), self.helpers)
         if living is None:
             return None
@@ -115,13 +115,13 @@ class Worker:
         return living._replace(cpu_seconds=self.cpu_seconds + living.cpu_seconds)
 
     def terminate(self) -> None:
-        """Send SIGTERM to the worker's group, and wake a suspended worker to receive it."""
+        """Send SIGTERM to the worker's group, and resume a suspended worker so that it is received."""
         if not self.ended:
             processes.send_group(self.pid, signal.SIGTERM)
             processes.send_group(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """Send SIGKILL to all descendants but the janitors, which `end_all` ends."""
+        """Send SIGKILL to all descendants except the janitors, which `end_all` ends."""
         if sys.platform != "linux" and not self.ended:
             processes.send_group(self.pid, signal.SIGKILL)
         for pid in processes.descendants(os.getpid()):
@@ -129,7 +129,7 @@ class Worker:
                 processes.send(pid, signal.SIGKILL)
 
     def end_all(self, pause: Callable[[float], None], *, patient: bool) -> None:
-        """End all descendants that are still alive; without a SIGTERM before SIGKILL unless ``patient``."""
+        """End all living descendants. Unless ``patient``, SIGKILL is sent without a preceding SIGTERM."""
         known = {self.pid, *self.helpers}
         ended = end_descendants(self.reap, pause, TERM_AFTER, KILL_AFTER if patient else TERM_AFTER)
         self.leftovers |= ended - known
@@ -141,10 +141,10 @@ class Worker:
 def end_descendants(
     reap: Callable[[], bool], pause: Callable[[float], None], term_after: float, kill_after: float
 ) -> set[int]:
-    """Wait until the descendants of this subreaper have ended; return the pids of those signalled.
+    """Wait for the descendants of this subreaper to end. Return the pids of those signalled.
 
-    ``term_after`` seconds from now they get SIGTERM, after ``kill_after`` seconds SIGKILL. ``reap`` collects
-    what has ended and returns whether any child remains.
+    They get SIGTERM after ``term_after`` seconds and SIGKILL after ``kill_after`` seconds. ``reap`` collects
+    ended children and returns whether any child remains.
     """
     begun = time.monotonic()
     terminated = False

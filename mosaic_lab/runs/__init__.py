@@ -1,4 +1,4 @@
-"""Runs as users know them: started, watched, stopped, found again, and what they left behind."""
+"""The user's interface to runs: start, watch, stop and find them, and read their results."""
 
 from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.group import RunGroup

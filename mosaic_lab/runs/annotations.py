@@ -1,7 +1,7 @@
-"""Users' annotations of a run: its name, tags and notes, in ``annotations.json`` of the run's folder.
+"""Users' annotations of a run (name, tags and notes) in ``annotations.json`` of the run's folder.
 
-A notebook, the page and the command line may change them at the same time: a change reads, replaces and
-writes under a lock on the folder, so that changes of different fields do not lose each other.
+A notebook, the page and the command line may change them at the same time: each change reads and replaces the
+file under a lock on the folder, so that concurrent changes of different fields are all kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCK_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Annotations:
-    """A run's annotations. ``name`` is empty where the user gave none; ``notes`` are Markdown."""
+    """A run's annotations. ``name`` is empty if the user set none; ``notes`` are Markdown."""
 
     name: str = ""
     tags: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Annotations:
 
 
 def read_annotations(folder: RunFolder) -> Annotations:
-    """Return the annotations of a run; what is missing, or not of the right type, is empty."""
+    """Return the annotations of a run; fields that are missing or of the wrong type are empty."""
     found = folder.document(folder.path / FILE)
     name, tags, notes = found.get("name"), found.get("tags"), found.get("notes")
     return Annotations(
@@ -50,8 +50,8 @@ def read_annotations(folder: RunFolder) -> Annotations:
 def annotate(folder: RunFolder, changes: Mapping[str, Any]) -> Annotations:
     """Change some of a run's annotations and return all of them.
 
-    ``changes``: "name", "tags" and "notes", those that are to change. Raises ConfigurationError for one that
-    is not valid, MosaicError where the run's folder cannot be written.
+    ``changes``: new values of any of "name", "tags" and "notes". Raises ConfigurationError for an invalid
+    value, and MosaicError if the run's folder cannot be written.
     """
     checked: dict[str, Any] = {field: _CHECKS[field](value) for field, value in changes.items()}
     try:
@@ -64,7 +64,7 @@ def annotate(folder: RunFolder, changes: Mapping[str, Any]) -> Annotations:
 
 
 def checked_name(name: Any) -> str:
-    """Return a name without surrounding space; an empty one stands for the run's label."""
+    """Return a name without surrounding whitespace. An empty name means the run's label."""
     if not isinstance(name, str) or "\n" in name or len(name.strip()) > LONGEST_NAME:
         raise ConfigurationError(
             f"name={name!r:.80}: give one line of at most {LONGEST_NAME} characters, or '' for the label"
@@ -73,7 +73,7 @@ def checked_name(name: Any) -> str:
 
 
 def checked_tags(tags: Any) -> tuple[str, ...]:
-    """Return tags in the given order, each once."""
+    """Return the tags in the given order, without duplicates."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise ConfigurationError(f'tags={tags!r:.80}: give a list, such as ["baseline", "paper"]')
     found = list(tags)
@@ -89,7 +89,7 @@ def checked_tags(tags: Any) -> tuple[str, ...]:
 
 
 def checked_notes(notes: Any) -> str:
-    """Return notes as they will be kept."""
+    """Return the notes as they will be stored."""
     if not isinstance(notes, str) or len(notes) > LONGEST_NOTES:
         raise ConfigurationError(
             f"notes={notes!r:.80}: give a string of at most {LONGEST_NOTES:,} characters"

@@ -1,4 +1,4 @@
-"""The next frames of a run, for snapshots and recordings without a page."""
+"""Capture the next frames of a run, for snapshots and recordings without a page."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _POLL = 0.005
 
 
 def next_frame(folder: Path, timeout: float) -> Frame:
-    """Return the next frame of the run in ``folder``; of one that has ended, the last that was read here.
+    """Return the next frame of the run in ``folder``, or the last one read here if the run has ended.
 
-    Raises RunTimeout after ``timeout`` seconds, MosaicError as soon as none can come; both say why.
+    Raises RunTimeout after ``timeout`` seconds, and MosaicError as soon as no frame can arrive, both with the
+    reason.
     """
     source = FrameSource(folder)
     try:
@@ -40,11 +41,11 @@ def next_frame(folder: Path, timeout: float) -> Frame:
 
 
 def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> list[Packet]:
-    """Return the frames of the run in ``folder`` in the ``seconds`` from its next one on, or until it ends.
+    """Return the frames of the run in ``folder`` for ``seconds`` from the next frame, or until it ends.
 
-    They take 64 MiB at most: a frame that would take more than its share without loss becomes a JPEG, and
-    frames are left out where that is not enough. Raises ConfigurationError for seconds not in 0 to 60 and fps
-    not above 0, and what `next_frame` raises.
+    They take at most 64 MiB: a frame that would exceed its share if encoded losslessly becomes a JPEG, and if
+    that is not enough, frames are skipped. Raises ConfigurationError for seconds not in 0 to 60 and fps not
+    above 0, and the errors of `next_frame`.
     """
     check_seconds(seconds)
     if not isinstance(fps, int | float) or not fps > 0:
@@ -85,13 +86,13 @@ def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Fra
 
 
 def _instead(source: FrameSource, folder: Path) -> str:
-    """Return how to see an ended training act; empty for one without a checkpoint."""
+    """Return a hint how to watch the policy of an ended training; empty without a checkpoint."""
     if not source.finished or not read_checkpoints(RunFolder(folder)):
         return ""
     return "; lab.compare(env, {name: operators.rl(run)}, seeds=[1]) shows what it has learned"
 
 
 def _packet(frame: Frame, share: float) -> Packet:
-    """Encode a frame, without loss if it then takes no more than ``share`` bytes."""
+    """Encode a frame, losslessly if that takes at most ``share`` bytes."""
     content = Content(frame)
     return encode(frame, "deflate" if content.ratio * content.nbytes <= share else "jpeg")

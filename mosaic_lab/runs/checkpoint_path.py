@@ -1,4 +1,4 @@
-"""The path of the checkpoint that a user names, in any of the ways to name one."""
+"""Resolve the path of a checkpoint from any form in which a user can specify it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.run import Run
 
-_NAMED = 3  # checkpoints in an error
+_NAMED = 3  # maximum checkpoints listed in an error
 
 
 def checkpoint_path(source: Any) -> Path:
-    """Return the absolute path of a checkpoint: a `Checkpoint`, its path, or the newest of a run.
+    """Return the absolute path of a checkpoint, given as a `Checkpoint`, a path, or a run (its newest).
 
-    Raises ConfigurationError where there is none, with what is there instead.
+    Raises ConfigurationError if there is none, listing those available.
     """
     if isinstance(source, RunGroup):
         raise ConfigurationError(f"a group of {len(source)} runs has as many policies: give one, group[0]")
@@ -42,7 +42,7 @@ def checkpoint_path(source: Any) -> Path:
 
 
 def continued_run(run: Run) -> str | None:
-    """Return the id of the run whose checkpoint this one resumes from; None where it began at step 0."""
+    """Return the id of the run whose checkpoint this run resumes from; None if it began at step 0."""
     checkpoint = run.config.get("checkpoint")
     source = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
     parts = Path(source).parts if isinstance(source, str) else ()
@@ -58,14 +58,14 @@ def _newest(run: Run) -> Path:
 
 
 def _others(path: Path) -> str:
-    """Return the checkpoints beside ``path``, for an error."""
+    """Return an error's list of the checkpoints in the folder of ``path``."""
     names = sorted(one.name for one in path.parent.glob(f"*{path.suffix or '.pt'}"))
     more = f", … ({len(names)} total)" if len(names) > _NAMED else ""
     return f"; {path.parent} has {', '.join(names[-_NAMED:])}{more}" if names else ""
 
 
 def _beside(path: Path) -> Path | None:
-    """Return the described file that a folder belongs to: of ``step-7.rllib`` it is ``step-7.pt``."""
+    """Return the described file to which a folder belongs: ``step-7.pt`` for ``step-7.rllib``."""
     description = path.with_suffix(".json")
     files = sorted(one for one in path.parent.glob(f"{path.stem}.*") if one.is_file() and one != description)
     return files[0] if description.is_file() and files else None

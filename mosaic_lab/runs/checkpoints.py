@@ -45,7 +45,7 @@ class CheckpointFollower:
             saved = message.payload
             if saved is not None and saved.checkpoint_path:
                 path = self._folder.placed(saved.checkpoint_path)
-                self._found.pop(path, None)  # saved again: it takes the place of its newest save
+                self._found.pop(path, None)  # saved again: the newest save replaces the older one
                 about = saved.step or 0, saved.episode, saved.metrics or {}, saved.format
                 self._found[path] = Checkpoint(path, *about)
         return [checkpoint for checkpoint in self._found.values() if is_there(checkpoint.path)]

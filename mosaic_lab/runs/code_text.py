@@ -1,7 +1,7 @@
-"""Python code that makes a run again: the call of `Lab.train` with what its user gave.
+"""Python code that reproduces a run: the call of `Lab.train` with the user's arguments.
 
-Whatever a run's folder says may have been written by others, and the code is pasted and executed: values are
-literals and nothing else, and a name that Python could read as code is a literal, too.
+The contents of a run's folder are untrusted, and users paste and execute the code. Values are therefore
+rendered as literals only, and so are names that are not plain identifiers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _STAGE_DEFAULTS = {name: one.default for name, one in signature(Stage).parameter
 
 
 def training_code(run: RunRecord, lab: str = "lab") -> str:
-    """Return the call of ``lab.train`` that starts this training again; ``lab`` is the name of the `Lab`."""
+    """Return the call of ``lab.train`` that starts this training again. ``lab`` is the name of the `Lab`
+    variable."""
     named = TrainRequest.of_run(run).keywords("seed")
     stages = run.config.get("curriculum")
     if not isinstance(stages, list):
@@ -43,12 +44,12 @@ def _stage_code(stage: Mapping[str, Any]) -> str:
 
 
 class Code(str):
-    """Code that stands for a value."""
+    """Code in place of a value."""
 
 
 def call(function: str, positional: Sequence[str], named: Mapping[str, Any]) -> str:
-    """Return a call in one line where that is short, else an argument a line; ``positional`` are code,
-    ``named`` are values, or `Code`."""
+    """Return a call in one line if it is short, otherwise with one argument per line. ``positional`` are
+    code, ``named`` are values or `Code`."""
     plain = {name: value for name, value in named.items() if name.isidentifier() and not iskeyword(name)}
     other = {name: value for name, value in named.items() if name not in plain}
     arguments = [*positional, *(f"{name}={literal(value)}" for name, value in plain.items())]
@@ -60,8 +61,8 @@ def call(function: str, positional: Sequence[str], named: Mapping[str, Any]) -> 
 
 
 def literal(value: object) -> str:
-    """Return a value of JSON as one writes it: ``100_000``, ``"CartPole-v1"``. Characters that would show
-    the code in another order than Python reads it are escapes."""
+    """Return a JSON value as idiomatic Python, such as ``100_000`` or ``"CartPole-v1"``. Characters that
+    would display the code in another order than Python reads it are escaped."""
     if isinstance(value, Code):
         return value
     if isinstance(value, str):
@@ -80,7 +81,7 @@ def literal(value: object) -> str:
 
 
 def seeds_code(seeds: Sequence[int]) -> Any:
-    """Return seeds as one writes them: three or more consecutive ones are a range."""
+    """Return seeds as idiomatic Python: three or more consecutive seeds become a range."""
     first, count = seeds[0], len(seeds)
     if count < 3 or list(seeds) != list(range(first, first + count)):
         return list(seeds)
@@ -88,7 +89,7 @@ def seeds_code(seeds: Sequence[int]) -> Any:
 
 
 def indented(code: str) -> str:
-    """Return code as it stands in the lines of a call."""
+    """Return code indented as an argument of a call."""
     return code.replace("\n", "\n    ")
 
 

@@ -1,4 +1,4 @@
-"""Continuing a training that has ended early, by a new run from its newest checkpoint; whether one can."""
+"""Continue a training that ended early in a new run from its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from mosaic_lab.runs.training import Trainer
 
 
 def continue_in_its_store(run: Run) -> Run:
-    """Resume a run with a trainer of its own store; see `Run.resume`."""
+    """Resume a run with a trainer of its own store. See `Run.resume`."""
     limit = run.folder.document(run.folder.launch_path).get("max_running")
     return continue_training(Trainer(Supervisor(run.path.parent, limit, run.display)), run)
 
 
 def continue_training(trainer: Trainer, run: Run) -> Run:
-    """Start the training that continues ``run`` under the same name; see `Run.resume`.
+    """Start the training that continues ``run`` under the same name. See `Run.resume`.
 
-    A run of a kind that resumes in its own folder does that.
+    Kinds of runs that resume in their own folder do so.
     """
     if type(own := as_kind(run)) is not Run:
         return own.resume()
@@ -34,14 +34,14 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
         if other.alive and isolated(partial(continued_run, other), lambda reason: None) == run.id:
             raise MosaicError(f"run {run.id} is continued already, by run {other.id}, which is {other.state}")
     started = trainer.start(TrainRequest.of_run(run).with_(resume_from=run))
-    assert isinstance(started, Run)  # of its one seed
+    assert isinstance(started, Run)  # a single run, because it has one seed
     if run.name != run.label:
         started.name = run.name
     return started
 
 
 def why_not_continued(run: Run) -> str:
-    """Return why no new run can continue this one, and what to do instead; empty where one can."""
+    """Return why no new run can continue this one, and what to do instead; empty if one can."""
     if run.alive:
         return f"run {run.id} is {run.state}: it can be resumed when it has ended"
     if type(as_kind(run)) is not Run:
@@ -62,8 +62,11 @@ def why_not_continued(run: Run) -> str:
 
 
 def trained(run: Run) -> bool:
-    """Whether nothing of the training of a run that has ended remains to be done: it has completed, or was
-    stopped with a checkpoint after its last update, which may be before ``total_timesteps``."""
+    """Return whether the training of an ended run is finished.
+
+    It is if the run completed, or was stopped with a checkpoint after its last update, which may be before
+    ``total_timesteps``.
+    """
     if run.state is not State.CANCELLED:
         return run.state is State.COMPLETED
     saved = run.checkpoints

@@ -1,4 +1,4 @@
-"""Checks of a curriculum before anything starts: each adds what is wrong to the problems of the call."""
+"""Checks of a curriculum before it starts. Each adds the errors it finds to the problems of the call."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _UNFIT = {
 
 
 def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Problems) -> dict[str, Stage]:
-    """Return the stages with nothing wrong, by what errors call them.
+    """Return the valid stages, by their names in errors.
 
-    ``shared`` are the keywords of `Lab.train`, which are the same in all stages.
+    ``shared`` are the keywords of `Lab.train`, which apply to all stages.
     """
     example = 'mosaic.Stage("CartPole-v1", steps=10_000)'
     if isinstance(stages, str | Mapping) or not isinstance(stages, Sequence) or not stages:
@@ -64,13 +64,13 @@ def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Pro
 
 
 def stage_name(number: int, stage: Stage) -> str:
-    """Return what errors call a stage, whose number is from 1."""
+    """Return the name of a stage in errors. Numbers start at 1."""
     return f"stage {number} ({stage.env})" if isinstance(stage.env, str) and stage.env else f"stage {number}"
 
 
 def in_terms_of_stage(stage: Stage, text: str) -> str:
-    """Return a worker's refusal of a stage as its user wrote it: with ``steps`` for the step at which its run
-    ends, and with the keyword of `Stage` that an unknown hyperparameter is near."""
+    """Rephrase a worker's error about a stage in the user's terms: ``steps`` for the step at which its run
+    ends, and a suggested keyword of `Stage` for an unknown hyperparameter."""
     if stage.steps is not None:
         text = re.sub(rf"(checkpoint\.stop_at|total_timesteps)(?=={int(stage.steps)}\b)", "steps", text)
     unknown = _UNKNOWN.search(text)
@@ -79,26 +79,27 @@ def in_terms_of_stage(stage: Stage, text: str) -> str:
 
 
 def _near_ends(stage: Stage) -> Iterator[tuple[str, str]]:
-    """Yield the hyperparameters of a stage that are near what says where it ends, with that."""
+    """Yield the hyperparameters of a stage that resemble ``steps`` or ``until``, each with the resembled
+    keyword."""
     for name in stage.hyperparameters:
         if near := _nearest(name, _ENDS):
             yield name, near
 
 
 def _nearest(name: str, known: Sequence[str]) -> str | None:
-    """Return the one that a name is most likely a misspelling of; "num_steps" is none of "steps"."""
+    """Return the keyword that ``name`` most likely misspells; "num_steps" does not match "steps"."""
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)), None)
 
 
 def check_training(request: TrainRequest, problems: Problems) -> None:
-    """Check the arguments of `Lab.train` that a curriculum cannot have."""
+    """Check for arguments of `Lab.train` that a curriculum does not support."""
     for name, why in _UNFIT.items():
         if (value := getattr(request, name)) is not None:
             problems.add(name, f"{name}={value!r:.100}: {why}; leave it out")
 
 
 def total_steps(stages: Sequence[Stage], given: Any, problems: Problems) -> int:
-    """Return the steps of the whole training."""
+    """Return the total number of steps of the training."""
     steps = [int(stage.steps) for stage in stages if stage.steps is not None]
     all_given = len(steps) == len(stages)
     try:
@@ -129,11 +130,11 @@ def check_algorithm(
     stages: Sequence[Stage],
     problems: Problems,
 ) -> None:
-    """Add why the ``algorithm``, which errors call ``what``, cannot be trained in these stages, by the
-    ``capabilities`` of its worker."""
+    """Check that a worker with these ``capabilities`` can train ``algorithm`` in these stages. ``what`` is
+    the algorithm's name in errors."""
     known = capabilities.get("algorithms", ())
     if known and algorithm not in known:
-        return  # the worker refuses it itself
+        return  # the worker reports this error
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
         text = "trainings can end and resume at given steps (resume_bound in its capabilities)"
@@ -150,10 +151,10 @@ def check_algorithm(
 
 
 def check_spaces(stages: Sequence[Stage], plans: Sequence[TrainingPlan], problems: Problems) -> None:
-    """Add which stages cannot follow another because their environments have other spaces."""
+    """Check that each stage's environment has the same spaces as the environment of the stage before."""
     for number, (before, after) in enumerate(pairwise(plans), 2):
         if not before.spaces or not after.spaces:
-            continue  # its worker compares them when the stage begins
+            continue  # the worker compares them when the stage begins
         trained, found = ({**plan.spaces, "env_id": plan.config["env_id"]} for plan in (before, after))
         if why := space_misfit(trained, found, before.config["wrappers"]):
             environments = f"{stages[number - 1].env} after {stages[number - 2].env}"

@@ -1,4 +1,4 @@
-"""The checked plan of a curriculum, and its form in ``config.json``."""
+"""The validated plan of a curriculum, and its representation in ``config.json``."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import Problems
 
 COMMAND = [sys.executable, "-m", "mosaic_lab.curricula"]
-_CHECKPOINTS = 10  # of the shortest stage, by default: a stage ends early at a checkpoint at the earliest
+_CHECKPOINTS = 10  # default, for the shortest stage; a stage can end early only at a checkpoint
 _ENOUGH = 10**9  # steps
 
 
 @dataclass(frozen=True)
 class CurriculumPlan:
-    """A training in stages: each has a plan of its own, whose seed is that of the first run.
+    """A training in stages, each with its own plan, whose seed is that of the first run.
 
-    ``films`` are of the curriculum's checkpoints; the runs of its stages have none of their own. ``steps``
-    are those after which the last stage ends, None where that is not known.
+    ``films`` are made of the curriculum's checkpoints, not by the runs of its stages. ``steps`` is the step
+    at which the last stage ends, None if unknown.
     """
 
     stages: tuple[Stage, ...]
@@ -47,7 +47,7 @@ class CurriculumPlan:
 
     @property
     def total_timesteps(self) -> int:
-        """The steps of all stages together, at most."""
+        """Maximum total steps of all stages."""
         return int(self.plans[0].config["total_timesteps"])
 
     @property
@@ -93,7 +93,7 @@ class CurriculumPlan:
         return Curriculum(run.folder, run.display)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_config` reads, as JSON has it."""
+        """Return the JSON content that `from_config` reads."""
         return {
             "curriculum": [stage.to_json() for stage in self.stages],
             "stage_plans": [plan.to_json() for plan in self.plans],
@@ -114,16 +114,16 @@ def plan_curriculum(
     stages: Sequence[Stage],
     progress: Callable[[str], None],
 ) -> CurriculumPlan:
-    """Return the plan of `Lab.train` with a curriculum; ``plan`` is `Trainer.plan`, which plans each stage.
+    """Return the plan of `Lab.train` with a curriculum. ``plan`` is `Trainer.plan`, which plans each stage.
 
-    Raises ConfigurationError with everything that is wrong, and what ``plan`` does.
+    Raises ConfigurationError with all problems at once, and the errors of ``plan``.
     """
     problems = Problems()
     check_training(request, problems)
     other = problems.found
     sound = check_stages(stages, TrainRequest.__struct_fields__, problems)
     if problems.found and (other or not sound or workers.find(request.worker) is None):
-        problems.check()  # what else is wrong can be found at once only where the worker is installed
+        problems.check()  # further problems can be found only if the worker is installed
     complete = not problems.found
     total = (
         total_steps(stages, request.total_timesteps, problems) if complete else _enough_steps(sound.values())
@@ -151,28 +151,31 @@ def plan_curriculum(
     check_spaces(stages, plans, problems)
     problems.check()
     steps = None
-    if all(stage.until is None for stage in stages):  # the last one ends where the whole training would
+    if all(stage.until is None for stage in stages):  # the last stage ends where the whole training would
         last = whole.with_(**stages[-1].hyperparameters, env=stages[-1].env)
         steps = plan(last, progress).steps
     return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), request.films, steps)
 
 
 def _enough_steps(stages: Iterable[Stage]) -> int:
-    """Return steps for a whole training that are not too few for any worker and that no stage exceeds, where
-    what was given is wrong."""
+    """Return a total number of steps that is sufficient for any worker and not exceeded by any stage, in
+    place of an invalid one."""
     return max([_ENOUGH, *(stage.steps for stage in stages if stage.steps is not None)])
 
 
 def _each(error: ConfigurationError) -> list[str]:
-    """Return what an error says is wrong, one text for each problem."""
+    """Return the problems in an error, one string each."""
     head, *problems = str(error).splitlines()
     several = bool(problems) and head.endswith("problems:")
     return [text.strip() for text in problems] if several else [head, *problems]
 
 
 def _complete(stages: Sequence[Stage], plans: Sequence[TrainingPlan]) -> Iterator[TrainingPlan]:
-    """Yield the plans with all values that differ between stages: what is not given to a stage has the value
-    of a whole training, not that of the stage before, which its checkpoint would bring along."""
+    """Yield the plans with values for all hyperparameters that differ between stages.
+
+    Those not given to a stage have their value in the whole training instead of being inherited from the
+    previous stage through its checkpoint.
+    """
     names = {name for stage in stages for name in stage.hyperparameters}
     for plan in plans:
         known = plan.hyperparameters or {}

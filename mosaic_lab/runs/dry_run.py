@@ -1,4 +1,4 @@
-"""Checks a configuration with its worker before a run is created.
+"""Check a configuration with its worker before a run is created.
 
 The worker prints the resolved configuration and exits. It has a deadline and a temporary folder, and ends
 with this process (see `die_with_parent`).
@@ -27,7 +27,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import final_message, last_lines
 
 DEADLINE = 60.0
-_END_DEADLINE = 30.0  # for what is killed to be gone
+_END_DEADLINE = 30.0  # seconds for killed processes to disappear
 _LONGEST_ANSWER = 1 << 20
 _DIE_WITH_PARENT = Path(die_with_parent.__file__)
 
@@ -38,9 +38,10 @@ def dry_run(
     variables: Mapping[str, str],
     deadline: float = DEADLINE,
 ) -> dict[str, Any]:
-    """Return the configuration as the worker resolves it within ``deadline`` seconds.
+    """Return the configuration as resolved by the worker within ``deadline`` seconds.
 
-    Raises ConfigurationError with the worker's own message when it refuses, MosaicError when it cannot check.
+    Raises ConfigurationError with the worker's message if it refuses the configuration, and MosaicError if it
+    cannot check it.
     """
     prefix = f"{_prefix()}{os.getpid()}-{start_time(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix) as name:
@@ -59,7 +60,7 @@ def dry_run(
 
 
 def sweep() -> None:
-    """Remove the folders of dry runs whose process was killed before it removed them."""
+    """Remove the folders of dry runs whose process was killed before it could remove them."""
     name = re.compile(rf"{_prefix()}(\d+)-(\d+)-\w+")
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         owner = name.fullmatch(folder.name)
@@ -68,12 +69,12 @@ def sweep() -> None:
 
 
 def _prefix() -> str:
-    """Return how folders of dry runs begin here: a pid is valid in one boot and process namespace only."""
+    """Return the prefix of dry-run folders in this boot and process namespace, where their pids are valid."""
     return f"mosaic-check-{hashlib.sha256(place().encode()).hexdigest()[:8]}-"
 
 
 def _run(command: list[str], variables: Mapping[str, str], folder: RunFolder, deadline: float) -> int:
-    """Return the command's exit code, -N when signal N ended it."""
+    """Return the command's exit code, or -N if signal N ended it."""
     with folder.keeper_log_path.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", str(_DIE_WITH_PARENT), str(folder.path), *command],

@@ -1,4 +1,4 @@
-"""Exports of runs to TensorBoard and Weights & Biases, by a worker whose environment has their libraries."""
+"""Exports of runs to TensorBoard and Weights & Biases, by a worker whose environment has these libraries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mosaic_lab.runs.run_record import RunRecord
 
 FORMATS = ("tensorboard", "wandb")
 DEADLINE = 600.0
-"""Seconds for which the worker may neither take what it is sent nor end."""
+"""Maximum seconds in which the worker neither reads its input nor ends."""
 _LOG_LINES = 15
 _SETTINGS = ("algorithm", "env_id", "seed")
 
@@ -36,11 +36,11 @@ def export(
     progress: Callable[[str], object] = print,
     deadline: float = DEADLINE,
 ) -> list[Path]:
-    """Write the runs as files of another tool below the folder ``out``; return the path of each.
+    """Export the runs to another tool below the folder ``out``. Return the path of each export.
 
     The worker's environment is built before the first export; ``progress`` is called with lines about it.
-    ``deadline`` is how many seconds the worker may make no progress. Raises ConfigurationError for an unknown
-    tool, WorkerEnvironmentError when the environment cannot be built, MosaicError when the export fails.
+    ``deadline`` is the maximum number of seconds without progress. Raises ConfigurationError for an unknown
+    tool, WorkerEnvironmentError if the environment cannot be built, and MosaicError if the export fails.
     """
     if to not in FORMATS:
         raise ConfigurationError(f"to={to!r}: runs are exported to {' or '.join(map(repr, FORMATS))}")
@@ -55,7 +55,7 @@ def export(
 
 
 def _run(command: list[str], runs: Sequence[RunRecord], place: Path, deadline: float) -> list[Path]:
-    """Run the worker with its output in ``place``; return what it says it wrote."""
+    """Run the worker with its output in ``place``. Return the paths it reports."""
     answers, log = place / "answers.jsonl", place / "log"
     with answers.open("wb") as out, log.open("wb") as errors:
         worker = subprocess.Popen(
@@ -75,7 +75,7 @@ def _run(command: list[str], runs: Sequence[RunRecord], place: Path, deadline: f
         code = worker.wait()
     finally:
         watchdog.done.set()
-        _kill(worker)  # it has ended, unless this process was interrupted
+        _kill(worker)  # already ended unless this process was interrupted
     paths = [Path(json.loads(line)["path"]) for line in answers.read_text().splitlines()]
     if code != 0 or len(paths) != len(runs):
         said = last_lines(log, _LOG_LINES)
@@ -97,7 +97,7 @@ class _Watchdog(threading.Thread):
         self._at = time.monotonic()
 
     def pet(self) -> None:
-        """Note that the worker has made progress."""
+        """Record that the worker has made progress."""
         self._at = time.monotonic()
 
     def run(self) -> None:
@@ -109,15 +109,15 @@ class _Watchdog(threading.Thread):
 
 
 def _kill(worker: subprocess.Popen[bytes]) -> None:
-    """End the worker with the processes that its libraries have started."""
+    """Kill the worker and the processes that its libraries have started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
 
 
 def _send(runs: Sequence[RunRecord], pipe: IO[bytes], sent: Callable[[], None]) -> None:
-    """Write all runs for the worker; what it does not take any more is lost with it."""
-    with suppress(BrokenPipeError), pipe:  # then its exit code and its log tell more
+    """Write all runs to the worker. Data that it no longer reads is lost."""
+    with suppress(BrokenPipeError), pipe:  # the worker's exit code and log explain it
         for run in runs:
             pipe.write(_line(facts(run)))
             for point in points(run):
@@ -126,7 +126,8 @@ def _send(runs: Sequence[RunRecord], pipe: IO[bytes], sent: Callable[[], None]) 
 
 
 def facts(run: RunRecord) -> dict[str, Any]:
-    """Return what the worker is sent of a run before its points (see `export_worker.exported_run`)."""
+    """Return the description of a run that the worker is sent before its points (see
+    `export_worker.exported_run`)."""
     status, config = run.status, run.config
     begun = [step.timestamp for step in status.history if step.state is State.STARTING]
     settings = {
@@ -149,13 +150,13 @@ def facts(run: RunRecord) -> dict[str, Any]:
 
 
 def points(run: RunRecord) -> Iterator[tuple[int, float | None, dict[str, float]]]:
-    """Yield step, Unix time (None where unknown) and values of `RunRecord.metrics`, in its order."""
+    """Yield the step, Unix time (None if unknown) and values of `RunRecord.metrics`, in its order."""
     table = run.metrics()
     columns = (table[name].tolist() for name in ("step", "timestamp", "name", "value"))
     for (step, timestamp), rows in groupby(zip(*columns, strict=True), key=lambda row: row[:2]):
         values: dict[str, float] = {}
         for _, _, name, value in rows:
-            if name in values:  # the next line, at the same step and time
+            if name in values:  # another line at the same step and time
                 yield step, _known(timestamp), values
                 values = {}
             values[name] = value

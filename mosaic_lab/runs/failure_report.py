@@ -1,4 +1,4 @@
-"""The report of a failed run: the end of the worker's own traceback, and the end of its log without it."""
+"""The report of a failed run: the end of the worker's traceback and of its log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from mosaic_lab.keeper.tail import final_message, last_lines
 
 _TRACEBACK_LINES = 6
 _LOG_LINES = 10
-_WINDOW = 1 << 18  # bytes: room for a long traceback behind the lines that are looked for
+_WINDOW = 1 << 18  # bytes; room for a long traceback after the lines of interest
 
 
 def failure_report(folder: RunFolder, headline: str) -> str:
-    """Return the text of a RunFailed: what happened, where in the worker's code, what it printed last."""
+    """Return the message of a RunFailed: the headline, the end of the worker's traceback and its last log
+    lines."""
     parts = [headline]
     if trace := traceback_end(folder):
         parts.append("The worker's traceback ended with:\n" + _indented(trace))
@@ -24,12 +25,12 @@ def failure_report(folder: RunFolder, headline: str) -> str:
 
 
 def traceback_end(folder: RunFolder) -> list[str]:
-    """Return the last lines of the traceback in the worker's run_failed message; none without one."""
+    """Return the last lines of the traceback in the worker's run_failed message, if any."""
     return _traceback(folder)[-_TRACEBACK_LINES:]
 
 
 def last_log(folder: RunFolder, count: int) -> list[str]:
-    """Return the last ``count`` log lines that are not the traceback again, which most workers also print."""
+    """Return the last ``count`` log lines, without the traceback, which most workers also print."""
     lines = last_lines(folder.log_path, _WINDOW, _WINDOW)
     reported = {line.strip() for line in _traceback(folder)} - {""}
     kept = [line for line in lines if line.strip() not in reported]

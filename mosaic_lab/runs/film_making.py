@@ -1,7 +1,7 @@
-"""Starts the making of films: a run in the same store that follows a training, in the background.
+"""Start making films: a background run in the same store that follows a training.
 
-Its process is `mosaic_lab.filming`. It takes no place of ``max_running``, ends with the training, and
-whatever goes wrong with it is its own failure.
+Its process is `mosaic_lab.filming`. It does not count towards ``max_running``, ends with the training, and
+its failures do not affect the training.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "mosaic_lab.filming"]
 
 @dataclass(frozen=True)
 class Equipment:
-    """The worker that makes the environment and the one that reads the checkpoints, with their commands."""
+    """The workers that provide the environment and load the checkpoints, with their commands."""
 
     family: str
     arena: list[str]
@@ -34,7 +34,7 @@ class Equipment:
 
 
 def environments_of(config: Mapping[str, Any]) -> list[str]:
-    """Return the ids of a training's environments: of a curriculum those of its stages."""
+    """Return the ids of a training's environments; for a curriculum, those of its stages."""
     stages = config.get("curriculum")
     if stages is None:
         return [str(config.get("env_id", ""))]
@@ -42,7 +42,7 @@ def environments_of(config: Mapping[str, Any]) -> list[str]:
 
 
 def check_mode(films: Any) -> None:
-    """Raise ConfigurationError for what is not one of the modes."""
+    """Raise ConfigurationError if ``films`` is not one of the modes."""
     if films not in MODES:
         known = ", ".join(f'"{mode}"' for mode in MODES[:-1])
         raise ConfigurationError(f'films={films!r}: give {known} or "{MODES[-1]}"')
@@ -51,10 +51,10 @@ def check_mode(films: Any) -> None:
 def equipment(
     worker: WorkerEnvironment, environments: Iterable[str], progress: Callable[[str], None]
 ) -> Equipment:
-    """Return what films of this worker's trainings need; what is missing is installed.
+    """Return the requirements for filming this worker's trainings, and install what is missing.
 
-    The environments, given by their ids, are made by the worker itself, as for the training, where it can,
-    else by the worker that the ids are known from. Raises ConfigurationError where there can be no films.
+    The environments, given by their ids, are provided by the worker itself, as in the training, if it can,
+    otherwise by the worker that the ids belong to. Raises ConfigurationError if films are not possible.
     """
     modes = worker.capabilities.modes
     if "operate" not in modes:
@@ -84,7 +84,7 @@ def start(
     environ: Mapping[str, str] | None = None,
     pass_env: Iterable[str] = (),
 ) -> Run:
-    """Start making films of ``run``; ``films`` is a mode, or the steps of the checkpoints."""
+    """Start making films of ``run``. ``films`` is a mode or the steps of the checkpoints."""
     pass_env = list(pass_env)
     config = {
         **{name: value for name, value in run.config.items() if name in ("algorithm", "env_id", "seed")},
@@ -109,7 +109,7 @@ def start(
 
 
 def start_beside(supervisor: Supervisor, run: Run, films: FilmMode, tools: Equipment, **options: Any) -> None:
-    """Start making films of a training that has just begun, which continues where that fails."""
+    """Start making films of a training that has just begun. The training continues if this fails."""
     try:
         start(supervisor, run, films, tools, **options)
     except MosaicError as error:
@@ -117,7 +117,7 @@ def start_beside(supervisor: Supervisor, run: Run, films: FilmMode, tools: Equip
 
 
 def checked_wish(run: Run, films: Any) -> str | list[int]:
-    """Return which checkpoints of a training are to be filmed. Raises ConfigurationError; see `start`."""
+    """Return the checkpoints of a training to film, as accepted by `start`. Raises ConfigurationError."""
     if run.worker == WORKER or run.total_timesteps is None:
         raise ConfigurationError(f"run {run.id} is not a training: its worker is {run.worker}")
     if not isinstance(films, str):

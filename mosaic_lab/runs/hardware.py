@@ -1,4 +1,4 @@
-"""The CPU cores and GPUs of this machine that runs may use."""
+"""The CPU cores and GPUs of this machine that are available to runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ _DEADLINE = 15.0  # seconds; the first call after a boot loads the driver
 
 
 def cpu_cores() -> int:
-    """Return the number of CPU cores that this process may use, which may be fewer than there are."""
+    """Return the number of CPU cores available to this process, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
-    """Return ``(candidates, count)``: a number requests so many free ones, a list exactly these (count None).
+    """Return ``(candidates, count)``. A number requests that many free GPUs, a list exactly these (count
+    None).
 
-    Raises ConfigurationError when the machine has not got them.
+    Raises ConfigurationError if the machine does not have them.
     """
     if isinstance(gpus, bool) or (isinstance(gpus, int) and gpus < 0):
         raise ConfigurationError(f"gpus={gpus!r}: give a number (0, 1, …) or a list of indices")
@@ -38,7 +39,7 @@ def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
 
 
 def _usable_gpus() -> tuple[list[int], str]:
-    """Return nvidia-smi's indices of the GPUs that CUDA_VISIBLE_DEVICES leaves us, and how that is known."""
+    """Return nvidia-smi's indices of the GPUs allowed by CUDA_VISIBLE_DEVICES, and an explanation."""
     query = ["nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader"]
     try:
         answer = subprocess.run(
@@ -57,7 +58,7 @@ def _usable_gpus() -> tuple[list[int], str]:
     if visible is None:
         return sorted(named), f"nvidia-smi lists {len(named)}"
     tokens = [token.strip() for token in visible.split(",") if token.strip()]
-    named_by = tuple(token for token in tokens if token.startswith("GPU-"))  # CUDA takes a uuid's beginning
+    named_by = tuple(token for token in tokens if token.startswith("GPU-"))  # CUDA accepts prefixes of UUIDs
     kept = [i for i, uuid in named.items() if str(i) in tokens or uuid.startswith(named_by)]
     return sorted(
         kept

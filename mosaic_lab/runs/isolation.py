@@ -1,4 +1,4 @@
-"""Isolation of runs from each other: one whose files cannot be read must not fail a list of many."""
+"""Error isolation between runs: a run with unreadable files must not break a list of runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def required(read: Callable[[], T], run_id: str) -> T:
-    """Return ``read()``, which reads the files of a run. Raises MosaicError where these are damaged."""
+    """Return ``read()``, which reads the files of a run. Raises MosaicError if they are damaged."""
 
     def refuse(reason: str) -> NoReturn:
         raise MosaicError(f"run {run_id}: {reason}")
@@ -24,10 +24,10 @@ def required(read: Callable[[], T], run_id: str) -> T:
 
 
 def isolated(read: Callable[[], T], instead: Callable[[str], T]) -> T:
-    """Return ``read()``, which reads the files of one run; where it raises, ``instead(reason)``.
+    """Return ``read()``, which reads the files of one run, or ``instead(reason)`` if it raises.
 
-    Whatever was written into these files, by whom ever, is the trouble of this run alone. Every list of runs
-    reads its rows through this function.
+    Damaged or foreign content must affect only this run, so every list of runs reads its rows through this
+    function.
     """
     try:
         return read()

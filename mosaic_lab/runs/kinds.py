@@ -1,7 +1,7 @@
-"""Kinds of runs: the class of a run, the panel that shows it, and the function that writes its code.
+"""Kinds of runs: each has a class, a panel, and a function that generates its code.
 
-They are named by import paths and imported when they are first used: what is built on runs is above them, and
-a notebook without sweeps does not pay for sweeps.
+They are import paths, resolved on first use: modules built on runs are above this one, and a notebook without
+sweeps does not import sweeps.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 class RunKind(NamedTuple):
-    """A kind of runs; ``name`` is in the rows of tables, the others are paths of `pkgutil.resolve_name`.
+    """A kind of run. ``name`` appears in tables; the other fields are paths for `pkgutil.resolve_name`.
 
-    ``panel`` is empty where runs share one panel with others, ``code`` where no single call makes such a run.
+    ``panel`` is empty if runs share a panel, ``code`` if no single call creates such a run.
     """
 
     name: str
@@ -50,22 +50,22 @@ _BY_WORKER = {
 
 
 def kind_of(run: RunRecord) -> RunKind:
-    """Return the kind of a run, by its worker and, of a curriculum, its configuration."""
+    """Return the kind of a run, determined by its worker and, for a curriculum, its configuration."""
     return _CURRICULUM if "curriculum" in run.config else _BY_WORKER.get(run.worker, _TRAINING)
 
 
 def as_kind(run: Run) -> Run:
-    """Return the run as an object of its kind's class: an `Evaluation`, `Sweep`, `Curriculum` or `Run`.
+    """Return the run as an instance of its kind's class: `Evaluation`, `Sweep`, `Curriculum` or `Run`.
 
-    One whose configuration cannot be read stays a `Run`.
+    A run with an unreadable configuration remains a `Run`.
     """
     run_class: type[Run] = resolve_name(kind_of(run).run_class) if run.config else Run
     return run if type(run) is run_class else run_class(run.folder, run.display)
 
 
 def find_run(supervisor: Supervisor, run_id: str, run_class: type[AnyRun]) -> AnyRun:
-    """Return a run of the store, found as `Supervisor.run` does. Raises UnknownRun, also where it is of
-    another class."""
+    """Return a run of the store, found as in `Supervisor.run`. Raises UnknownRun if there is none of this
+    class."""
     run = as_kind(supervisor.run(run_id))
     if not isinstance(run, run_class):
         raise UnknownRun(f"run {run.id} is not of the kind {run_class.__name__}: it is {run.label}")

@@ -1,4 +1,5 @@
-"""The user's module that makes an environment ("module:Id"), found on PYTHONPATH and known by its hash."""
+"""The user's module that defines an environment ("module:Id"), located on PYTHONPATH and identified by its
+hash."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from mosaic_lab.keeper.run_store import RunFolder
 
 
 def module_path(env_id: object, variables: Mapping[str, str]) -> Path | None:
-    """Return the file, or the folder of the package, that a worker with these variables imports for an
-    environment's id; None for an id without a module, and for a module of the worker's own packages."""
+    """Return the file or package folder that a worker with these variables imports for an environment's id.
+
+    None for an id without a module, and for a module of the worker's own packages.
+    """
     module, colon, _ = str(env_id).partition(":")
     top = module.partition(".")[0]
     if not colon or not top.isidentifier():
@@ -21,7 +24,7 @@ def module_path(env_id: object, variables: Mapping[str, str]) -> Path | None:
     for folder in variables.get("PYTHONPATH", "").split(os.pathsep):
         package = Path(folder, top)
         if not package.is_absolute():
-            continue  # relative to the folder of the worker's process
+            continue  # relative to the working directory of the worker
         if (package / "__init__.py").is_file():
             return package
         if (file := package.with_suffix(".py")).is_file():
@@ -30,14 +33,14 @@ def module_path(env_id: object, variables: Mapping[str, str]) -> Path | None:
 
 
 def source_files(module: Path) -> list[Path]:
-    """Return the Python files of a module, in a fixed order; none where it is gone."""
+    """Return the Python files of a module in a fixed order; none if it no longer exists."""
     if module.is_file():
         return [module]
     return sorted(file for file in module.rglob("*.py") if file.is_file())
 
 
 def module_hash(module: Path) -> str:
-    """Return the SHA-256 of the names and contents of a module's Python files."""
+    """Return the SHA-256 hash of the names and contents of a module's Python files."""
     hashed = hashlib.sha256()
     for file in source_files(module):
         content = file.read_bytes()
@@ -47,15 +50,17 @@ def module_hash(module: Path) -> str:
 
 
 def recorded_module(env_id: object, variables: Mapping[str, str]) -> dict[str, str] | None:
-    """Return what a run's provenance has of the module of its environment."""
+    """Return the entry in a run's provenance for the module of its environment."""
     if (module := module_path(env_id, variables)) is None:
         return None
     return {"path": str(module), "sha256": module_hash(module)}
 
 
 def change_since(checkpoint: Path, env_id: str, variables: Mapping[str, str]) -> str:
-    """Return a sentence where the module of an environment is not what a run's ``checkpoint`` was trained in;
-    empty where it is, and where the run recorded none."""
+    """Return a message if the module of an environment has changed since a run's ``checkpoint`` was trained.
+
+    Empty if it is unchanged or was not recorded.
+    """
     run = RunFolder(checkpoint.parent.parent)
     recorded: Any = run.document(run.provenance_path).get("module")
     module = module_path(env_id, variables)

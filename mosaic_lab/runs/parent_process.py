@@ -1,8 +1,8 @@
-"""The process of a run that starts other runs, which outlive it: a sweep, a curriculum.
+"""The process of a run that starts other runs, such as a sweep or a curriculum. These outlive it.
 
-Stdout is the run's telemetry; exit codes are those of workers: 0 completed, 1 failed, 2 bad configuration,
-130 and 143 cancelled. A signal of its keeper stops the runs that it has started; where the keeper is gone,
-they continue and the process can be resumed.
+Its stdout is the run's telemetry. Its exit codes are those of workers: 0 completed, 1 failed, 2 bad
+configuration, 130 and 143 cancelled. A signal from its keeper stops the runs it has started. If the keeper no
+longer exists, they continue and the process can be resumed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder
 
 GRACE_SECONDS = 10.0
-"""Seconds for such a process to record the ends of its runs, beside their own time to stop."""
+"""Seconds for such a process to record the ends of its runs, in addition to their own time to stop."""
 
 
 class ParentRunner(Protocol):
     """Starts runs and follows them."""
 
     def run(self) -> None:
-        """Return when all is done."""
+        """Return when all runs are done."""
 
     def stop(self, deadline: float) -> None:
-        """Stop the runs, and record their ends, by the monotonic time ``deadline``."""
+        """Stop the runs and record their ends by the monotonic time ``deadline``."""
 
 
 def run_to_end(
@@ -43,10 +43,12 @@ def run_to_end(
     given_up: type[Exception],
     error_type: str,
 ) -> int:
-    """Run what ``begin`` makes of the folder that the command line names; return the exit code.
+    """Run the result of ``begin``, called with the folder named on the command line, and return the exit
+    code.
 
-    The command is ``python -m <program> --config <run folder>/config.json``. The exception ``given_up`` is a
-    reason in a sentence, reported as ``error_type``; any other is a fault, with its traceback.
+    The command is ``python -m <program> --config <run folder>/config.json``. An exception of type
+    ``given_up`` contains the reason as a sentence and is reported as ``error_type``. Any other exception is a
+    fault, reported with its traceback.
     """
     reserve_standard_streams()
     parser = argparse.ArgumentParser(prog=f"python -m {program}")
@@ -65,7 +67,7 @@ def run_to_end(
         except BaseException as error:
             failure = error
         signals.disarm()
-    except Cancelled:  # the signal came between two lines of the above
+    except Cancelled:  # raised between two lines above
         signals.disarm()
     if signals.cancelled is not None:
         if runner is not None and os.getppid() == keeper:

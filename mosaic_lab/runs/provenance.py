@@ -1,4 +1,4 @@
-"""Where a run comes from, as it is recorded: versions, machine, git commit."""
+"""The recorded provenance of a run: versions, machine and git commit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _GIT_DEADLINE = 3.0  # seconds
 def provenance(
     folder: Path, worker_environment: Mapping[str, Any], program: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return our version, interpreter, platform, git commit and the description of the worker environment;
-    with ``program`` ({"path", "cwd"}: what the worker runs of the user's) also that and its git commit.
+    """Return our version, interpreter, platform, git commit and the description of the worker environment.
+
+    With ``program`` ({"path", "cwd"}, the user's program that the worker runs), also that program and its git
+    commit.
     """
     known = {
         "mosaic_lab": __version__,
@@ -36,9 +38,10 @@ def provenance(
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """Return ``{"commit", "dirty"}`` of the folder's repository; None without one or when git takes too long.
+    """Return ``{"commit", "dirty"}`` of the folder's repository; None without a repository or if git is too
+    slow.
 
-    ``dirty`` looks at tracked files only and is None when git took too long over it.
+    ``dirty`` covers tracked files only, and is None if git took too long to determine it.
     """
     commit = _git(folder, "rev-parse", "HEAD")
     if not commit:

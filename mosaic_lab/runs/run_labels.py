@@ -1,4 +1,4 @@
-"""Names of runs: their ids, and labels; of runs shown together the title is what they share."""
+"""Run ids, labels, and titles made of what several runs have in common."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mosaic_lab.text_table import shortened
 
 MOST_SETTINGS = 3
 MOST_LETTERS = 40
-"""Of a setting's value in a label."""
+"""Maximum characters of a setting's value in a label."""
 
 
 def new_run_id(worker: str, config: Mapping[str, Any]) -> str:
-    """Return an id that sorts by time (UTC): ``20261121-053012-cleanrl-ppo-CartPole-v1-s1-k3f9``."""
+    """Return an id that sorts by time (UTC), such as ``20261121-053012-cleanrl-ppo-CartPole-v1-s1-k3f9``."""
     parts = [time.strftime("%Y%m%d-%H%M%S", time.gmtime()), worker]
     parts += [str(config[key]) for key in ("algorithm", "env_id") if config.get(key)]
     if config.get("seed") is not None:
@@ -30,25 +30,26 @@ def new_run_id(worker: str, config: Mapping[str, Any]) -> str:
 
 
 def default_label(worker: str, config: Mapping[str, Any]) -> str:
-    """Return the label of a run that its starter does not name: ``cleanrl ppo CartPole-v1 seed 1``."""
+    """Return the default label of a run, such as ``cleanrl ppo CartPole-v1 seed 1``."""
     parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]
     return " ".join(parts) + (f" seed {config['seed']}" if config.get("seed") is not None else "")
 
 
 def common_group(runs: Sequence[Run]) -> str | None:
-    """Return the name of the group that all the runs were started in, if it is one."""
+    """Return the group that all the runs were started in; None if they differ."""
     names = {run.group for run in runs}
     return names.pop() if len(names) == 1 else None
 
 
 def title_and_labels(runs: Sequence[Run]) -> tuple[str, list[str]]:
-    """Return a title for these runs, and for each a label that distinguishes it (empty for one alone)."""
+    """Return a title for these runs and a distinguishing label for each (empty for a single run)."""
     title, own = shared_and_own([run.label for run in runs])
     return title or "Comparison of runs", _with_steps(distinct_labels(own, runs), runs)
 
 
 def _with_steps(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
-    """Return the labels, with the steps of runs of one ``total_timesteps`` that train different numbers."""
+    """Return the labels, extended by the number of steps for runs with the same ``total_timesteps`` that
+    train different numbers of steps."""
     trained: dict[int | None, set[int | None]] = {}
     for run in runs:
         trained.setdefault(run.requested_timesteps, set()).add(run.total_timesteps)
@@ -61,7 +62,7 @@ def _with_steps(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 
 def distinct_names(runs: Sequence[Run]) -> list[str]:
-    """Return a name for each run: its own if it has one, else the shortest that distinguishes it."""
+    """Return a name for each run: the user's name if set, otherwise the shortest distinguishing label."""
     labels = title_and_labels(runs)[1] if len(runs) > 1 else [run.label for run in runs]
     labels = [read_annotations(run.folder).name or label for run, label in zip(runs, labels, strict=True)]
     counts = Counter(labels)
@@ -72,7 +73,7 @@ def distinct_names(runs: Sequence[Run]) -> list[str]:
 
 
 def how_to_show_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
-    """Return how to show a panel of these runs, or what ``call`` of them shows, again."""
+    """Return how to show a panel of these runs, or the result of ``call`` on them, again."""
     if alone:
         return f'lab.run("{runs[0].id}"){call} shows this run again'
     group = common_group(runs)
@@ -81,16 +82,16 @@ def how_to_show_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
 
 
 def states_text(runs: Sequence[Run]) -> str:
-    """Return the states of the runs: ``completed`` of one alone, ``3 completed, 1 failed`` of several."""
+    """Return the states of the runs: ``completed`` for one run, ``3 completed, 1 failed`` for several."""
     states = Counter(run.state for run in runs)
     return ", ".join(f"{count} {state}" if len(runs) > 1 else state for state, count in states.items())
 
 
 def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:
-    """Split labels into the words that all of them have, and the other words of each.
+    """Split labels into the words common to all, and the remaining words of each.
 
-    ``["ppo CartPole-v1 seed 1", "ppo CartPole-v1 seed 2"]`` gives ``"ppo CartPole-v1"`` and
-    ``["seed 1", "seed 2"]``. The words of its own may be none, or the same for several.
+    ``["ppo CartPole-v1 seed 1", "ppo CartPole-v1 seed 2"]`` gives ``"ppo CartPole-v1"`` and ``["seed 1",
+    "seed 2"]``. The remaining words may be empty, or equal for several labels.
     """
     words = [_words(label) for label in labels]
     common = [word for word in (words[0] if words else ()) if all(word in one for one in words)]
@@ -98,14 +99,14 @@ def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def without_seed(label: str) -> str:
-    """Return the label without its seed: the name of one experiment over seeds."""
+    """Return the label without its seed: the name of an experiment over seeds."""
     return " ".join(word for word in _words(label) if not word.startswith("seed "))
 
 
 def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
-    """Return the labels of runs, with the settings in which these differ where one is empty or not unique.
+    """Return the labels of runs, extended by the settings that differ if a label is empty or not unique.
 
-    Where no setting differs, the end of the run's id is added, which `Lab.run` understands.
+    If no setting differs, the end of the run's id is added, which `Lab.run` accepts.
     """
     if len(labels) == 1:
         return list(labels)
@@ -127,10 +128,10 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 
 def differing_settings(runs: Sequence[Run]) -> list[str]:
-    """Return for each run the settings (at most three) that differ, as ``gamma=0.9, num_envs=4``.
+    """Return for each run the settings (at most three) that differ, such as ``gamma=0.9, num_envs=4``.
 
-    Only what was given to one of the runs counts: what upstream derives from it would repeat it. The others'
-    values are upstream's defaults.
+    Only settings given to at least one run are considered, because values that upstream derives from them are
+    redundant. Values not given are upstream's defaults.
     """
     known = [run_settings(run) for run in runs]
     given = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
@@ -139,12 +140,12 @@ def differing_settings(runs: Sequence[Run]) -> list[str]:
 
 
 def run_settings(run: Run) -> dict[str, Any]:
-    """Return the settings that a run was started with, flat, without its id, folder and seed."""
+    """Return the settings that a run was started with as a flat dictionary, without id, folder and seed."""
     return {**_named_settings(run), **run.hyperparameters}
 
 
 def _named_settings(run: Run) -> dict[str, Any]:
-    """`Lab.train`'s own keywords, as far as they change what is learned."""
+    """Return the keywords of `Lab.train` that affect learning."""
     found = {name: run.config.get(name) for name in ("algorithm", "env_id", "total_timesteps")}
     checkpoint = run.config.get("checkpoint")
     found["resume_from"] = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
@@ -158,14 +159,14 @@ def _hyperparameters(run: Run) -> Mapping[str, Any]:
 
 
 def _value(known: Mapping[str, Any], name: str) -> str:
-    """``default`` stands for a value that only upstream knows."""
+    """Return the value of a setting, ``default`` if only upstream knows it."""
     if name == "resume_from":
         return PurePath(str(known[name])).name if name in known else "nothing"
     return shortened(str(known[name]) if name in known else "default", MOST_LETTERS)
 
 
 def _words(label: str) -> list[str]:
-    """``seed 3`` counts as one word, so that a lone number is never left over."""
+    """Split a label into words. ``seed 3`` counts as one, so that the number is never separated."""
     words: list[str] = []
     for word in label.split():
         if words and words[-1] == "seed":
