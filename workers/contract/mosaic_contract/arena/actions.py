@@ -1,6 +1,6 @@
-"""The actions that an agent may play: answers become the environment's own values, or are refused.
+"""Validation of actions: convert answers to values of the environment's action space, or refuse them.
 
-In: an unpacked answer and a mask. Out: what `step` takes. NumPy is imported where a space needs it.
+Input: an unpacked answer and a mask. Output: an action for `step`. NumPy is imported if a space needs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mosaic_contract.spaces import describe_space
 
 
 class ActionRules:
-    """The action space of one agent. `binding`: an action that the mask excludes is refused."""
+    """The action rules of one agent. `binding`: actions excluded by the mask are refused."""
 
     def __init__(self, space: Any, meanings: Sequence[str] | None, binding: bool) -> None:
         self.space = space
@@ -30,7 +30,7 @@ class ActionRules:
         self._read = action_reader(self.described)
 
     def accept(self, value: Any, mask: Any) -> Any:
-        """Return the action to play. Raises `Unusable` where the value is not an action, or is masked out."""
+        """Return the action to play. Raises `Unusable` if the value is not an action or the mask excludes it."""
         if not self._discrete:
             return self._accept_other(value, mask)
         action = self._read_action(value)
@@ -44,13 +44,13 @@ class ActionRules:
         return f"{action} ({self._meanings[index]})" if 0 <= index < len(self._meanings) else str(action)
 
     def legal(self, mask: Any) -> list[int] | None:
-        """Return the actions that a mask allows; None without a mask or for a space that is not discrete."""
+        """Return the actions allowed by a mask; None without a mask, and for spaces that are not discrete."""
         if mask is None or not self._discrete:
             return None
         return [self._start + index for index, allowed in enumerate(mask) if allowed]
 
     def default(self, mask: Any) -> tuple[Any, str]:
-        """Return the most passive action, a no-op if there is one, else the first legal; and its name."""
+        """Return the most passive action, a no-op if available, else the first legal action, and its name."""
         if not self._discrete:
             noop = _noop(self.space, self.described)
             return (_allowed(noop, self.space, mask) if self._of_numbers else noop), "still"
@@ -70,7 +70,7 @@ class ActionRules:
         action = _own(self._read_action(value), self.space, self.described)
         try:
             fits = self.space.contains(action)
-        except (TypeError, ValueError, AttributeError):  # a space that a script has made
+        except (TypeError, ValueError, AttributeError):  # a space defined by a script
             fits = False
         if not fits:
             raise Unusable("illegal", f"{value!r:.200} is not in {self.space}"[:600])
@@ -80,8 +80,11 @@ class ActionRules:
 
 
 def _allowed(action: Any, space: Any, mask: Any) -> Any:
-    """An action of a MultiDiscrete with the first number that its mask allows where it has one that is not.
-    (Gymnasium's masks for these: a tuple with one for each number.) Others stay as they are."""
+    """Return a MultiDiscrete action with every masked number replaced by the first allowed one.
+
+    Gymnasium's masks for these spaces are tuples with one mask per number. Other actions are returned
+    unchanged.
+    """
     if not isinstance(mask, (list, tuple)) or action.ndim != 1 or len(mask) != len(action):
         return action
     starts = getattr(space, "start", [0] * len(action))
@@ -108,7 +111,7 @@ def _own(action: Any, space: Any, described: Mapping[str, Any]) -> Any:
 
 
 def _noop(space: Any, described: Mapping[str, Any]) -> Any:
-    """Return the action that does least; a sample where the space has no such action."""
+    """Return the action with the least effect; a sample if the space has no such action."""
     try:
         return _own(noop_action(described, None, "").action, space, described)
     except ConfigError:

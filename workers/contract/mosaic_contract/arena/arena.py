@@ -1,8 +1,7 @@
-"""An arena: one environment and the operators that play in it, driven by commands of the kernel.
+"""An arena: one environment and the operators that play in it, controlled by commands from the kernel.
 
-`open`, `seat`, `reset`, `step`, `episode` and `close` come as JSON lines, each is answered by one line (a
-step or an episode that another command ends is not answered). Everything random in an episode follows from
-its seed.
+`open`, `seat`, `reset`, `step`, `episode` and `close` arrive as JSON lines, and each is answered by one line,
+except a step or an episode that another command ends. All randomness in an episode is derived from its seed.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from mosaic_contract.metadata import WorkerMetadata
 from mosaic_contract.operators import Describe, Operate
 from mosaic_contract.process_exits import ERROR_TYPE, Lines, exit_error, lines_of, report_os_exit
 
-_LOOK_STEPS = 64  # of an episode, between looks for a command of the kernel, if no operator is awaited
+_LOOK_STEPS = 64  # steps of an episode between polls for a kernel command, if no operator is awaited
 
 log = logging.getLogger("mosaic_contract")
 
 
 class Arena:
-    """An arena from `open` to `close`. The shim gives `make`, `facts_of` (env, agent) and `inside`, which
+    """An arena from `open` to `close`. The shim provides `make`, `facts_of` (env, agent) and `inside`, which
     makes operators in this process."""
 
     def __init__(
@@ -71,7 +70,7 @@ class Arena:
         )
 
     def serve(self) -> None:
-        """Execute commands until `close`. Raises `KernelGone` when no more can come."""
+        """Execute commands until `close`. Raises `KernelGone` when the kernel has closed its end."""
         commands = {
             "open": self._open,
             "seat": self._seat,
@@ -80,7 +79,7 @@ class Arena:
             "episode": self._play_episode,
         }
         report_os_exit(self._left)
-        pulsed = ("reset", "step", "episode")  # the others have limits of their own
+        pulsed = ("reset", "step", "episode")  # the others have their own time limits
         while True:
             command = self._kernel.command(self._idle())
             if command is None:
@@ -88,7 +87,7 @@ class Arena:
             name = self._command = str(command.get("cmd"))
             if name == "close":
                 return
-            if name == "answer":  # to a request that was withdrawn meanwhile
+            if name == "answer":  # an answer to a request that was withdrawn meanwhile
                 continue
             try:
                 if name not in commands:
@@ -105,11 +104,11 @@ class Arena:
                 self._fail(name, error)
             except SystemExit as error:
                 self._left(error.code, lines_of(error.__traceback__))
-            except Exception as error:  # observations that cannot be sent, commands that lack something
+            except Exception as error:  # such as observations that cannot be sent or incomplete commands
                 self._fail(name, ArenaError.of_environment(f"{name} failed", error))
 
     def _left(self, code: object, lines: Lines) -> int:
-        """Report that code of the environment ends the process; return the exit code."""
+        """Report that the environment's code ended the process; return the exit code."""
         reached = "before its first step" if self._episode is None else f"at step {self._episode.steps}"
         error = ArenaError(exit_error(code, lines, reached), error_type=ERROR_TYPE)
         self._fail(self._command, error)
@@ -120,7 +119,8 @@ class Arena:
         self._kernel.send(error.to_message(command))
 
     def close(self, reason: str | None) -> None:
-        """Stop the operators, write the end, remove the frames. `reason`: why, where no command did it."""
+        """Stop the operators, write the terminal event, and remove the frames. `reason` is given if no
+        command closed the arena."""
         self._watchdog.stop()
         if self._seats is not None:
             self._seats.stop()
@@ -145,13 +145,13 @@ class Arena:
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env, why_not = make_with_frames(self._make, env_id, settings)
         try:
-            if ":" in env_id:  # of a user's module; workers' environments are known to keep their promises
+            if ":" in env_id:  # from a user's module; workers' environments follow their interface
                 probe(env_id, functools.partial(self._make, env_id, settings, None))
             environment = adapt(env, env_id)
             description = EnvironmentDescription(env_id, environment, self._facts_of)
         except ConfigError as error:
             raise ArenaError(str(error), error_type="ConfigError") from error
-        except Exception as error:  # whatever an environment's own code raises
+        except Exception as error:  # environments raise arbitrary exceptions
             raise ArenaError.of_environment(f"{env_id} cannot be used", error) from error
         folder = Path(command["folder"])
         folder.mkdir(parents=True, exist_ok=True)
@@ -204,7 +204,7 @@ class Arena:
         seed_libraries(seed)
         try:
             environment.reset(seed, index)
-        except Exception as error:  # whatever an environment's own code raises
+        except Exception as error:  # environments raise arbitrary exceptions
             raise ArenaError.of_environment("the environment's reset failed", error) from error
         self._episode = episode = ArenaEpisode(
             index, seed, environment.agents, self._opening.get("max_steps")
@@ -225,7 +225,7 @@ class Arena:
         if episode.done:
             raise ArenaError("the episode has ended: reset begins another")
         calls = self._advance(episode)
-        self._record(episode, calls)  # first: a reader of "stepped" finds the step written down
+        self._record(episode, calls)  # first, so that a reader of "stepped" finds the step in the telemetry
         described = {} if episode.done else _described(seats, environment)
         self._kernel.send({"type": "stepped", **episode.step_message(environment, calls), **described})
         self._changed()
@@ -233,8 +233,8 @@ class Arena:
             self._frames.ended_episode()
 
     def _play_episode(self, command: Mapping[str, Any]) -> None:
-        """Play a whole episode and report its end alone; `step_delay` seconds before each step, for
-        watching."""
+        """Play a whole episode and report only its end. `step_delay` is a pause in seconds before each step,
+        for viewers."""
         _, seats, _ = self._parts()
         delay = float(command.get("step_delay") or 0.0)
         episode = self._begin(command)
@@ -256,7 +256,7 @@ class Arena:
         self._kernel.send({"type": "played", "episode": episode_message})
 
     def _advance(self, episode: ArenaEpisode) -> list[Call]:
-        """Make one step with all whose turn it is."""
+        """Advance the episode by one step of all agents whose turn it is."""
         environment, seats, description = self._parts()
         episode.begin()
         calls = seats.decide(environment, description.rules, episode.steps)
@@ -275,7 +275,7 @@ class Arena:
         return calls
 
     def _record(self, episode: ArenaEpisode, calls: list[Call]) -> None:
-        """Write the step down."""
+        """Write the step to the telemetry."""
         environment, seats, _ = self._parts()
         assert self._telemetry is not None, "it is made when the seats are taken"
         if episode.forfeit is None:
@@ -286,7 +286,7 @@ class Arena:
     def _play(self, environment: EnvironmentAdapter, calls: list[Call]) -> None:
         try:
             environment.step({call.agent: call.action for call in calls})
-        except Exception as error:  # whatever an environment's own code raises
+        except Exception as error:  # environments raise arbitrary exceptions
             self._episode = None
             raise ArenaError.of_environment("the environment's step failed", error) from error
 
@@ -312,7 +312,8 @@ class Arena:
 
 
 def _described(seats: Seats, environment: EnvironmentAdapter) -> dict[str, Any]:
-    """Return the field of a message with the states as described to people who act next; none without any."""
+    """Return the message field with the states described to human players who act next; empty if there are
+    none."""
     found = seats.descriptions(environment.turn)
     return {"descriptions": found} if found else {}
 
@@ -331,9 +332,10 @@ def serve_arena(
     commands: int,
     messages: int,
 ) -> None:
-    """Execute the commands from the descriptor `commands` until "close" or its end, and leave nothing behind.
+    """Execute commands from the descriptor `commands` until "close" or end of input, then clean up
+    everything.
 
-    `messages` is the descriptor that answers are written to, `inside` makes operators in this process. Raises
+    Answers are written to the descriptor `messages`; `inside` makes operators in this process. Raises
     `Cancelled` after a signal.
     """
     kernel = KernelChannel(commands, messages)
@@ -349,7 +351,7 @@ def serve_arena(
     finally:
         try:
             arena.close(reason)
-        except Cancelled:  # the signal came while it closed: nothing may be left then either
+        except Cancelled:  # the signal arrived during the cleanup, which must be completed
             arena.close(reason)
             raise
     if reason is None:

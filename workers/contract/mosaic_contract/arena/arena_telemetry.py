@@ -20,15 +20,15 @@ _HELD = 256  # lines
 
 
 class ArenaTelemetry:
-    """Writes the telemetry of one arena, from when its seats are taken until it ends.
+    """The telemetry writer of one arena, from seating to close.
 
-    `hold`: steps may be written after they are made, many at once, at the latest by the end of their episode.
+    `hold`: steps may be buffered and written together, at the latest at the end of their episode.
     """
 
     def __init__(self, folder: Path, run_id: str) -> None:
         self.hold = False
         self._held: list[str] = []
-        self._names: dict[str, str] = {}  # of agents, as JSON has them
+        self._names: dict[str, str] = {}  # of agents, encoded as JSON
         self._head = f'{{"type":"step","run_id":{json.dumps(run_id)},"step_index":'
         self._file = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         self._telemetry = Telemetry(run_id, self._file)
@@ -61,7 +61,7 @@ class ArenaTelemetry:
         )
 
     def step(self, episode: ArenaEpisode, environment: EnvironmentAdapter, calls: Sequence[Call]) -> None:
-        """Write a line for each agent that acted, and for each that got a reward without."""
+        """Write a line for each agent that acted, and for each other agent that received a reward."""
         if len(calls) == 1 == len(environment.rewards) and self._plain(episode, environment, calls[0]):
             return
         self.flush()
@@ -82,8 +82,11 @@ class ArenaTelemetry:
                 )
 
     def _plain(self, episode: ArenaEpisode, environment: EnvironmentAdapter, call: Call) -> bool:
-        """Log the usual step, of one agent whose episode continues and whose action is an integer; return
-        False for any other. The line equals that of `Telemetry.step`, which takes several times as long."""
+        """Write the most common kind of step directly: one agent, an integer action, and an episode that
+        continues. Return False for any other step.
+
+        The line equals that of `Telemetry.step`, which takes several times as long.
+        """
         action, reward = call.action, environment.rewards[call.agent]
         if episode.done or type(action) is not int or not isfinite(reward) or call.messages:
             return False
@@ -97,7 +100,7 @@ class ArenaTelemetry:
         return True
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write buffered lines."""
         if self._held:
             lines, self._held = "".join(self._held), []
             self._telemetry.steps(lines.encode())
@@ -126,7 +129,7 @@ class ArenaTelemetry:
             )
 
     def close(self, reason: str | None) -> None:
-        """Write the end: completed, or cancelled for a reason."""
+        """Write the terminal event: completed, or cancelled for a reason."""
         self.flush()
         if reason is None:
             self._telemetry.run_completed()

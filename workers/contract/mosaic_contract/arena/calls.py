@@ -1,4 +1,4 @@
-"""One call of an operator: the request, its answer, and what is played if no usable answer came."""
+"""One call of an operator: the request, its answer, and the action played without a usable answer."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import as_number
 from mosaic_contract.errors import BadMessage
 
-FIRST_THOUGHT = 0.25  # seconds until an operator is said to be thinking
+FIRST_THOUGHT = 0.25  # seconds until an operator is reported as thinking
 NEXT_THOUGHT = 0.5
-_TEXT_LIMIT = 100_000  # characters of reasoning and the like that are passed on
+_TEXT_LIMIT = 100_000  # maximum characters of reasoning and similar texts
 
 WAIT, DEFAULT, FORFEIT = "wait", "default", "forfeit"
 FALLBACKS = (WAIT, DEFAULT, FORFEIT)
 
 
 class Call:
-    """A call in flight; `done` once there is an action to play, or the agent has forfeited.
+    """A call in flight. `done` once there is an action to play or the agent has forfeited.
 
-    `deadline` in seconds, None: no limit. Times are in seconds of `time.perf_counter`.
+    `deadline` is in seconds, None: no limit. Times are in seconds of `time.perf_counter`.
     """
 
     deadline_at: float | None = None
     action: Any = None
     answer: Mapping[str, Any] = MappingProxyType({})
     extras: Mapping[str, Any] = MappingProxyType({})
-    """Inputs sent beside the observation: frame, teammates, description, messages; packed."""
+    """Packed inputs sent with the observation: frame, teammates, description, messages."""
     done = forfeited = repeated = False
     fault: str | None = None
     fault_text = said = ""
@@ -40,9 +40,9 @@ class Call:
     identity = 0
     message = b""
     messages: Sequence[Mapping[str, str]] = ()
-    """The agent's messages to other agents, without any that cannot be delivered."""
+    """The agent's deliverable messages to other agents."""
     shown_at = 0.0
-    """When viewers were last sent what its model has written so far."""
+    """When viewers last received a partial text of the model."""
 
     def __init__(
         self, agent: str, operator: Any, rules: ActionRules, observed: Observed, step_index: int
@@ -58,7 +58,7 @@ class Call:
             self.deadline_at = self.began + self.deadline
 
     def settle(self, answer: Mapping[str, Any]) -> None:
-        """Take an answer; `fail` where it cannot be played, and raise `ArenaError` as that does."""
+        """Take an answer. Calls `fail` for an unplayable answer, which may raise `ArenaError`."""
         try:
             self._take(answer)
         except Unusable as unusable:
@@ -77,12 +77,12 @@ class Call:
                 value = unpack(value)
             except BadMessage as error:
                 raise Unusable("garbage", str(error)) from None
-        self.answer = answer  # its costs count, whether it can be played or not
+        self.answer = answer  # its costs count even if it cannot be played
         self.action = self.rules.accept(value, self.mask)
         self._finish()
 
     def fail(self, kind: str, text: str) -> None:
-        """Go on without a usable answer. Raises `ArenaError` where the fallback is to wait for one."""
+        """Continue without a usable answer. Raises `ArenaError` if the fallback is "wait"."""
         self.fault, self.fault_text = kind, text
         if self.fallback == WAIT:
             self.end(kind, text)
@@ -118,7 +118,7 @@ class Call:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """The requests to language models that its answer reports."""
+        """The requests to language models reported in its answer."""
         return exchanges_of(self.answer)
 
     def to_move(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Call:
         return move
 
     def tokens(self, name: str) -> int:
-        """Return the answer's "input_tokens" or "output_tokens"; 0 where it reports nothing usable."""
+        """Return the answer's "input_tokens" or "output_tokens"; 0 if missing or invalid."""
         value = self.answer.get(name, 0)
         if type(value) is int:
             return value

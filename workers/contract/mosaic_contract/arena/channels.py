@@ -1,4 +1,4 @@
-"""Lines of JSON to and from other processes: the kernel, which may block, and operators, which may not."""
+"""JSON lines to and from other processes: the kernel (blocking) and operators (non-blocking)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_lin
 from mosaic_contract.errors import BadLine
 
 _ABANDONING = ("reset", "close")
-_READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
+_READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
 
 
 class Incoming:
-    """The reading end: `lines` gives those that have come, when the descriptor is readable."""
+    """The reading end of a pipe. `lines` returns the received lines when the descriptor is readable."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -26,14 +26,14 @@ class Incoming:
 
     @property
     def oversize(self) -> int:
-        """Lines that were longer than the limit, and are lost."""
+        """Number of lines lost because they exceeded the limit."""
         return self._splitter.oversize
 
     def lines(self) -> list[bytes]:
-        """The lines that one read completes. At the end of the stream there are none, and `ended` is set."""
+        """Return the lines completed by one read. At the end of the stream it is empty, and `ended` is set."""
         try:
             data = os.read(self.descriptor, _READ_BYTES)
-        except OSError:  # a terminal or a socket that broke: no more will come
+        except OSError:  # a terminal or a socket that broke: nothing more arrives
             data = b""
         if not data:
             self.ended = True
@@ -42,7 +42,7 @@ class Incoming:
 
 
 class Outgoing:
-    """The writing end of a pipe: what the pipe does not take at once waits here; `push` when it is
+    """The writing end of a pipe. Bytes that the pipe does not accept are buffered; call `push` when it is
     writable."""
 
     def __init__(self, descriptor: int) -> None:
@@ -52,7 +52,7 @@ class Outgoing:
         os.set_blocking(descriptor, False)
 
     def send(self, line: bytes) -> None:
-        """Write as much as there is room for, after what waits."""
+        """Write as much as the pipe accepts, after any buffered bytes."""
         if self.waiting:
             self.waiting += line
             return
@@ -61,7 +61,7 @@ class Outgoing:
             self.waiting += line[written:]
 
     def push(self) -> None:
-        """Write more of what waits."""
+        """Write more of the buffered bytes."""
         del self.waiting[: self._write(self.waiting)]
 
     def _write(self, data: bytes | bytearray) -> int:
@@ -76,7 +76,7 @@ class Outgoing:
 
 
 class KernelChannel:
-    """Commands and messages of the kernel; commands come out in the order in which they came."""
+    """The kernel's commands and messages. Commands are returned in order of arrival."""
 
     def __init__(self, commands: int, messages: int) -> None:
         self.descriptor = commands
@@ -98,14 +98,14 @@ class KernelChannel:
             raise KernelGone(f"answers cannot be written: {error}") from error
 
     def command(self, seconds: float | None) -> Mapping[str, Any] | None:
-        """Return the next command; None where none comes within so many seconds (None: however long it
-        takes). Raises `KernelGone` at the end of the stream."""
+        """Return the next command, or None after `seconds` without one (None: wait indefinitely). Raises
+        `KernelGone` at the end of the stream."""
         if not self._commands and (seconds is None or self._poll.poll(1e3 * seconds)):
             self._read()
         return self._commands.popleft() if self._commands else None
 
     def read_while_waiting(self) -> list[Mapping[str, Any]]:
-        """Return the answers among what has come. Raises `Abandoned` where a command ends the waiting."""
+        """Return the answers among the received commands. Raises `Abandoned` if a command ends the waiting."""
         self._read()
         answers = [command for command in self._commands if command.get("cmd") == "answer"]
         if answers:
@@ -115,7 +115,7 @@ class KernelChannel:
         return answers
 
     def check(self) -> None:
-        """Raise `Abandoned` where a command that ends all waiting has come already."""
+        """Raise `Abandoned` if a command that ends all waiting has arrived."""
         if self._commands and any(command.get("cmd") in _ABANDONING for command in self._commands):
             raise Abandoned
 

@@ -1,8 +1,8 @@
-"""One interface over the kinds of environments: one agent, all agents at once, agents in turns.
+"""One interface to all kinds of environments: single-agent, parallel and turn-based.
 
-`adapt` recognizes the kind by what an environment offers; neither Gymnasium nor PettingZoo is imported.
-Agents are texts here, whatever they are in the environment. What the environment returns is checked as in
-trainings: `mosaic_contract.environment_check`.
+`adapt` recognizes the kind by the attributes of an environment; neither Gymnasium nor PettingZoo is imported.
+Agent ids are converted to strings. Returned values are checked as in trainings:
+`mosaic_contract.environment_check`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mosaic_contract.seeds import derive_seed
 
 
 class Observed(NamedTuple):
-    """One agent's observation, the mask of its actions (None: all are legal) and the info."""
+    """One agent's observation, the mask of its actions (None: all are legal) and its info."""
 
     observation: Any
     mask: Any
@@ -26,11 +26,13 @@ class Observed(NamedTuple):
 
 
 class EnvironmentAdapter(ABC):
-    """An environment. After `reset` and `step`: `rewards` of that step, `terminated` and `truncated` by agent
-    (agents that have left stay in them), `turn` (who acts now; empty when the episode has ended) and `info`
-    (the last info of any agent).
+    """An environment.
 
-    `masks_bind`: an action that a mask excludes is refused; else masks only advise.
+    After `reset` and `step`: `rewards` of that step, `terminated` and `truncated` by agent (including agents
+    that have left), `turn` (the agents that act next; empty when the episode has ended) and `info` (the
+    latest info of any agent).
+
+    `masks_bind`: actions excluded by a mask are refused; otherwise masks are only advice.
     """
 
     paradigm: ClassVar[str]
@@ -47,7 +49,7 @@ class EnvironmentAdapter(ABC):
         self.info: Mapping[str, Any] = {}
 
     def reset(self, seed: int, episode: int = 0) -> None:
-        """Begin the episode of this number; everything random in it follows from the seed (from 0)."""
+        """Begin the episode with this number. All its randomness is derived from the seed (0 or larger)."""
         for agent in self.agents:
             for space in self.spaces(agent):
                 space.seed(derive_seed(seed, f"space/{agent}"))
@@ -60,11 +62,11 @@ class EnvironmentAdapter(ABC):
 
     @abstractmethod
     def spaces(self, agent: str) -> tuple[Any, Any]:
-        """Return the spaces of its observations and its actions."""
+        """Return an agent's observation space and action space."""
 
     @abstractmethod
     def begin(self, seed: int) -> None:
-        """`reset` of this kind."""
+        """Reset this kind of environment."""
 
     @abstractmethod
     def observe(self, agent: str) -> Observed: ...
@@ -75,10 +77,10 @@ class EnvironmentAdapter(ABC):
 
     @abstractmethod
     def step(self, actions: Mapping[str, Any]) -> None:
-        """Play the actions of all whose turn it is."""
+        """Play the actions of all agents whose turn it is."""
 
     def render(self) -> Any:
-        """Return a picture of the state. Raises what the environment raises."""
+        """Return an image of the state. Raises the environment's errors."""
         return self.env.render()
 
     def close(self) -> None:
@@ -89,7 +91,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
     """A Gymnasium environment."""
 
     paradigm = "single_agent"
-    masks_bind = False  # Taxi's says which actions change something; the others may be played
+    masks_bind = False  # Taxi's mask marks actions that have an effect; all others are legal too
 
     check: ReturnsCheck
 
@@ -109,14 +111,14 @@ class SingleAgentAdapter(EnvironmentAdapter):
         self._suspend_render_mode()
 
     def _suspend_render_mode(self) -> None:
-        """Take the render mode away between pictures: with it some environments do more in every step
-        (LunarLander makes smoke)."""
+        """Remove the render mode between images: with it, some environments do more work in every step
+        (LunarLander creates smoke)."""
         inner = getattr(self.env, "unwrapped", self.env)
         if getattr(inner, "render_mode", None) == RENDER_MODE:
             try:
                 inner.render_mode = None
                 self._suspended = inner
-            except Exception:  # an environment that does not let it be set keeps it
+            except Exception:  # an environment that does not allow this keeps its render mode
                 self._suspended = None
 
     def observe(self, agent: str) -> Observed:
@@ -163,7 +165,7 @@ class PettingZooAdapter(EnvironmentAdapter):
 
 
 class ParallelAdapter(PettingZooAdapter):
-    """A PettingZoo environment whose agents act at once."""
+    """A PettingZoo environment with agents that act simultaneously."""
 
     paradigm = "parallel"
 
@@ -195,8 +197,7 @@ class ParallelAdapter(PettingZooAdapter):
 
 
 class TurnBasedAdapter(PettingZooAdapter):
-    """A PettingZoo environment whose agents act one after another (AEC); those that are out are passed
-    over."""
+    """A PettingZoo environment with agents that act in turns (AEC). Agents that have left are skipped."""
 
     paradigm = "aec"
 
@@ -238,7 +239,7 @@ class TurnBasedAdapter(PettingZooAdapter):
 
 
 def adapt(env: Any, env_id: str) -> EnvironmentAdapter:
-    """The environment around an environment. Raises `TypeError` where it is not of one of these kinds."""
+    """Return the adapter of an environment. Raises `TypeError` for any other kind of object."""
     if hasattr(env, "agent_iter"):
         return TurnBasedAdapter(env, env_id)
     if hasattr(env, "possible_agents"):
@@ -252,7 +253,7 @@ def adapt(env: Any, env_id: str) -> EnvironmentAdapter:
 
 
 def _mask_method(env: Any) -> Any:
-    """Return `action_masks` of an environment, sb3-contrib's convention for masks; None where it has none."""
+    """Return the `action_masks` method of an environment, sb3-contrib's convention; None without it."""
     try:
         return env.get_wrapper_attr("action_masks")
     except AttributeError:
@@ -260,7 +261,7 @@ def _mask_method(env: Any) -> Any:
 
 
 def _by_number(mask: Any, space: Any) -> Any:
-    """Return a mask as Gymnasium has it: that of a MultiDiscrete, which is flat there, in a part a number."""
+    """Return a mask in Gymnasium's form: flat MultiDiscrete masks are split into one mask per number."""
     if type(space).__name__ != "MultiDiscrete":
         return mask
     ends = accumulate(map(int, space.nvec))
@@ -268,7 +269,7 @@ def _by_number(mask: Any, space: Any) -> Any:
 
 
 def _observed(observation: Any, info: Mapping[str, Any]) -> Observed:
-    """PettingZoo's masks come in the info, or in observations that are dicts; these stay whole."""
+    """Return an observation with its mask, from the info or from a dict observation, which is kept whole."""
     mask = info.get("action_mask")
     if mask is None and isinstance(observation, Mapping):
         mask = observation.get("action_mask")

@@ -1,7 +1,7 @@
-"""The facts about an environment that the kernel is sent when it opens, and operators when they are seated.
+"""Facts about an environment, sent to the kernel at "open" and to operators when they are seated.
 
-A shim gives `EnvironmentFacts` for each agent where it knows more than the environment says of itself; keys
-are the names that browsers give them (`KeyboardEvent.key`: "ArrowLeft", " ", "a").
+A shim provides `EnvironmentFacts` for each agent if it knows more than the environment declares. Keys have
+the names used by browsers (`KeyboardEvent.key`: "ArrowLeft", " ", "a").
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from mosaic_contract.arrays import pack
 from mosaic_contract.spaces import describe_space
 
 _DIGITS = "0123456789"
-_ARROWS = (("ArrowLeft", "ArrowRight"), ("ArrowDown", "ArrowUp"))  # lower and raise one number of a Box
+_ARROWS = (("ArrowLeft", "ArrowRight"), ("ArrowDown", "ArrowUp"))  # decrease and increase one number of a Box
 _NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
 _UPPER, _LOWER = "qwertyuiop", "asdfghjkl;"
 _REST = " "
-_FEW = 2  # numbers, which have the arrows
+_FEW = 2  # numbers of an action that arrow keys control
 
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """Facts about one agent: a name for each action, or for each number of an action that is a list of them
-    (None: not known), an action for each key (None: the usual ones), and its team (None: derived from the
-    agents' ids; "": it plays for itself, without teammates).
+    """Facts about one agent.
 
-    `instructions`: what the environment is about, for operators that read. `describe`: returns the state as
-    this agent may know it, as a dict that can be sent as JSON, such as {"text": …}; it is called before the
-    agent acts, where its operator needs a description. `packages`: those whose versions are recorded beside
-    the ones that the environment's classes are from.
+    `action_meanings` names each action, or each number of an action with several (None: unknown), `keys` maps
+    keys to actions (None: the usual keys), and `team` is the agent's team (None: derived from agent ids; "":
+    no teammates).
+
+    `instructions`: a description of the task, for operators that read. `describe`: returns the state as known
+    to this agent, as a JSON-serializable dict such as {"text": …}; it is called before the agent acts, if its
+    operator needs a description. `packages`: packages whose versions are recorded in addition to those of the
+    environment's classes.
     """
 
     action_meanings: Sequence[str] | None = None
@@ -49,7 +51,7 @@ FactsOf = Callable[[Any, str], EnvironmentFacts]
 
 
 class EnvironmentDescription:
-    """Facts and rules of every agent. `facts_of` is the shim's; it may raise anything."""
+    """Facts and rules of every agent. The shim's `facts_of` may raise any exception."""
 
     def __init__(self, env_id: str, environment: EnvironmentAdapter, facts_of: FactsOf | None) -> None:
         self.env_id = env_id
@@ -66,7 +68,7 @@ class EnvironmentDescription:
         self._teams = _teams_of(environment.agents, self.facts) if len(environment.agents) > 1 else {}
 
     def opened(self, why_no_frames: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
-        """Return the answer to "open"; `versions` are added to the versions of the environment's packages."""
+        """Return the answer to "open". `versions` are added to the versions of the environment's packages."""
         agents = self._environment.agents
         return {
             "type": "opened",
@@ -104,7 +106,7 @@ class EnvironmentDescription:
         }
 
     def teammates(self, agent: str) -> list[str]:
-        """Return the other agents of its team; all other agents where there are no teams, unless it plays for
+        """Return the other agents of its team; all other agents if there are no teams, unless it plays for
         itself."""
         if self.facts[agent].team == "":
             return []
@@ -125,7 +127,8 @@ class EnvironmentDescription:
 
 
 def _usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keys for a described action space: digits for a few choices, arrows for one or two numbers."""
+    """Return default keys for a described action space: digits for a few choices, arrows for one or two
+    numbers."""
     kind = space.get("type")
     if kind == "Discrete" and space["n"] <= len(_DIGITS):
         start = space.get("start", 0)
@@ -136,8 +139,8 @@ def _usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _teams_of(agents: Sequence[str], facts: Mapping[str, EnvironmentFacts]) -> dict[str, list[str]]:
-    """Return the agents by team: the one that the facts name, else what their ids begin with
-    ("adversary_0": adversary); an id without a number is in no team."""
+    """Return the agents by team: the team named in the facts, else the prefix of their ids ("adversary_0":
+    adversary). Ids without a number belong to no team."""
     teams: dict[str, list[str]] = {}
     for agent in agents:
         known, numbered = facts[agent].team, _NUMBERED.fullmatch(agent)
@@ -158,7 +161,7 @@ def _arrows(space: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def _bounds(bound: Any, size: int) -> list[float]:
-    """Return one number for each place; 1 and -1 where there is no bound."""
+    """Return one number for each element; 1 or -1 for unbounded elements."""
     numbers = bound if isinstance(bound, list) else [bound] * size
     return [_finite(number) for number in numbers]
 
@@ -170,7 +173,7 @@ def _finite(number: Any) -> float:
 
 
 def _versions(environment: EnvironmentAdapter, packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of Python, NumPy, the packages of the environment's classes, and these."""
+    """Return the versions of Python, NumPy, the packages of the environment's classes, and `packages`."""
     inner: Any = environment.env
     classes = [*type(inner).__mro__, *type(getattr(inner, "unwrapped", inner)).__mro__]
     found = {"python": sys.version.partition(" ")[0]}
@@ -186,8 +189,8 @@ def _versions(environment: EnvironmentAdapter, packages: Sequence[str]) -> dict[
 
 
 def facts_of_joints(names: Sequence[str], space: Any, task: str, package: str) -> EnvironmentFacts:
-    """Return the facts of an environment whose actions are a Box with a number for each name; `task` says
-    what it is about, `package` is the one of the physics."""
+    """Return the facts of an environment whose Box actions have one number for each name. `task` describes
+    the task, `package` is the physics package."""
     names = list(names) if len(names) == space.shape[0] else [f"number {n}" for n in range(space.shape[0])]
     lows, highs = space.low.tolist(), space.high.tolist()
     return EnvironmentFacts(

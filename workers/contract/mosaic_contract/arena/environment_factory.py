@@ -1,7 +1,7 @@
-"""The environment of an arena: made by the shim, and settings that it does not take refused in a sentence.
+"""Creation of an arena's environment by the shim, with clear errors for unsupported settings.
 
-`check_settings` is for shims, which know who takes the settings; where that takes any keyword, an environment
-is made without the settings to see whether they are the cause.
+`check_settings` is for shims, which know the function that receives the settings. If that function accepts
+any keyword, the environment is made without the settings to find out whether they caused an error.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from mosaic_contract.registry import register
 
 MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
 
-_OF_ARGUMENTS = (TypeError, ValueError, LookupError, AssertionError)  # what a wrong argument raises
+_OF_ARGUMENTS = (TypeError, ValueError, LookupError, AssertionError)  # raised for wrong arguments
 _TEXT_LIMIT = 400
 _OURS = ("self", "render_mode")
-_GYMNASIUMS = ("max_episode_steps",)  # a setting of gymnasium.make itself
+_GYMNASIUMS = ("max_episode_steps",)  # settings of gymnasium.make itself
 
 
 def check_settings(env_id: str, settings: Mapping[str, Any], maker: Any, also: Sequence[str] = ()) -> None:
-    """Raise `ConfigError` for settings that are neither keywords of `maker`, a class or a function, nor in
-    `also`, with the nearest that there are; nothing where it takes any."""
+    """Raise `ConfigError` for settings that are neither keywords of the class or function `maker` nor in
+    `also`, suggesting the nearest known names. Accepts everything if `maker` takes arbitrary keywords."""
     known = _keywords(maker)
     if known is None:
         return
@@ -44,7 +44,7 @@ def check_settings(env_id: str, settings: Mapping[str, Any], maker: Any, also: S
 
 
 def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
-    """`check_settings` for an id in Gymnasium's registry. Nothing where it is not there."""
+    """Call `check_settings` for an id in Gymnasium's registry. Does nothing for other ids."""
     spec = importlib.import_module("gymnasium").registry.get(env_id)
     if settings and spec is not None:
         creator = spec.entry_point
@@ -55,15 +55,15 @@ def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
 
 
 def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Return the environment of an id of Gymnasium's, also "module:Id", made with `settings`.
+    """Return a Gymnasium environment by its id, also "module:Id", made with `settings`.
 
-    Raises `ConfigError` for an id that is not registered and for settings that it does not have, else what
-    its maker raises.
+    Raises `ConfigError` for an unregistered id and for unknown settings, else the environment's own errors.
     """
     gymnasium = importlib.import_module("gymnasium")
     register(env_id)
     check_gymnasium_settings(env_id, settings)
-    drawing = {} if render_mode is None else {"render_mode": render_mode}  # not all have such a keyword
+    # not all environments have this keyword
+    drawing = {} if render_mode is None else {"render_mode": render_mode}
     try:
         return gymnasium.make(env_id, **settings, **drawing)
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
@@ -71,7 +71,7 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
 
 
 def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the environment, able to draw if that is possible, and why it is not. Raises `ArenaError`."""
+    """Return the environment, able to render if possible, and the reason if it is not. Raises `ArenaError`."""
     try:
         return make(env_id, settings, RENDER_MODE), ""
     except ConfigError as error:
@@ -79,7 +79,7 @@ def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, 
     except Exception as with_mode:
         try:
             env = make(env_id, settings, None)
-        except Exception as error:  # whatever an environment's own code raises
+        except Exception as error:  # environments raise arbitrary exceptions
             if settings and isinstance(error, _OF_ARGUMENTS) and _can_be_made(make, env_id):
                 raise ArenaError(
                     f"{env_id} cannot be made with env_kwargs={dict(settings)!r}: {_first_line(error)}",
@@ -90,7 +90,7 @@ def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, 
 
 
 def _can_be_made(make: MakeEnvironment, env_id: str) -> bool:
-    """Whether an environment can be made without settings."""
+    """Return whether an environment can be made without settings."""
     try:
         make(env_id, {}, None).close()
     except Exception:
@@ -104,12 +104,13 @@ def _first_line(error: Exception) -> str:
 
 
 def _keywords(maker: Any) -> list[str] | None:
-    """Return the keywords of a function, or of a class and those that it passes the rest to; None: any."""
+    """Return the keywords of a function, or of a class and the base classes that it forwards keywords to;
+    None: any keyword."""
     found = []
     for function in _inits(maker) if inspect.isclass(maker) else [maker]:
         try:
             parameters = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError):  # some that are written in C have no signature
+        except (TypeError, ValueError):  # some functions written in C have no signature
             return None
         found += [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
         if not any(one.kind is one.VAR_KEYWORD for one in parameters):
@@ -122,9 +123,8 @@ def _inits(cls: type) -> Iterator[Any]:
 
 
 class NumberedAgents:
-    """The members of a PettingZoo parallel environment other than `reset` and `step`, around a Gymnasium
-    environment with one space per agent. Agent ``agent_<n>`` has the spaces at index ``n`` of ``numbers``.
-    """
+    """The members of a parallel PettingZoo environment other than `reset` and `step`, around a Gymnasium
+    environment with one space per agent. Agent ``agent_<n>`` has the spaces at index ``n`` of ``numbers``."""
 
     def __init__(self, env: Any, numbers: Iterable[int]) -> None:
         self._env = env
@@ -154,6 +154,6 @@ class NumberedAgents:
 
 
 def registered(prefix: str) -> list[str]:
-    """Return the ids of Gymnasium's registry that begin with a prefix."""
+    """Return the ids in Gymnasium's registry that begin with a prefix."""
     registry = import_module("gymnasium").registry
     return sorted(env_id for env_id in registry if env_id.startswith(prefix))

@@ -25,8 +25,8 @@ class EnvironmentFamilies:
     worker : str
         The worker's name, for messages.
     patterns : mapping of str to sequence of str
-        For each family's module the ids of its environments, as globs: ``{"visual_worker.doom":
-        ["Vizdoom*"]}``. The worker's ``pyproject.toml`` lists them too.
+        The environment ids of each family's module, as globs: ``{"visual_worker.doom": ["Vizdoom*"]}``. The
+        worker's ``pyproject.toml`` lists them too.
     """
 
     def __init__(self, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
@@ -37,11 +37,11 @@ class EnvironmentFamilies:
 
     @property
     def callables(self) -> dict[str, Any]:
-        """The callables that `Worker` takes for these environments, by keyword."""
+        """The arguments of `Worker` for these environments, by keyword."""
         return {"make_environment": self.make, "environment_facts": self.facts_of, "environments": self.known}
 
     def known(self) -> list[str]:
-        """Return the ids of all families' environments."""
+        """Return the ids of the environments of all families."""
         return sorted(env_id for module in self._patterns for env_id in importlib.import_module(module).ids())
 
     def make(self, env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""The counts of one episode: steps, returns, faults, how it ended, and what its operators used."""
+"""Statistics of one episode: steps, returns, faults, outcome, and the resources used by its operators."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.exchanges import ExchangeSums
 from mosaic_contract.fastlane import Hud
 
-_FAULTS = ("late", "illegal")  # whatever else went wrong is an error
+_FAULTS = ("late", "illegal")  # all other faults are errors
 
 
 class ArenaEpisode:
-    """Counts steps, returns and faults; `to_message` is sent to the kernel when it has ended."""
+    """Counter of steps, returns and faults. `to_message` returns the summary sent to the kernel at the end."""
 
     def __init__(self, index: int, seed: int, agents: Sequence[str], max_steps: int | None) -> None:
         self.index, self.seed = index, seed
@@ -30,7 +30,7 @@ class ArenaEpisode:
         self._began: float | None = None
 
     def begin(self) -> None:
-        """Start its clock with the first step: time to look at the start does not count."""
+        """Start the clock at the first step, so that time spent looking at the initial state does not count."""
         if self._began is None:
             self._began = time.monotonic()
 
@@ -42,7 +42,7 @@ class ArenaEpisode:
                 self.forfeit = call.agent
 
     def advance(self, environment: EnvironmentAdapter) -> None:
-        """Take a step that the environment has made."""
+        """Count a step that the environment has taken."""
         self.steps += 1
         for agent, reward in environment.rewards.items():
             self.returns[agent] += reward
@@ -54,7 +54,7 @@ class ArenaEpisode:
             self._end(False, True, environment.info)
 
     def give_up(self) -> None:
-        """End the episode for all, since an agent has forfeited."""
+        """End the episode for all agents because one has forfeited."""
         self._end(False, True, {})
 
     def _end(self, terminated: bool, truncated: bool, info: Mapping[str, Any]) -> None:
@@ -96,7 +96,7 @@ class ArenaEpisode:
         }
 
     def hud(self, environment: EnvironmentAdapter, calls: Sequence[Call]) -> Hud:
-        """Return the facts that are shown beside a picture, after a step with these calls."""
+        """Return the HUD shown with a frame after a step with these calls."""
         texts = [call.rules.named(call.action) for call in calls]
         if len(calls) > 1:
             texts = [f"{call.agent}: {text}" for call, text in zip(calls, texts)]
@@ -111,7 +111,7 @@ class ArenaEpisode:
 
 
 class OperatorStatistics:
-    """Sums over the calls of each operator, by its key, in an episode whose single steps are not reported."""
+    """Sums over the calls of each operator, by its key, in an episode without reports of single steps."""
 
     def __init__(self, operators: Iterable[str]) -> None:
         self._sums = {
@@ -122,7 +122,7 @@ class OperatorStatistics:
         self._exchanges: dict[str, ExchangeSums] = {}
 
     def add(self, calls: Sequence[Call]) -> None:
-        """Count the calls of one step; those that were not awaited to the end do not count."""
+        """Count the calls of one step, except calls that were not awaited to the end."""
         for call in calls:
             if not call.done:
                 continue
@@ -139,9 +139,8 @@ class OperatorStatistics:
                 self._exchanges.setdefault(key, ExchangeSums()).add(exchanges)
 
     def to_message(self) -> dict[str, Any]:
-        """Return for each operator its sums and the mean latency of a call in milliseconds; where it reported
-        exchanges, their number, tokens and cost (None where one is unknown), faults and latencies in
-        milliseconds."""
+        """Return each operator's sums and mean latency per call in milliseconds. If it reported exchanges,
+        also their number, tokens and cost (None if any is unknown), faults, and latencies in milliseconds."""
         return {
             key: {
                 **sums,
@@ -163,7 +162,7 @@ def _summed(sums: ExchangeSums) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> float | None:
-    """Return a number of an environment's info; None for anything else by that name."""
+    """Return a number from an environment's info; None for any other value."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

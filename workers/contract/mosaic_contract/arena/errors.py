@@ -1,4 +1,4 @@
-"""Exceptions that end a command of an arena early; they leave the process as messages only."""
+"""Exceptions that end an arena's command early. They leave the process only as messages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ENDING = {
     "RecordingMismatch": "RecordingMismatch",
     "EndpointRefused": "ConfigError",
 }
-"""Errors of an operator that end the episode whatever its fallback is, and the type that the kernel is sent:
-an action in place of the model's would be scored as the model's."""
+"""Operator errors that end the episode regardless of the fallback, with the type sent to the kernel: an
+action played instead of the model's would be scored as the model's."""
 
 
 class ArenaError(Exception):
-    """A command that failed: becomes the message "error". `agent` and `operator` name who caused it, where
-    one did; `log` holds the last lines of an operator's log, or a traceback."""
+    """A failed command, sent as the message "error". `agent` and `operator` name the cause, if known; `log`
+    has the last lines of an operator's log, or a traceback."""
 
     def __init__(
         self, message: str, *, agent: str = "", operator: str = "", error_type: str = "", log: str = ""
@@ -33,7 +33,7 @@ class ArenaError(Exception):
 
     @classmethod
     def of_environment(cls, what: str, error: BaseException) -> ArenaError:
-        """Return the error for what an environment's own code raised, or its check."""
+        """Return the error for an exception raised by an environment's code or its checks."""
         if isinstance(error, EnvironmentFault):
             return cls(str(error), error_type=type(error).__name__)
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -52,7 +52,7 @@ class ArenaError(Exception):
 
 
 class Unusable(ValueError):
-    """An answer of an operator that cannot be played; `kind` is "illegal", "garbage" or "error"."""
+    """An operator's answer that cannot be played; `kind` is "illegal", "garbage" or "error"."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -60,8 +60,8 @@ class Unusable(ValueError):
 
 
 class Abandoned(Exception):
-    """Another command came while a step waited: the step is not done."""
+    """Another command arrived while a step was waiting; the step is not taken."""
 
 
 class KernelGone(Exception):
-    """The kernel gives no commands and reads no answers any more."""
+    """The kernel no longer sends commands or reads answers."""

@@ -1,6 +1,6 @@
-"""The requests to language models that an operator reports with its action, as they are passed on.
+"""Requests to language models that an operator reports with its action, sanitized for forwarding.
 
-They come from outside: anything that is not a list of objects counts as no exchange, an invalid number as
+They are untrusted input: anything other than a list of objects counts as no exchange, an invalid number as
 unknown.
 """
 
@@ -14,23 +14,23 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 
 MOVE_BYTES = 256 << 10
 """Maximum size in bytes of the exchanges of one move, as JSON."""
-_MOST = 200  # of one action; the newest
-_TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # kept of each text, until all of them fit
+_MOST = 200  # exchanges per action; the newest are kept
+_TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # limits per text, tried until all fit
 _NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
 _MOST_LATENCIES = 2_000
-_NO_FAILURE = {"repair", "default"}  # marks beside the faults of an answer
+_NO_FAILURE = {"repair", "default"}  # marks that accompany the faults of an answer
 
 Exchange = Mapping[str, Any]
 
 
 def exchanges_of(answer: Mapping[str, Any]) -> list[Exchange]:
-    """The exchanges of an operator's answer."""
+    """Return the exchanges of an operator's answer."""
     given = answer.get("exchanges")
     return [one for one in given[-_MOST:] if isinstance(one, Mapping)] if isinstance(given, list) else []
 
 
 def number_of(exchange: Exchange, name: str) -> float | None:
-    """A number of an exchange; None where it is unknown."""
+    """Return a number of an exchange; None if unknown."""
     value = exchange.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
@@ -38,14 +38,14 @@ def number_of(exchange: Exchange, name: str) -> float | None:
 
 
 def faults_of(exchange: Exchange) -> list[str]:
-    """The names of its faults."""
+    """Return the names of an exchange's faults."""
     faults = exchange.get("faults")
     return [name for name in faults if isinstance(name, str)] if isinstance(faults, list) else []
 
 
 class ExchangeSums:
-    """Sums over exchanges: `counts` of them and of their faults, `amounts` of tokens and US dollars (None as
-    soon as one exchange does not report its own), and the newest `latencies` in milliseconds."""
+    """Sums over exchanges: `counts` of exchanges and faults, `amounts` of tokens and US dollars (None once
+    any exchange does not report its own), and the newest `latencies` in milliseconds."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(("exchanges", "parse_faults", "repairs", "defaults"), 0)
@@ -55,7 +55,7 @@ class ExchangeSums:
         self.latencies: deque[float] = deque(maxlen=_MOST_LATENCIES)
 
     def add(self, exchanges: Iterable[Exchange]) -> None:
-        """Count exchanges that an operator has reported."""
+        """Count exchanges reported by an operator."""
         for exchange in exchanges:
             faults = set(faults_of(exchange))
             self.counts["exchanges"] += 1
@@ -70,8 +70,8 @@ class ExchangeSums:
 
 
 def bounded(exchanges: Sequence[Exchange]) -> list[Exchange]:
-    """The exchanges in `MOVE_BYTES`: prompts are shortened from the middle first, then the other texts; the
-    numbers and the faults stay."""
+    """Return the exchanges, shortened to `MOVE_BYTES`: first prompts, from the middle, then the other texts.
+    Numbers and faults are kept."""
     shortened = list(exchanges)
     for prompts_only in (True, False):
         for limit in _TEXT_CHARACTERS:
@@ -80,7 +80,7 @@ def bounded(exchanges: Sequence[Exchange]) -> list[Exchange]:
             shortened = [_shortened(exchange, limit, prompts_only) for exchange in exchanges]
     if len(encode_line({"exchanges": shortened}, OPERATING_LINE_LIMIT)) <= MOVE_BYTES:
         return shortened
-    return [  # of a form that is not ours
+    return [  # not in our format
         {**{name: number_of(exchange, name) for name in _NUMBERS}, "faults": faults_of(exchange)[:20]}
         for exchange in exchanges
     ]
@@ -94,7 +94,7 @@ def _shortened(exchange: Exchange, limit: int, prompts_only: bool) -> Exchange:
 
 
 def _cut(value: Any, limit: int) -> Any:
-    """The value with all its texts cut to about so many characters each."""
+    """Return the value with each text truncated to about `limit` characters."""
     if isinstance(value, str) and len(value) > limit:
         head = limit // 2
         tail = limit - head

@@ -1,7 +1,7 @@
-"""Frames of an arena: drawn only when there is a viewer and one is due, also while nothing moves.
+"""Frames of an arena, rendered only if a viewer is present and a frame is due, also between steps.
 
-Drawing changes nothing that an episode depends on: every random generator is put back as it was. Whatever
-goes wrong with a frame ends the frames and is reported to viewers; the arena continues.
+Rendering does not affect an episode: every random generator is restored. Any error ends the frames and is
+reported to viewers; the arena continues.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import FrameWriter, Hud, preserved_random_state
 from mosaic_contract.fastlane.frame import adapted
 
-LOOK_SECONDS = 0.05  # between looks for a viewer, while nothing moves
-_SOON_SECONDS, _SOON_LOOKS = 0.01, 20  # the first looks after a step: the last frame was a moment ago
-_SHARE = 0.2  # of the time; people step and play by these pictures
+LOOK_SECONDS = 0.05  # between checks for a viewer, between steps
+_SOON_SECONDS, _SOON_LOOKS = 0.01, 20  # the first checks after a step, when the previous frame is very recent
+_SHARE = 0.2  # of the time; human players depend on these frames
 
 
 class FramePublisher:
-    """The frames of one environment. `hud` returns the facts beside the picture."""
+    """The frames of one environment. `hud` returns the HUD shown with each frame."""
 
     def __init__(
         self,
@@ -40,22 +40,22 @@ class FramePublisher:
         self._hud = hud
         self._watchdog = watchdog
         self._writer = FrameWriter(folder, share=_SHARE)
-        self._fresh = False  # a state that no frame was made of yet
+        self._fresh = False  # a state not rendered yet
         self._watched = False  # by a viewer, at any time
-        self._looks = 0  # since it came
+        self._looks = 0  # since the state changed
         self._steps, self._since = 0, time.monotonic()
         self.cannot_draw = why_not
-        """Why the environment was made without pictures; empty where it draws."""
+        """Why the environment was made without rendering; empty if it renders."""
         if why_not:
             self._writer.end(why_not)
 
     @property
     def ended(self) -> str | None:
-        """Why there will be no frames."""
+        """Why there will be no more frames."""
         return self._writer.ended
 
     def changed(self) -> None:
-        """Note that the state is another one."""
+        """Note that the state has changed."""
         self._fresh = True
         self._looks = 0
         self._steps += 1
@@ -63,12 +63,12 @@ class FramePublisher:
             self._draw()
 
     def ended_episode(self) -> None:
-        """Draw the last state of an episode, also for viewers who look away now and back later."""
+        """Render the last state of an episode, also for viewers that return later."""
         if self._fresh and self._watched and not self._writer.ended:
             self._draw()
 
     def idle(self) -> float | None:
-        """Draw what is due while nothing moves; return the seconds until the next call, None for no need."""
+        """Render a due frame between steps. Return the seconds until the next call, None if none is needed."""
         if not self._fresh or self._writer.ended:
             return None
         if self._writer.due():
@@ -78,8 +78,8 @@ class FramePublisher:
         return _SOON_SECONDS if self._looks <= _SOON_LOOKS else LOOK_SECONDS
 
     def frame(self) -> Any:
-        """Return the state now as an array of uint8 (height, width, 3). Raises what the environment
-        raises, and ValueError for what is not a picture."""
+        """Return the current state as a uint8 array (height, width, 3). Raises the environment's errors, and
+        ValueError for an invalid image."""
         picture = self._rendered()
         numpy = importlib.import_module("numpy")
         pixels, (height, width, channels) = adapted(picture, numpy.shape(picture))
@@ -104,12 +104,12 @@ class FramePublisher:
             speed = self._steps / max(now - self._since, 1e-6)
             self._steps, self._since = 0, now
             self._writer.publish(picture, self._hud()._replace(steps_per_second=speed))
-        except Exception as error:  # whatever an environment's own code raises, or pictures that are none
+        except Exception as error:  # environments raise arbitrary exceptions; the image may be invalid
             self._writer.end(f"this environment cannot be drawn here: {one_line(error)}")
 
 
 def seed_libraries(seed: int) -> None:
-    """Seed Python's and NumPy's shared generators, for environments that use them."""
+    """Seed the global generators of Python and NumPy, for environments that use them."""
     random.seed(seed)
     with contextlib.suppress(ImportError):
         importlib.import_module("numpy").random.seed(seed % (1 << 32))

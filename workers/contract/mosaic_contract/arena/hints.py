@@ -1,4 +1,4 @@
-"""Inputs beside an observation, for the operators that need them: see `mosaic_contract.Operator`."""
+"""Additional inputs for operators that need them: see `mosaic_contract.Operator`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mosaic_contract.arena.operators import ArenaOperator, sendable
 from mosaic_contract.arrays import pack
 
 EVERYONE = "all"
-"""The receiver of a message to all other agents."""
+"""The recipient of a message to all other agents."""
 MOST_MESSAGES = 8
-"""Of one agent with one action."""
+"""Maximum number of messages of one agent per action."""
 MOST_CHARACTERS = 500
-_MOST_KEPT = 64  # for an agent that does not act; the newest
+_MOST_KEPT = 64  # for an agent that does not act; the newest are kept
 FRAME, TEAMMATES, DESCRIPTION = "frame", "teammates", "description"
 NEEDS = (FRAME, TEAMMATES, DESCRIPTION)
 
@@ -27,7 +27,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Mailboxes:
-    """Messages that were sent and not delivered yet."""
+    """Messages that have been sent but not delivered."""
 
     def __init__(self, agents: Sequence[str]) -> None:
         self._agents = list(agents)
@@ -45,8 +45,8 @@ class Mailboxes:
         return list(self._boxes.pop(agent, ()))
 
     def collect(self, calls: Sequence[Call], step_index: int) -> None:
-        """Take what these calls' answers send. What cannot be delivered is reported in the call's fault
-        text."""
+        """Collect the messages sent in the answers to calls. Undeliverable messages are reported in a call's
+        fault text."""
         for call in calls:
             if "messages" not in call.answer:
                 continue
@@ -59,7 +59,7 @@ class Mailboxes:
                 call.fault_text = "; ".join([call.fault_text, *problems] if call.fault_text else problems)
 
     def _checked(self, sender: str, given: Any) -> tuple[list[dict[str, str]], list[str]]:
-        """The messages that can be delivered, and what is wrong with the others."""
+        """Return the deliverable messages, and the problems of the others."""
         if not isinstance(given, list):
             return [], [f"its messages are not a list: {given!r:.100}"]
         messages, problems = [], []
@@ -83,7 +83,7 @@ class Mailboxes:
 
 
 class Hints:
-    """The hints of one environment. Values are packed for messages."""
+    """The additional inputs provided by one environment. Values are packed for messages."""
 
     def __init__(
         self, environment: EnvironmentAdapter, description: EnvironmentDescription, frames: FramePublisher
@@ -95,7 +95,7 @@ class Hints:
         self.mailboxes = Mailboxes(environment.agents)
 
     def check(self, operator: ArenaOperator) -> None:
-        """Raise `ArenaError` for an operator that needs what this environment cannot give."""
+        """Raise `ArenaError` for an operator with needs that this environment cannot meet."""
         if unknown := [need for need in operator.needs if need not in NEEDS]:
             text = f"{operator.name} needs {unknown[0]!r}: an arena sends {', '.join(NEEDS)}"
         elif FRAME in operator.needs and self._frames.cannot_draw:
@@ -105,12 +105,11 @@ class Hints:
         raise ArenaError(text, operator=operator.key, error_type="ConfigError")
 
     def begin_step(self) -> None:
-        """Forget the frame of the step before."""
+        """Discard the frame of the previous step."""
         self._frame = None
 
     def of(self, agent: str, operator: ArenaOperator) -> Mapping[str, Any]:
-        """Return what this operator is sent now. Raises `ArenaError` where the environment's own code
-        fails."""
+        """Return the current inputs for an operator. Raises `ArenaError` if the environment's own code fails."""
         if operator.plain or not (operator.needs or agent in self.mailboxes):
             return _NOTHING
         hints: dict[str, Any] = {}
@@ -130,7 +129,7 @@ class Hints:
         return hints
 
     def mission(self, agent: str) -> Mapping[str, str]:
-        """Return the mission that is part of an observation, as in MiniGrid's; empty where there is none."""
+        """Return the mission contained in an observation, as in MiniGrid; empty without one."""
         observation = self._environment.observe(agent).observation
         mission = observation.get("mission") if isinstance(observation, Mapping) else None
         return {"mission": mission} if isinstance(mission, str) else {}
@@ -139,19 +138,19 @@ class Hints:
         if self._frame is None:
             try:
                 self._frame = pack(self._frames.frame())
-            except Exception as error:  # whatever an environment's own code raises
+            except Exception as error:  # environments raise arbitrary exceptions
                 raise ArenaError.of_environment(
                     f"{operator.name} needs pictures, and this environment cannot be drawn", error
                 ) from error
         return self._frame
 
     def described(self, agent: str) -> Mapping[str, Any] | None:
-        """Return the state as this agent may know it; None where the environment has no description. Raises
+        """Return the state as known to this agent; None if the environment has no description. Raises
         `ArenaError`."""
         describe = self._description.facts[agent].describe
         if describe is None:
             return None
         try:
             return sendable(describe())
-        except Exception as error:  # whatever the worker's or the environment's code raises
+        except Exception as error:  # workers and environments raise arbitrary exceptions
             raise ArenaError.of_environment(f"the state cannot be described to {agent}", error) from error

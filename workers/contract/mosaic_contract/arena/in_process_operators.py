@@ -1,7 +1,7 @@
 """Operators that run in the arena's own process, from the worker that makes the environment.
 
-They get the same input as an operator process and give the same answers. A deadline cannot interrupt them:
-one that takes longer is late, and is awaited.
+They receive the same input and return the same answers as an operator process. A deadline cannot interrupt
+them: an overdue answer counts as late, but is awaited.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mosaic_contract.operators import Decision, Describe, Operate
 
 
 class InProcessOperator(ArenaOperator):
-    """`operate` is the worker's."""
+    """An operator in this process. `operate` is the worker's."""
 
     def __init__(self, key: str, spec: Mapping[str, Any], describe: Describe, operate: Operate) -> None:
         super().__init__(key, spec)
@@ -29,7 +29,7 @@ class InProcessOperator(ArenaOperator):
         self.worker, self.version = about.name, about.version
 
     def command(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what the operator's process would answer."""
+        """Return the answer that an operator process would give."""
         return self._operating.perform(decode_line(encode_line(message, OPERATING_LINE_LIMIT)))
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
@@ -44,12 +44,12 @@ class InProcessOperator(ArenaOperator):
             raise self.episode_error(agent, answer)
 
     def request(self, call: Call) -> None:
-        """The call is settled when this returns. Raises `ArenaError`."""
+        """Request an action. The call is settled on return. Raises `ArenaError`."""
         for again in (True, False):
             try:
                 answer = self._answer(call)
                 break
-            except Exception as error:  # whatever an operator's own code raises
+            except Exception as error:  # operators raise arbitrary exceptions
                 if (kind := type(error).__name__) in ENDING:
                     call.end(ENDING[kind], str(error))
                 if not again or isinstance(error, FINAL):
@@ -57,7 +57,7 @@ class InProcessOperator(ArenaOperator):
                     return
         if call.deadline_at is not None and time.perf_counter() >= call.deadline_at:
             call.expire()
-            if call.done:  # what its fallback says is played
+            if call.done:  # its fallback has determined the action
                 return
         call.settle(answer)
 
@@ -88,8 +88,7 @@ class InProcessOperator(ArenaOperator):
 
 
 def _copied(value: Any) -> Any:
-    """Return the value as it would come out of a message: a change that the operator makes does not reach the
-    environment."""
+    """Return the value as decoded from a message, so that an operator cannot modify the environment's data."""
     if value is None or type(value) in (int, float, bool, str):
         return value
     if type(value).__name__ == "ndarray" and value.dtype.kind in "biuf":

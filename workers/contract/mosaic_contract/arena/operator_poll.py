@@ -1,4 +1,4 @@
-"""Waiting for the operators of an arena: their answers, room in their pipes, and the kernel meanwhile."""
+"""Waiting for an arena's operators: their answers, space in their pipes, and commands of the kernel."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from mosaic_contract.arena.process_operator import ProcessOperator
 from mosaic_contract.priority import stretched
 
 START_SECONDS = 120.0
-"""For operators to answer "hello" and make their agents: imports of a large library. See `start_seconds`."""
+"""Time for operators to answer "hello" and make their agents, which may import a large library. See
+`start_seconds`."""
 
 
 def start_seconds() -> float:
-    """Return how long operators may take to start, at the priority that arena and operators have."""
+    """Return how long operators may take to start, given the priority of arena and operators."""
     return stretched(START_SECONDS)
 
 
 class OperatorPoll:
-    """One poll over the kernel and all operator processes. `idle` is called while waiting, and returns in how
-    many seconds it wants to be called again (None: not at all); `answer` takes an answer of the kernel's."""
+    """A poll of the kernel and all operator processes. `idle` is called while waiting and returns the seconds
+    until its next call (None: never); `answer` handles an answer of the kernel."""
 
     def __init__(
         self,
@@ -44,8 +45,8 @@ class OperatorPoll:
         self._poll.register(process.incoming.descriptor, select.POLLIN)
 
     def wait(self, until: float) -> None:
-        """Wait until then (`time.perf_counter`) for something to happen, and handle it. Raises `Abandoned`
-        when the kernel wants something else, and `ArenaError`."""
+        """Wait for an event until the time `until` (`time.perf_counter`) and handle it. Raises `Abandoned` if
+        the kernel sends another command, and `ArenaError`."""
         again = self._idle()
         seconds = until - time.perf_counter()
         if again is not None:
@@ -65,7 +66,7 @@ class OperatorPoll:
                 self._writers[descriptor].outgoing.push()
 
     def watch_writable(self) -> None:
-        """Watch the input of processes that have not taken all that they were sent."""
+        """Watch the stdin of processes with unsent data."""
         for process in self._readers.values():
             descriptor = process.outgoing.descriptor
             if bool(process.outgoing.waiting) is (descriptor in self._writers):
@@ -89,7 +90,7 @@ class OperatorPoll:
     def answers(
         self, expected: Mapping[ProcessOperator, int], until: float
     ) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
-        """Wait for the given number of answers of each process, until then. Raises `ArenaError`."""
+        """Wait until the given time for a number of answers from each process. Raises `ArenaError`."""
         while any(len(process.answers) < count for process, count in expected.items()):
             if time.perf_counter() > until:
                 late = next(process for process, count in expected.items() if len(process.answers) < count)

@@ -15,11 +15,11 @@ from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 from mosaic_contract.seeds import operator_seed
 
-_SURE = (str, int, float, bool, type(None))  # what can always be sent
+_SURE = (str, int, float, bool, type(None))  # types that can always be sent
 
 
 class ArenaOperator:
-    """An operator's identity, its deadline, and its fallback."""
+    """The identity, deadline and fallback of an operator."""
 
     def __init__(self, key: str, spec: Mapping[str, Any]) -> None:
         self.key = key
@@ -36,24 +36,24 @@ class ArenaOperator:
         raise NotImplementedError
 
     def withdraw(self, call: Call) -> None:
-        """Drop a call whose answer is not awaited any more."""
+        """Drop a call whose answer is no longer awaited."""
         raise NotImplementedError
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
-        """Report the begin of an episode; the kernel does so itself to the operators in it."""
+        """Report the beginning of an episode; the kernel itself does so for its own operators."""
 
     def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
         """Report the end of an episode."""
 
     def introduction(self, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Return "init_agent" with the fields `about` an agent. Its seed counts until an episode begins."""
+        """Return "init_agent" with the fields `about` an agent. Its seed applies until an episode begins."""
         settings = {**about["settings"], **self.settings}
         seed = operator_seed(0, self.name, about["player_id"])
         message = {**about, "cmd": "init_agent", "seed": seed, "settings": settings}
         return plain.introduction(message) if self.plain else message
 
     def check_ready(self, agent: str, answer: Mapping[str, Any]) -> None:
-        """Raise `ArenaError` unless this is the answer to an introduction."""
+        """Raise `ArenaError` unless `answer` is the answer to an introduction."""
         if answer.get("type") not in ("agent_ready", "agent_initialized"):
             text = (
                 answer.get("message") if answer.get("type") == "error" else f"answered with {answer!r:.300}"
@@ -62,13 +62,13 @@ class ArenaOperator:
             raise self.error(f"cannot act for {agent}: {text}", kind, agent)
 
     def error(self, text: str, error_type: str, agent: str = "") -> ArenaError:
-        """Return the error `text`, which follows the name, with the end of the operator's log."""
+        """Return an error with the operator's name, `text`, and the end of the operator's log."""
         return ArenaError(
             f"{self.name} {text}", agent=agent, operator=self.key, error_type=error_type, log=self.log_tail()
         )
 
     def episode_error(self, agent: str, answer: Mapping[str, Any]) -> ArenaError:
-        """Return the error for an "error" that answers the begin or the end of an episode."""
+        """Return the error for an "error" answer to the beginning or end of an episode."""
         text = f"cannot begin or end an episode: {answer.get('message')}"
         return self.error(text, str(answer.get("error_type") or "error"), agent)
 
@@ -77,7 +77,7 @@ class ArenaOperator:
 
 
 class KernelOperator(ArenaOperator):
-    """Lives in the kernel: the request is a message to it, the answer one of its commands."""
+    """An operator in the kernel: requests are messages to the kernel, answers are its commands."""
 
     _ids = itertools.count(1)
 
@@ -109,7 +109,7 @@ class KernelOperator(ArenaOperator):
             self._send_message({"type": "withdrawn", "id": call.identity})
 
     def take(self, message: Mapping[str, Any]) -> bool:
-        """Settle the call that the answer is to; return whether it was one of this operator's."""
+        """Settle the call that an answer belongs to; return whether it was a call of this operator."""
         identity = message.get("id")
         call = self._open.pop(identity, None) if isinstance(identity, int) else None
         if call is None:
@@ -117,7 +117,7 @@ class KernelOperator(ArenaOperator):
         if "error" in message:
             call.fail("error", str(message["error"])[:2000])
             return True
-        if message.get("default"):  # a person in real time who holds no key
+        if message.get("default"):  # a human player in real time who holds no key
             action, said = call.rules.default(call.mask)
             message = {"action": action, "action_str": said}
         call.settle(message)
@@ -125,7 +125,7 @@ class KernelOperator(ArenaOperator):
 
 
 def sendable(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of an environment's info that can be sent; the mask of actions travels by itself."""
+    """Return the serializable part of an environment's info; the action mask is sent separately."""
     found = {}
     for key, value in info.items():
         if key == "action_mask" or not isinstance(key, str):

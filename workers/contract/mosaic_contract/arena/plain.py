@@ -1,8 +1,8 @@
-"""The plain protocol: the messages for an operator that does not answer "hello".
+"""The plain protocol: messages for an operator that does not answer "hello".
 
-It knows no packed arrays and none of our additions. Observations are nested lists, numbers or text (what is
-not packed is encoded so), masks are flat lists of 0 and 1. A message in a form that it cannot read would make
-it play something else than it means to, unnoticed.
+It has no packed arrays and none of our additions. Observations are nested lists, numbers or text (the
+encoding of values that are not packed); masks are flat lists of 0 and 1. An operator could silently misread
+any other form and play unintended actions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SEED = re.compile(r"(?<![\w-])--seed(?![\w-])")
 
 
 def introduction(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return "init_agent" for such an operator, from that for the others."""
+    """Return "init_agent" for a plain operator, converted from the full message."""
     known = {name: about[name] for name in ("observation_space", "action_space")}
     meanings = about["settings"].get("action_meanings")
     if meanings is not None:
@@ -30,7 +30,7 @@ def introduction(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def question(call: Call) -> dict[str, Any]:
-    """Return "select_action" for such an operator."""
+    """Return "select_action" for a plain operator."""
     mask = call.observed.mask
     message = {"cmd": "select_action", "player_id": call.agent, "observation": call.observed.observation}
     if mask is not None:
@@ -42,7 +42,7 @@ def question(call: Call) -> dict[str, Any]:
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
-    """Return whether the help of an operator's command, which is run for it, names `--seed`."""
+    """Return whether an operator's command has the option `--seed` in its help text, for which it is run."""
     command = [str(word) for word in spec["command"]]
     try:
         done = subprocess.run(
@@ -60,7 +60,7 @@ def takes_seed(spec: Mapping[str, Any]) -> bool:
 
 
 def _flat(mask: Any) -> Iterator[int]:
-    """The entries of a mask, or of several beside or within each other, as 0 and 1."""
+    """Yield the entries of a mask, or of several masks in sequence or nested, as 0 and 1."""
     if hasattr(mask, "tolist"):
         mask = mask.tolist()
     if isinstance(mask, Mapping):

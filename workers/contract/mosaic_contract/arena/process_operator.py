@@ -1,9 +1,9 @@
-"""Operators in processes of their own: what they are sent, and which call an answer is to.
+"""Operators in separate processes: sending commands, and matching answers to calls.
 
-The answers for one agent come in the order of its requests; of several agents, which may be answered at
-once, in any. After one that came too late, was garbage or was not waited for,
-the process is first sent a ping, and everything before its pong is dropped: a late answer is never taken for
-the next one. Nothing else is sent before the pong, so that a process that reads nothing is sent no more.
+Answers for one agent arrive in the order of its requests; answers for several agents, which may act
+concurrently, in any order. After a late, malformed or abandoned answer, the process is first sent a ping, and
+everything before its pong is dropped, so that a late answer is never taken for the next one. Nothing else is
+sent before the pong, so that a process that does not read is sent no more.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.errors import BadLine
 from mosaic_contract.messages import PROTOCOL
 
-_PIPE_BYTES = 1 << 20  # an image fits in: one switch between the processes, not many
+_PIPE_BYTES = 1 << 20  # room for an image: one switch between the processes instead of many
 _LOG_BYTES = 4_000
 _PING = b'{"cmd":"ping"}\n'
 _ABANDON = b'{"cmd":"abandon"}\n'
 
-_TYPES = {  # of the answers when a conversation begins; others, such as a greeting, are passed over
-    "hello": ("hello", "error", "pong"),  # where it does not answer "hello", to the ping after it
+_TYPES = {  # of the answers at the start of a conversation; others, such as a greeting, are ignored
+    "hello": ("hello", "error", "pong"),  # without an answer to "hello", the pong of the following ping
     "ready": ("agent_ready", "agent_initialized", "error"),
 }
 
 
 class OperatorProcess:
-    """A worker's `--interactive` process in a session of its own, with the variables of `environment` added
-    to this process's; its stderr goes to `<folder>/operator-<key>.log`. `seed` is given to it as `--seed`.
-    Raises `OSError`, `ValueError` or `TypeError` where it cannot be started."""
+    """A worker's `--interactive` process in its own session, with `environment` added to this process's
+    environment variables; its stderr goes to `<folder>/operator-<key>.log`. `seed` is passed as `--seed`.
+    Raises `OSError`, `ValueError` or `TypeError` if it cannot be started."""
 
     def __init__(self, key: str, spec: Mapping[str, Any], folder: Path, seed: int | None) -> None:
         seeded = [] if seed is None else ["--seed", str(seed)]
@@ -61,11 +61,11 @@ class OperatorProcess:
         assert self._process.stdin is not None and self._process.stdout is not None
         self.incoming = Incoming(self._process.stdout.fileno())
         self.outgoing = Outgoing(self._process.stdin.fileno())
-        with contextlib.suppress(OSError, AttributeError):  # Linux; smaller works as well
+        with contextlib.suppress(OSError, AttributeError):  # Linux only; a smaller pipe works too
             fcntl.fcntl(self.outgoing.descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def how_it_ended(self) -> str:
-        """Return how a process whose output has ended did end, in words."""
+        """Return in words how a process whose output has ended exited."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
         code = self._process.returncode
@@ -84,20 +84,20 @@ class OperatorProcess:
             return ""
 
     def send_stop(self) -> None:
-        """Send stop and close its stdin, which means the same."""
+        """Send "stop" and close its stdin, which means the same."""
         self.outgoing.send(b'{"cmd":"stop"}\n')
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
 
     def wait(self, until: float) -> bool:
-        """Wait until then (`time.monotonic`) for its end; return whether it has ended."""
+        """Wait for its end until the given time (`time.monotonic`); return whether it has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, until - time.monotonic()))
         return self._process.returncode is not None
 
     def signal(self, signum: signal.Signals) -> None:
-        """Signal its whole group."""
+        """Send a signal to its process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signum)
 
@@ -108,22 +108,22 @@ class OperatorProcess:
 
 
 class Expected(NamedTuple):
-    """An answer to what is not a call: its type, and the agent that it is for (empty: the process)."""
+    """An awaited answer to a command other than a call: its type, and its agent (empty: the process)."""
 
     kind: str
     agent: str = ""
 
     def takes(self, kind: Any) -> bool:
-        """Whether a message of this type is the answer."""
+        """Return whether a message of this type is the answer."""
         return kind in _TYPES.get(self.kind, (self.kind,))
 
 
-Ticket = Union[Call, Expected]  # what an answer belongs to
+Ticket = Union[Call, Expected]  # the origin of an answer
 
 
 class ProcessOperator(ArenaOperator):
-    """An operator in a process of its own, an `OperatorProcess`, started with `seed` where that is given.
-    `show` takes a call and what its model has written so far."""
+    """An operator in its own process, an `OperatorProcess`, started with `seed` if given. `show` receives a
+    call and the partial text of its model."""
 
     def __init__(
         self,
@@ -137,7 +137,8 @@ class ProcessOperator(ArenaOperator):
         self.spec = spec
         self._show = show
         self.takes_seed = False
-        """Whether it is a plain one whose command line takes a seed, and so plays one episode."""
+        """Whether it is a plain operator whose command line takes a seed, and which therefore plays one
+        episode."""
         try:
             self.process = OperatorProcess(key, spec, folder, seed)
         except (OSError, ValueError, TypeError) as error:
@@ -146,28 +147,27 @@ class ProcessOperator(ArenaOperator):
             ) from error
         self.incoming, self.outgoing = self.process.incoming, self.process.outgoing
         self._tickets: deque[Ticket] = deque()
-        self._dropped = 0  # lines longer than the limit
-        self._unsure = False  # an answer may still come that is not awaited any more
-        self._pongs = 0  # how many must come before anything counts
+        self._dropped = 0  # lines that exceeded the limit
+        self._unsure = False  # an answer that is no longer awaited may still arrive
+        self._pongs = 0  # pongs still to arrive before answers count
         self._held: dict[tuple[str, bool], tuple[Ticket, bytes]] = {}
-        """To be sent then, by agent and whether it is a call."""
-        self.answers: list[Mapping[str, Any]] = []  # to what `send_request` sent
+        """Messages to send after the pong, by agent and whether they are calls."""
+        self.answers: list[Mapping[str, Any]] = []  # to commands of `send_request`
 
     # ------------------------------------------------------------------ requests
 
     def send_request(self, message: Mapping[str, Any], kind: str) -> None:
-        """Send a command that is not a call; what is answered to it is added to `answers`."""
+        """Send a command other than a call; its answer is appended to `answers`."""
         self._tickets.append(Expected(kind, str(message.get("player_id", ""))))
         self.outgoing.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send_hello(self) -> None:
-        """Send hello and a ping: a worker that does not know hello may not answer it, but answers the
-        ping."""
+        """Send hello and a ping: a worker without support for hello may not answer it, but answers the ping."""
         self.send_request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
         self.outgoing.send(_PING)
 
     def take_hello(self, answer: Mapping[str, Any]) -> None:
-        """Take the answer to "hello"; a worker that does not know that gets the plain protocol."""
+        """Handle the answer to "hello"; a worker without support for it gets the plain protocol."""
         self.plain = answer.get("type") != "hello"
         self.takes_seed = self.plain and plain.takes_seed(self.spec)
         self.worker, self.version = str(answer.get("worker", "")), str(answer.get("version", ""))
@@ -188,11 +188,11 @@ class ProcessOperator(ArenaOperator):
             del self._held[call.agent, True]
 
     def abandon_calls(self) -> None:
-        """Cancel calls that are not awaited any more, where the process can: else it begins the next
-        answer only when they have ended."""
+        """Cancel calls that are no longer awaited, if the process can; otherwise it answers the next request
+        only when they have ended."""
         if (self._unsure or self._pongs) and not self.plain and not self.incoming.ended:
             self.outgoing.send(_ABANDON)
-            self._unsure = True  # of whether the answer comes before the pong
+            self._unsure = True  # the answer may arrive before the pong
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
         self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)
@@ -201,24 +201,24 @@ class ProcessOperator(ArenaOperator):
         self._notify("episode_end", agent, total_reward=total_reward, steps=steps)
 
     def _notify(self, command: str, agent: str, **fields: Any) -> None:
-        """Send a command about the episode, unless the operator is a plain one, or is gone."""
+        """Send a command about the episode, unless the operator is plain or has exited."""
         if not self.plain and not self.incoming.ended:
             message = {"cmd": command, "player_id": agent, **fields}
             self._catch_up()
             self._put(agent, Expected("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
 
     def _put(self, agent: str, ticket: Ticket, line: bytes) -> None:
-        """Send a line, or keep it until the pong that is awaited; of what is kept the newest counts."""
+        """Send a line, or hold it until the awaited pong; of held lines the newest of each kind is kept."""
         if self._pongs:
             key = agent, isinstance(ticket, Call)
-            self._held.pop(key, None)  # a newer one goes to the end
+            self._held.pop(key, None)  # a newer line moves to the end
             self._held[key] = ticket, line
         else:
             self._tickets.append(ticket)
             self.outgoing.send(line)
 
     def _catch_up(self) -> None:
-        """Send a ping where an answer may still come that is not awaited: its pong ends such answers."""
+        """Send a ping if an answer that is no longer awaited may still arrive; its pong ends such answers."""
         if self._unsure:
             self._unsure = False
             self._tickets.clear()
@@ -246,8 +246,7 @@ class ProcessOperator(ArenaOperator):
     # ------------------------------------------------------------------ answers
 
     def pump(self) -> None:
-        """Process the output received so far. Raises `ArenaError` if the episode cannot continue with this
-        operator."""
+        """Process the received output. Raises `ArenaError` if the episode cannot continue with this operator."""
         for line in self.incoming.lines():
             self._take(line)
         dropped, self._dropped = self.incoming.oversize - self._dropped, self.incoming.oversize
@@ -280,12 +279,12 @@ class ProcessOperator(ArenaOperator):
             if expected.kind != "ok":
                 self.answers.append(answer)
         elif kind == "pong" or (self._tickets and isinstance(self._tickets[0], Expected)):
-            return  # to the ping after a "hello" that was answered; a greeting
+            return  # the pong after an answered "hello", or a greeting
         else:
             self._fail_oldest_call("garbage", f"answered with {kind!r:.100} where an action was requested")
 
     def _take_pong(self, kind: Any) -> None:
-        """Drop what comes before the pong; after it send the process what was kept for it."""
+        """Drop messages before the pong; after it, send the held lines."""
         self._pongs -= kind == "pong"
         if not self._pongs:
             held, self._held = list(self._held.items()), {}
@@ -298,7 +297,7 @@ class ProcessOperator(ArenaOperator):
             who = answer.get("player_id")
             self._fail_oldest_call("garbage", f"answered for {who!r:.100}, which has no open request")
             return
-        if call.done:  # too late: something else is played
+        if call.done:  # too late: another action was played
             return
         call.settle(answer)
 
@@ -335,7 +334,7 @@ class ProcessOperator(ArenaOperator):
         call.fail("error", text)
 
     def _call_of(self, answer: Mapping[str, Any]) -> Call | None:
-        """Remove and return the call that an answer is to; where it names no agent, the oldest."""
+        """Remove and return the call that an answer belongs to; the oldest call if it names no agent."""
         agent = answer.get("player_id")
         for index, ticket in enumerate(self._tickets):
             if isinstance(ticket, Call) and agent in (None, ticket.agent):
@@ -344,7 +343,7 @@ class ProcessOperator(ArenaOperator):
         return None
 
     def _fail_oldest_call(self, kind: str, text: str) -> None:
-        """Take a message that answers nothing as the unusable answer to the oldest call."""
+        """Treat a message that matches no call as an unusable answer to the oldest call."""
         self._unsure = True
         call = self._call_of({})
         if call is not None and not call.done:
@@ -353,7 +352,7 @@ class ProcessOperator(ArenaOperator):
     # ------------------------------------------------------------------ its end
 
     def death(self, agent: str = "") -> ArenaError:
-        """Return the error for a process that has ended, or closed its output."""
+        """Return the error for a process that has exited or closed its output."""
         agent = agent or next(iter(self.agents), "")
         return self.error(self.process.how_it_ended(), "OperatorDied", agent)
 

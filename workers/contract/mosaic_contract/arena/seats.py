@@ -1,7 +1,7 @@
-"""The operators of an arena, and the agents that they act for.
+"""The operators of an arena and their agents.
 
-All that must act get their requests before the first answer is awaited, so they think at the same time. While
-it waits, an arena also reads from the kernel and, now and then, draws a frame for viewers.
+All operators that must act receive their requests before the first answer is awaited, so they think
+concurrently. While waiting, an arena also reads from the kernel and renders due frames for viewers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from mosaic_contract.arena.watchdog import OPERATORS, PAUSE, STEP, Watchdog
 from mosaic_contract.operators import Describe, Operate
 from mosaic_contract.seeds import operator_seed
 
-_SHOW_SECONDS = 0.1  # between two texts of a call; operators of ours send fewer
+_SHOW_SECONDS = 0.1  # between two partial texts of a call; our operators send fewer
 _SHOWN_CHARACTERS = 20_000
 _STOP_SECONDS = (1.5, 0.7)  # after the command, after SIGTERM; then SIGKILL
 
 
 class Seats:
-    """The operators by key and who they act for. `idle` is that of `OperatorPoll`; `watchdog` gets the
-    activity whose time it is. `inside` makes operators in this process, where that is possible."""
+    """The operators by key, and their agents. `idle` is as in `OperatorPoll`; `watchdog` is notified of the
+    current activity. `inside` makes operators in this process, if possible."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Seats:
         self._watchdog = watchdog
         self._introductions: Mapping[str, Mapping[str, Any]] = {}
         self.shows_partials = False
-        """Whether viewers follow single steps, and with them the text that models write."""
+        """Whether viewers follow single steps, and therefore see partial texts of models."""
         self.operators: dict[str, ArenaOperator] = {}
         self.of_agent: dict[str, ArenaOperator] = {}
         self._hints: Hints
@@ -65,9 +65,11 @@ class Seats:
         introductions: Mapping[str, Mapping[str, Any]],
         hints: Hints,
     ) -> dict[str, Any]:
-        """Start the operators, send hello, and have each make its agents; `introductions` are the fields of
-        "init_agent" by agent, `hints` what comes with observations. Return the operators for the answer to
-        "seat". Raises `ArenaError`."""
+        """Start the operators, send hello, and let each make its agents.
+
+        `introductions` are the fields of "init_agent" by agent, `hints` the additional inputs of
+        observations. Return the operators for the answer to "seat". Raises `ArenaError`.
+        """
         _check(operators, seats, agents)
         self._introductions, self._hints = introductions, hints
         try:
@@ -97,7 +99,7 @@ class Seats:
         }
 
     def _introduce(self, processes: Sequence[ProcessOperator], until: float) -> None:
-        """Have these make their agents. Raises `ArenaError`."""
+        """Let these processes make their agents. Raises `ArenaError`."""
         for process in processes:
             for agent in process.agents:
                 process.send_request(process.introduction(self._introductions[agent]), "ready")
@@ -113,7 +115,7 @@ class Seats:
         return [operator for operator in self.operators.values() if isinstance(operator, InProcessOperator)]
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
-        """Report the episode to all operators, each with an `operator_seed` of this seed."""
+        """Report the episode to all operators, each with its `operator_seed` derived from `seed`."""
         self._hints.mailboxes.clear()
         for process in self.processes():
             process.abandon_calls()
@@ -123,8 +125,7 @@ class Seats:
         self._poll.watch_writable()
 
     def _start_again(self, seed: int) -> None:
-        """Start those operators again, with a seed for the episode, that take one on their command line
-        only."""
+        """Restart the operators that take a seed only on their command line, with a seed for the episode."""
         fresh = []
         for used in [process for process in self.processes() if process.takes_seed]:
             own = operator_seed(seed, used.name, used.agents[0])
@@ -146,8 +147,10 @@ class Seats:
     def decide(
         self, environment: EnvironmentAdapter, rules: Mapping[str, ActionRules], step_index: int
     ) -> list[Call]:
-        """Request an action for all whose turn it is and wait for the answers, unless one forfeits. Raises
-        `ArenaError`, and `Abandoned` when the kernel wants something else."""
+        """Request an action of every agent whose turn it is and wait for the answers, unless one forfeits.
+
+        Raises `ArenaError`, and `Abandoned` if the kernel sends another command.
+        """
         calls: list[Call] = []
         self._kernel.check()
         self._hints.begin_step()
@@ -192,7 +195,7 @@ class Seats:
                 self._kernel.send({"type": "thinking", **who, "seconds": round(now - call.began, 3)})
 
     def _show(self, call: Call, text: str) -> None:
-        """Send viewers what the model of a call has written so far; of a flood of text, the last part."""
+        """Send viewers the partial text of a call's model; of a long text only the last part."""
         now = time.perf_counter()
         if self.shows_partials and now - call.shown_at >= _SHOW_SECONDS:
             call.shown_at = now
@@ -200,8 +203,8 @@ class Seats:
             self._kernel.send({"type": "partial", **who, "text": text[-_SHOWN_CHARACTERS:]})
 
     def descriptions(self, agents: Sequence[str]) -> dict[str, Any]:
-        """Return the described state for each of `agents` whose operator is in the kernel and needs it:
-        people look at it before they act. Raises `ArenaError`."""
+        """Return the described state for each of `agents` with an operator in the kernel that needs it, for
+        human players to read before they act. Raises `ArenaError`."""
         found = {}
         for agent in agents:
             operator = self.of_agent[agent]
@@ -210,17 +213,17 @@ class Seats:
         return {agent: described for agent, described in found.items() if described}
 
     def answer(self, message: Mapping[str, Any]) -> None:
-        """Take the kernel's answer to a request; one that is not awaited is dropped."""
+        """Handle the kernel's answer to a request; an answer that is not awaited is dropped."""
         any(op.take(message) for op in self.operators.values() if isinstance(op, KernelOperator))
 
     # ------------------------------------------------------------------ waiting
 
     def handle_pending(self) -> None:
-        """Handle what has come, without waiting. Raises `Abandoned` when the kernel wants something else."""
+        """Handle received messages without waiting. Raises `Abandoned` if the kernel sends another command."""
         self._poll.wait(0.0)
 
     def pause(self, seconds: float) -> None:
-        """Let so much time pass. Raises `Abandoned` when the kernel wants something else."""
+        """Wait for the given time. Raises `Abandoned` if the kernel sends another command."""
         self._watchdog.enter(PAUSE)
         until = time.perf_counter() + seconds
         self._kernel.check()
@@ -240,14 +243,14 @@ class Seats:
         self._launch(key, spec)
 
     def _launch(self, key: str, spec: Mapping[str, Any], seed: int | None = None) -> ProcessOperator:
-        """Start an operator's process; it takes the place of the one with this key."""
+        """Start an operator's process; it replaces the operator with this key."""
         process = ProcessOperator(key, spec, self._folder, self._show, seed)
         self.operators[key] = process
         self._poll.add(process)
         return process
 
     def stop(self) -> None:
-        """Stop all operators, the last with SIGKILL after less than 3 s."""
+        """Stop all operators, at the latest with SIGKILL after less than 3 s."""
         self._end(self.processes())
         for operator in self._in_process():
             operator.close()
@@ -255,7 +258,7 @@ class Seats:
         self.of_agent.clear()
 
     def _end(self, processes: Sequence[ProcessOperator]) -> None:
-        """End these processes, at the latest by SIGKILL."""
+        """End these processes, at the latest with SIGKILL."""
         for process in processes:
             self._poll.remove(process)
             process.process.send_stop()
@@ -265,7 +268,7 @@ class Seats:
                 process.process.signal(then)
         for process in processes:
             process.process.wait(time.monotonic() + 0.5)
-            process.process.signal(signal.SIGKILL)  # what it started and left behind
+            process.process.signal(signal.SIGKILL)  # descendants that it left behind
             process.process.release()
 
 

@@ -1,8 +1,8 @@
-"""A thread that reports every second what the arena is doing, and gives up on an environment that takes too
+"""A thread that reports the arena's activity every second, and gives up on an environment that takes too
 long.
 
-The arena itself cannot: it is inside the environment's code then, or inside that of an operator in its own
-process. Time in which operators think never counts against the environment.
+The arena's main thread cannot do so while it executes code of the environment or of an operator in its own
+process. Thinking time of operators never counts against the environment.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ from typing import Any, Callable, Iterator, Mapping, Tuple
 from mosaic_contract.arena.errors import ArenaError, KernelGone
 
 BEAT_SECONDS = 1.0
-"""Between two beats. What takes less is not reported."""
+"""Seconds between two beats. Shorter activities are not reported."""
 
 RESET, STEP, RENDER = "reset", "step", "render"
 OPERATORS, PAUSE = "operators", "pause"
 ENVIRONMENT = (RESET, STEP, RENDER)
-"""Activities that are the environment's time."""
+"""Activities that count as the environment's time."""
 
 STEP_TIMEOUT = "StepTimeout"
-"""The error type of an environment that took too long. Its arena is of no further use."""
+"""The error type of an environment that took too long. Its arena cannot be used afterwards."""
 
-Activity = Tuple[str, str]  # the command that it belongs to, and one of the above
+Activity = Tuple[str, str]  # the command it belongs to, and one of the above
 
 
 class Watchdog:
-    """`send` sends a message to the kernel, `step_index` returns how many steps the episode has so far.
+    """A watchdog, created in the thread that executes the commands.
 
-    Made in the thread that executes the commands.
+    `send` sends a message to the kernel, `step_index` returns the number of steps in the episode so far.
     """
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None], step_index: Callable[[], int]) -> None:
         self._send_message = send
         self._step_index = step_index
         self._limit: float | None = None
-        # Replaced at every change, so that the same object means that nothing has changed.
+        # Replaced at every change, so that identity means that nothing has changed.
         self._now: Activity | None = None
         self._worker = threading.get_ident()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="mosaic-watchdog", daemon=True)
 
     def start(self, limit: float | None) -> None:
-        """Begin to report; `limit`: seconds that the environment may take for a reset or a step, None:
-        any."""
+        """Start reporting. `limit` is the maximum number of seconds for a reset or a step of the environment,
+        None: no limit."""
         self._limit = limit
         self._thread.start()
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Stop sending messages."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(BEAT_SECONDS)
@@ -65,7 +65,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def command(self, name: str) -> Iterator[None]:
-        """Report while a command is executed; nothing is reported outside of it."""
+        """Report while a command is executed; nothing is reported outside of the block."""
         self._now = (name, OPERATORS)
         try:
             yield
@@ -74,7 +74,7 @@ class Watchdog:
 
     @contextlib.contextmanager
     def drawing(self) -> Iterator[None]:
-        """Count the time as that of a frame, whatever activity it interrupts."""
+        """Count the time as rendering, whatever activity it interrupts."""
         before = self._now
         self._now = (before[0] if before else RENDER, RENDER)
         try:
@@ -88,7 +88,7 @@ class Watchdog:
             while not self._stop.wait(BEAT_SECONDS):
                 before, then = then, time.monotonic()
                 activity = self._now
-                # Time in which this process did not run at all, being suspended, does not count.
+                # Time in which this process was suspended does not count.
                 seconds = seconds + min(then - before, 2 * BEAT_SECONDS) if activity is seen else 0.0
                 seen = activity
                 if activity is None:
