@@ -1,7 +1,7 @@
-"""The command line ``mosaic-lab``: the notebook's verbs without a notebook.
+"""The command line ``mosaic-lab``, which mirrors the notebook interface.
 
-Each command registers itself with ``add_parser`` and names the function that runs it as its parser's default
-``run``, which takes the parsed arguments and returns the exit code.
+Each command module registers itself with ``add_parser`` and sets its parser's default ``run``: a function
+that takes the parsed arguments and returns the exit code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command: 0 when it did its work, 1 when it did not, 2 for wrong usage, 130 after Ctrl-C."""
+    """Run a command. Return 0 on success, 1 on failure, 2 for wrong usage, 130 after Ctrl-C."""
     reserve_standard_streams()
     typed = train.with_options(sys.argv[1:] if argv is None else argv)
     arguments = _parser().parse_args(runs.with_command(typed))
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _drop_output()
             what = error.filename or "the output"
             said = f"{what} cannot be written: {error.strerror}; free some space"
-        else:  # no permission, say
+        else:  # such as missing permissions
             said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         print(f"mosaic-lab: {said}", file=sys.stderr)
         return 1
@@ -60,7 +60,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _drop_output() -> None:
-    """Discard what is not written yet, since no process reads it any more."""
+    """Discard unwritten output, because no process reads it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

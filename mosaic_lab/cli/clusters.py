@@ -1,4 +1,4 @@
-"""``mosaic-lab clusters``: the Ray clusters that runs can be started on."""
+"""``mosaic-lab clusters``: Ray clusters available for runs."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
-    """Return what a cluster has, in sentences."""
+    """Return a cluster's resources as sentences."""
     nodes = [Node(**node) for node in answer["nodes"]]
     total = amounts(sum(node.cpus for node in nodes), sum(node.gpus for node in nodes))
     free = amounts(sum(node.free_cpus for node in nodes), sum(node.free_gpus for node in nodes))

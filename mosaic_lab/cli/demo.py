@@ -1,4 +1,4 @@
-"""``mosaic-lab demo``: a real training in a real notebook, from the installation to a stand-alone page."""
+"""``mosaic-lab demo``: train an agent in a notebook, from installation to a standalone page."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def open_in_jupyterlab(folder: Path) -> int:
-    """Start JupyterLab on a copy of the notebook, beside it the other examples; copies that exist stay."""
+    """Start JupyterLab on copies of the notebook and the other examples, keeping existing copies."""
     for example in examples_folder().glob("*.ipynb"):
         if not (folder / example.name).exists():
             shutil.copyfile(example, folder / example.name)
@@ -64,17 +64,17 @@ def open_in_jupyterlab(folder: Path) -> int:
     print(f"2. JupyterLab on {notebook} (Ctrl-C twice ends it)")
     command = [sys.executable, "-m", "jupyterlab", notebook.name]
     if os.geteuid() == 0:
-        command.append("--allow-root")  # the server listens on this machine only and requires a token
+        command.append("--allow-root")  # the server listens locally only and requires a token
     return subprocess.call(command, cwd=folder)
 
 
 def execute_notebook(folder: Path) -> int:
-    # These pull in the notebook machinery, which no other command needs.
+    # These import the notebook machinery, which no other command needs.
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
     from mosaic_lab import html_export, notebooks
 
-    # Not the name of the copy that `--open` lets the user edit: this one is overwritten each time.
+    # Not the copy that the user may edit with `--open`: this file is overwritten each time.
     executed, page = folder / EXECUTED, folder / Path(EXECUTED).with_suffix(".html").name
     runs = Supervisor(folder / "mosaic_runs")
     before = {run.id for run in runs.runs()}
@@ -115,7 +115,7 @@ def execute_notebook(folder: Path) -> int:
 
 
 def examples_folder() -> Path:
-    """Return the folder of the example notebooks: in the installed package, or beside it in a checkout."""
+    """Return the folder of the example notebooks: in the installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_example_notebooks"
     return installed if installed.is_dir() else package.parent / "example_notebooks"
@@ -123,7 +123,7 @@ def examples_folder() -> Path:
 
 @contextmanager
 def narrated(runs: Supervisor, ignore: set[str]) -> Iterator[None]:
-    """Print a line of progress of every new run that is alive, every few seconds, while the block runs."""
+    """Print a progress line for every new live run every few seconds, while the block runs."""
     ended = threading.Event()
 
     def narrate() -> None:

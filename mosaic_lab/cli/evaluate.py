@@ -1,7 +1,7 @@
-"""``mosaic-lab evaluate``: an evaluation without a notebook.
+"""``mosaic-lab evaluate``: evaluations without a notebook.
 
-The run is the same as a notebook's: it continues when this command is killed, and a notebook on the same
-store finds it.
+The run is the same as one started in a notebook: it continues if this command is killed, and a notebook that
+uses the same store finds it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.evaluation import Evaluation, launch  # NumPy and others, which no other command needs
+    from mosaic_lab.evaluation import (
+        Evaluation,
+        launch,
+    )  # imports NumPy and others, which no other command needs
 
     if (arguments.script is None) == (arguments.resume is None):
         arguments.parser.error("give either a SCRIPT or --resume ID")
@@ -135,9 +138,10 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
-    """Unpack a bundle and print its contents, and how the workers here differ from those that played it.
+    """Unpack a bundle; print its contents and version differences between the workers here and those that
+    played it.
 
-    Raises ConfigurationError, and leaves nothing, where it needs consent to run code.
+    Raises ConfigurationError, leaving no files, if running its code requires consent.
     """
     from mosaic_lab.evaluation import launch
     from mosaic_lab.evaluation.sharing import open_bundle
@@ -167,7 +171,7 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
 
 
 def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
-    """Reproduce it, or ``sample`` episodes of it; return 0 when every one has the same outcome."""
+    """Reproduce a bundle, or ``sample`` episodes of it; return 0 if every outcome is the same."""
     from mosaic_lab.evaluation import launch
     from mosaic_lab.evaluation.evaluation import start
     from mosaic_lab.evaluation.replay_check import check_by_replay
@@ -198,7 +202,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
 
 
 def _watch(evaluation: Evaluation) -> None:
-    """Show the progress until the end."""
+    """Show progress until the end."""
     show_until(lambda: evaluation.finished, lambda: _line(evaluation))
 
 

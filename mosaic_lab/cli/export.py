@@ -1,4 +1,4 @@
-"""``mosaic-lab export``: runs for another tool, a notebook as one page, or an evaluation as a bundle."""
+"""``mosaic-lab export``: runs for other tools, a notebook as one page, or an evaluation as a bundle."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _export(arguments: argparse.Namespace) -> int:
         return arguments.parser.error("give a NOTEBOOK, RUNs and --to, or --evaluation ID")  # type: ignore[no-any-return]
     if notebook.suffix != ".ipynb" and not notebook.exists():
         arguments.parser.error(f"{notebook} is not a notebook; a RUN needs --to {' or --to '.join(FORMATS)}")
-    from mosaic_lab import html_export  # nbconvert, which no other command needs
+    from mosaic_lab import html_export  # imports nbconvert, which no other command needs
 
     target = arguments.output or notebook.with_suffix(".html")
     html_export.to_html(notebook, target)
@@ -72,7 +72,7 @@ def _to_tool(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give the id of a RUN; mosaic-lab runs list shows them")
     supervisor = Supervisor(arguments.store)
     runs = list(dict.fromkeys(supervisor.run(run_id) for run_id in arguments.what))
-    # W&B makes its own folder "wandb" where it is.
+    # W&B creates its own folder "wandb" in it.
     out = arguments.output or Path("tensorboard" if arguments.to == "tensorboard" else ".")
     paths = export(runs, arguments.to, out)
     print("\n".join(map(str, paths)))

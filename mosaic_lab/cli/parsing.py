@@ -9,17 +9,20 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 INTERRUPTED = 130
-"""The exit code that shells give for Ctrl-C."""
+"""The exit code of shells for Ctrl-C."""
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argparse parser that may have a default ``unknown``: a function that turns the parsed and the
-    unknown arguments into the hint that follows the error."""
+    """An argparse parser with an optional default ``unknown``: a function that converts the parsed and the
+    unknown arguments to a hint appended to the error.
+    """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Raise for unknown arguments; argparse calls this for the parser of a command too."""
+        """Exit with an error for unknown arguments; argparse also calls this method for a command's
+        parser.
+        """
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             explain = self.get_default("unknown")
@@ -31,13 +34,13 @@ class Parser(argparse.ArgumentParser):
         return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Usage and message on stderr, exit code 2."""
+        """Print usage and message to stderr and exit with code 2."""
         if wrong := _INVALID_CHOICE.search(message):
             message += _nearest(wrong[1], re.findall(r"[\w-]+", wrong[2]))
         super().error(message)
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'train'?``, or nothing where none is near."""
+    """Return ``; did you mean 'train'?``, or an empty string if no known word is similar."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""

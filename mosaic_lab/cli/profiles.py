@@ -1,4 +1,6 @@
-"""The text of ``mosaic-lab workers list NAME``: a worker's algorithms, hyperparameters and environments."""
+"""The output of ``mosaic-lab workers list NAME``: algorithms, hyperparameters and environments of a
+worker.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,23 @@ from mosaic_lab.workers import WorkerEnvironment, WorkerInfo
 from mosaic_lab.workers.catalog import replacement
 from mosaic_lab.workers.families import families
 
-_GROUP = 3  # environments that begin alike are shown as one group
-_SHOWN_IDS = 20  # of a group; of a larger one only so many:
+_GROUP = 3  # minimum number of environments with a common prefix to form a group
+_SHOWN_IDS = 20  # larger groups show only _SHORT_LIST ids
 _SHORT_LIST = 5
 
 
 def size(count: int) -> str:
-    """Return a number of bytes as ``1.2 GB`` or ``340 MB``."""
+    """Format a number of bytes: ``1.2 GB`` or ``340 MB``."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def upstream(worker_environment: WorkerEnvironment) -> str:
-    """Return the upstream library in a worker environment, with its version."""
+    """Return the upstream library of a worker environment, with its version."""
     return worker_environment.metadata.upstream or "-"
 
 
 def head(info: WorkerInfo) -> str:
-    """Return what is known of a worker without starting it, and how to install it where it is not."""
+    """Return the static information about a worker, and how to install it if it is missing."""
     lines = [("worker", info.name), ("state", f"{info.state}{f': {info.detail}' if info.detail else ''}")]
     lines.append(("origin", info.origin))
     installed = info.worker_environment
@@ -62,7 +64,7 @@ def head(info: WorkerInfo) -> str:
 
 
 def algorithms(name: str, description: dict[str, Any]) -> str:
-    """Return a row for each algorithm: the worker's facts about it, and how many hyperparameters it has."""
+    """Return one row per algorithm: its properties and number of hyperparameters."""
     by_algorithm: dict[str, list[Any]] = description["hyperparameters"]
     facts: dict[str, dict[str, Any]] = description["capabilities"].get("algorithm_facts", {})
     columns = list(dict.fromkeys(column for one in by_algorithm for column in facts.get(one, {})))
@@ -76,7 +78,7 @@ def algorithms(name: str, description: dict[str, Any]) -> str:
 
 
 def hyperparameters(description: dict[str, Any], only: str | None) -> str:
-    """Return a table of the hyperparameters of each algorithm, or of one."""
+    """Return a table of the hyperparameters of all algorithms, or of one."""
     by_algorithm: dict[str, list[dict[str, Any]]] = description["hyperparameters"]
     chosen = {name: rows for name, rows in by_algorithm.items() if only in (None, name)}
     if only and not chosen:
@@ -98,7 +100,7 @@ def hyperparameters(description: dict[str, Any], only: str | None) -> str:
 
 
 def environments(name: str, known: Sequence[str]) -> str:
-    """Return the ids grouped by prefix, of a long group only the first."""
+    """Return environment ids grouped by prefix; long groups are shortened."""
     tops = {_beginning(one, "") for one in known}
     shared = tops.pop() if len(tops) == 1 else ""
     heads = Counter(_beginning(one, shared) for one in known)
@@ -117,8 +119,9 @@ def environments(name: str, known: Sequence[str]) -> str:
 
 
 def _beginning(env_id: str, shared: str) -> str:
-    """Return the prefix that an id shares with its kind, beyond that of all: "ALE/" of ALE/Pong-v5,
-    "MiniGrid-" of MiniGrid-Empty-8x8-v0."""
+    """Return an id's group prefix after the prefix shared by all: "ALE/" of ALE/Pong-v5, "MiniGrid-" of
+    MiniGrid-Empty-8x8-v0.
+    """
     match = re.match(r"\w+[/-]", env_id[len(shared) :])
     return shared + match[0] if match else ""
 

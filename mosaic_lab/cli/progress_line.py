@@ -1,4 +1,4 @@
-"""The progress of a command: one line that is redrawn on a terminal, plain lines elsewhere."""
+"""A command's progress: one updated line on a terminal, separate lines otherwise."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _WIDTH = 119
 def show_until(
     finished: Callable[[], bool], line: Callable[[], str], state: Callable[[], object] = lambda: None
 ) -> None:
-    """Print ``line()`` until ``finished()``; without a terminal every ten seconds, and as soon as ``state()``
-    changes."""
+    """Print ``line()`` until ``finished()``. Without a terminal, print it every ten seconds and whenever
+    ``state()`` changes.
+    """
     terminal = sys.stdout.isatty()
     shown: object = None
     due = 0.0

@@ -46,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def with_command(argv: Sequence[str]) -> list[str]:
-    """``mosaic-lab runs`` and ``mosaic-lab runs --tag paper`` list the runs."""
+    """Insert the default command: ``mosaic-lab runs`` and ``mosaic-lab runs --tag paper`` list runs."""
     lists = list(argv[:1]) == ["runs"] and (len(argv) == 1 or argv[1].startswith("-"))
     return list(argv) if not lists or "-h" in argv or "--help" in argv else ["runs", "list", *argv[1:]]
 
@@ -92,7 +92,7 @@ def _add_remove(command: argparse.ArgumentParser) -> None:
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the run store."""
+    """Add the option for the run store."""
     parser.add_argument(
         "--store",
         type=Path,
@@ -112,7 +112,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _json(runs: RunList) -> str:
-    import msgspec  # who lists them for people does not pay for it
+    import msgspec  # not imported for text output
 
     from mosaic_lab.overview.column_pool import ColumnPool
     from mosaic_lab.overview.results import whole_row
@@ -143,7 +143,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def results(run: Run) -> list[tuple[str, str]]:
-    """Return the results of a run so far, as names and texts, without unknown ones."""
+    """Return the known results of a run so far, as names and texts."""
     elapsed, saved = run.elapsed, run.checkpoints
     facts = []
     if (recent := as_kind(run).recent_return) is not None:
@@ -236,14 +236,12 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 
 def _add_rename(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mosaic-lab runs rename``."""
     command.add_argument("id", metavar="ID", help=_ID)
     command.add_argument("name", metavar="NAME", help='the new name; "" restores the original one')
     command.set_defaults(run=_rename)
 
 
 def _add_tag(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mosaic-lab runs tag``."""
     command.add_argument("ids", nargs="+", metavar="ID", help=_ID)
     command.add_argument("--add", nargs="+", default=[], metavar="TAG")
     command.add_argument("--remove", nargs="+", default=[], metavar="TAG")
@@ -251,7 +249,6 @@ def _add_tag(command: argparse.ArgumentParser) -> None:
 
 
 def _add_note(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``mosaic-lab runs note``."""
     command.add_argument("id", metavar="ID", help=_ID)
     command.add_argument(
         "text", nargs="?", metavar="TEXT", help="the new notes; - reads them from standard input"
@@ -269,7 +266,7 @@ def _rename(arguments: argparse.Namespace) -> int:
 
 def _tag(arguments: argparse.Namespace) -> int:
     supervisor = Supervisor(arguments.store)
-    runs = [supervisor.run(run_id) for run_id in arguments.ids]  # all of them are there before any changes
+    runs = [supervisor.run(run_id) for run_id in arguments.ids]  # fail before any change if a run is unknown
     for run in runs:
         if arguments.add or arguments.remove:
             run.tags = [tag for tag in (*run.tags, *arguments.add) if tag not in arguments.remove]

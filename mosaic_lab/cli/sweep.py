@@ -1,7 +1,7 @@
-"""``mosaic-lab sweep``: a search over hyperparameters without a notebook.
+"""``mosaic-lab sweep``: hyperparameter searches without a notebook.
 
-The run is the same as a notebook's: it continues when this command is killed, and a notebook on the same
-store finds it.
+The run is the same as one started in a notebook: it continues if this command is killed, and a notebook that
+uses the same store finds it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mosaic_lab.sweeps import Sweep
 
 BEST = 5
-"""Trials in the table at the end."""
+"""Number of trials in the final table."""
 _DESCRIPTION = """\
 Searches in the background and shows the progress, then the best trials. Ctrl-C stops the sweep and its
 trials; --resume continues it."""
@@ -67,7 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.sweeps import Sweep, launch  # Optuna and others, which no other command needs
+    from mosaic_lab.sweeps import Sweep, launch  # imports Optuna and others, which no other command needs
 
     if (arguments.file is None) == (arguments.resume is None):
         arguments.parser.error("give either a FILE or --resume ID")
@@ -102,7 +102,7 @@ def _line(sweep: Sweep) -> str:
 
 
 def _report(sweep: Sweep, arguments: argparse.Namespace) -> int:
-    """Print the end and the best trials, write the files; return the exit code."""
+    """Print the outcome and the best trials and write the requested files; return the exit code."""
     print(_line(sweep) if sweep.state is State.COMPLETED else f"{_line(sweep)}: {sweep.reason}")
     if best := sweep.ranked()[:BEST]:
         names = list(dict.fromkeys(name for one in best for name in one.parameters))

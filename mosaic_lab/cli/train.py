@@ -1,7 +1,7 @@
-"""``mosaic-lab train``: a training without a notebook.
+"""``mosaic-lab train``: trainings without a notebook.
 
-The runs are the same as a notebook's: they continue when this command is killed, and a notebook on the same
-store finds them.
+The runs are the same as those started in a notebook: they continue if this command is killed, and a notebook
+that uses the same store finds them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _FLAGS = {
     "--no-frames": "nothing to watch until a notebook switches frames on",
     "--detach": "start the runs and leave",
 }
-"""The options that take no value, with their help."""
+"""Options without a value, with their help."""
 _RESERVED = ("self", *TrainRequest.__struct_fields__)
-"""Names that no hyperparameter can have."""
+"""Names reserved for arguments, unavailable to hyperparameters."""
 _FORMAT = """\
 FILE of --curriculum has a table for each stage, in TOML:
 
@@ -61,7 +61,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Trains in the background and shows the progress. Ctrl-C stops the runs.",
         epilog=_FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,  # --frames 4 would be --frames-grid 4
+        allow_abbrev=False,  # --frames 4 would be read as --frames-grid 4
     )
     add = parser.add_argument
     add("worker", metavar="WORKER", help="such as cleanrl")
@@ -110,8 +110,9 @@ def _argument(field: structs.FieldInfo, hint: Any) -> dict[str, Any]:
 
 
 def with_options(argv: Sequence[str]) -> list[str]:
-    """``KEY=VALUE`` becomes ``--set=KEY=VALUE``, since argparse takes free arguments in one place only; what
-    is an option's own value stays as it is."""
+    """Convert ``KEY=VALUE`` to ``--set=KEY=VALUE``, because argparse accepts free arguments in one place
+    only. Values of options stay unchanged.
+    """
     if list(argv[:1]) != ["train"]:
         return list(argv)
     awaited = [before.startswith("--") and "=" not in before and before not in _FLAGS for before in argv]
@@ -122,14 +123,15 @@ def with_options(argv: Sequence[str]) -> list[str]:
 
 
 def _is_hyperparameter(word: str) -> bool:
-    """Whether it is NAME=VALUE; where the name is an option's, the parser says so."""
+    """Whether a word is NAME=VALUE with a name that is not reserved; the parser reports reserved names."""
     found = re.match(r"([A-Za-z_]\w*)=", word)
     return found is not None and found[1] not in _RESERVED
 
 
 def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
-    """Return what to type for ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts
-    500``, and for the words of a script's command."""
+    """Return the correct form of ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts
+    500``, and of the words of a script's command.
+    """
     if arguments.worker == "script":
         command = "command=" + json.dumps(list(unknown), separators=(",", ":"))
         return f"give the script's command as {shlex.quote(command)}"
@@ -173,7 +175,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
         options["curriculum"] = read_curriculum(arguments.curriculum)
     options["resume_from"] = _resumed(supervisor, arguments.resume_from)
     if isinstance(arguments.seed, list) and len(arguments.seed) == 1:
-        options["seed"] = arguments.seed[0]  # one run is not a group
+        options["seed"] = arguments.seed[0]  # a single seed is a run, not a group
     hyperparameters = dict(arguments.hyperparameters)
     if len(hyperparameters) < len(arguments.hyperparameters):
         names = [name for name, _ in arguments.hyperparameters]
@@ -184,7 +186,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
 
 
 def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
-    """A run for what is a run's id and no path."""
+    """Return a run if the value is a run id rather than a path."""
     if given is None or Path(given).name != given or Path(given).exists():
         return given
     try:
@@ -196,12 +198,12 @@ def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
 
 
 def _as_options(found: re.Match[str]) -> str:
-    """Return the keywords of `Lab.train` as options: ``--total-timesteps``."""
+    """Return keywords of `Lab.train` as options: ``--total-timesteps``."""
     return re.sub(r"(\w+)=", lambda keyword: _option(keyword[1]), found[1])
 
 
 def _watch(group: RunGroup) -> None:
-    """Show the progress until all runs have ended."""
+    """Show progress until all runs have ended."""
     feeds = [RunFeed(run.path) for run in group]
     show_until(lambda: group.finished, lambda: _line(group, feeds), lambda: [run.state for run in group])
 
@@ -274,7 +276,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "pass_env": {"action": "append", "metavar": "NAME"},
     "on": {"metavar": "CLUSTER"},
 }
-"""Where an option takes something other than one string or number."""
+"""Overrides for options whose value is not a single string or number."""
 
 
 def _assignment(text: str) -> tuple[str, Any]:

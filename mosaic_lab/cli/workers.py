@@ -1,6 +1,6 @@
-"""``mosaic-lab workers``: list, install, check and remove worker environments, and write a new worker.
+"""``mosaic-lab workers``: list, install, check and remove worker environments, and create a new worker.
 
-Each command prints what a function of ``mosaic_lab.workers`` returns.
+Each command prints the result of a function in ``mosaic_lab.workers``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mosaic_lab.workers.catalog import not_installed, replacement
 from mosaic_lab.workers.families import families
 from mosaic_lab.workers.shims import bundled_shims
 
-_PATTERNS = 5  # of ids, shown for each worker in the list
+_PATTERNS = 5  # id patterns shown per worker in the list
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -107,7 +107,7 @@ def _install(arguments: argparse.Namespace) -> int:
 
 
 def _install_all(torch: str) -> int:
-    """Install every bundled worker; one that fails is reported, and the next one is installed."""
+    """Install every bundled worker; report failures and continue with the next worker."""
     names = sorted(bundled_shims())
     _say(f"{len(names)} workers, one after the other; those with PyTorch, JAX or Ray take 1 to 2 GB each")
     rows, failed = [("NAME", "RESULT", "SIZE", "TIME")], 0
@@ -200,7 +200,7 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
 
 
 def _some(globs: Sequence[str]) -> str:
-    """Return the first few of a worker's patterns of ids, and how many more there are."""
+    """Return the first few of a worker's id patterns, and the number of further ones."""
     rest = len(globs) - _PATTERNS
     return " ".join(globs[:_PATTERNS]) + (f" and {rest} more" if rest > 0 else "")
 

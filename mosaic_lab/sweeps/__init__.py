@@ -1,4 +1,4 @@
-"""Sweeps: searches over the hyperparameters of a training, each a run that starts others, its trials."""
+"""Sweeps: searches over a training's hyperparameters. A sweep is a run that starts other runs, its trials."""
 
 from mosaic_lab.sweeps.sweep import Sweep
 

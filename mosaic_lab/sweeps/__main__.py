@@ -1,6 +1,6 @@
 """A sweep's process: ``python -m mosaic_lab.sweeps --config <run folder>/config.json``.
 
-It continues after what the folder's log of trials already has. See `runs.parent_process`.
+The process continues from the run folder's trial log. See `runs.parent_process`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mosaic_lab.sweeps.whole_trials import WholeTrials
 
 
 def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:
-    """Return what carries out the sweep in ``folder``. Raises ConfigurationError."""
+    """Return the runner of the sweep in ``folder``. Raises ConfigurationError."""
     config = json.loads(folder.config_path.read_bytes())
     plan = SweepPlan.from_config(config)
     log = TrialWriter(folder.path)

@@ -1,4 +1,4 @@
-"""Checks of a search space by what its worker says of its hyperparameters, before anything starts."""
+"""Validation of a search space against the worker's hyperparameters, before anything starts."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space
 from mosaic_lab.validation import Problems
 
 MOST_EXAMPLES = 200
-"""Of a search function, which may choose among any number of values."""
+"""Maximum number of examples from a search function, whose choices may have any number of values."""
 _TYPES = {one.__name__: one for one in (int, float, bool, str, list, dict)}
 _KNOWN = [one.name for one in fields(Parameter)]
 
 Rows = Mapping[str, Mapping[str, Any]]
-"""A worker's table of the hyperparameters of one algorithm, by their names; empty where it has none."""
+"""A worker's hyperparameters of one algorithm by name; empty if it has no table."""
 
 
 class Example:
-    """Suggests the values of one trial of many that together have the ends of all ranges and every choice.
+    """Suggests the values of one example trial. Together, the examples cover both ends of all ranges and
+    every choice.
 
     Args:
-        number: even ones have the low ends of ranges, odd ones the high ends; every two a further choice.
+        number: even numbers give the low ends of ranges, odd ones the high ends; every two numbers give the
+            next choice.
     """
 
     def __init__(self, number: int) -> None:
         self._number = number
         self.most = 1
-        """The values of the longest list that it has chosen from."""
+        """The length of the longest list it has chosen from."""
 
     def suggest(self, name: str, distribution: Distribution) -> Any:
         if isinstance(distribution, Range):
@@ -42,8 +44,9 @@ class Example:
 
 
 def examples(space: Space) -> list[dict[str, Any]]:
-    """Return the hyperparameters of such trials, each once. Raises ConfigurationError where a search function
-    fails."""
+    """Return the hyperparameters of the distinct examples. Raises ConfigurationError if a search function
+    fails.
+    """
     found: list[dict[str, Any]] = []
     number, most = 0, 1
     while number < min(2 * most, MOST_EXAMPLES):
@@ -57,8 +60,9 @@ def examples(space: Space) -> list[dict[str, Any]]:
 def check_space(
     what: str, training: Mapping[str, Any], space: Space, rows: Rows, problems: Problems
 ) -> list[dict[str, Any]]:
-    """Add what of a search does not fit the hyperparameters of ``what``, and return the rest of two trials,
-    as different as they can be, for the worker to check."""
+    """Add a problem for each search value that does not fit the hyperparameters of ``what``. Return the other
+    values of two trials that differ as much as possible, for the worker to check.
+    """
     try:
         sampled = examples(space)
     except ConfigurationError as error:
@@ -82,7 +86,9 @@ def check_space(
 
 
 def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:
-    """Return what a search tries of each hyperparameter; of a function what the examples have of it."""
+    """Return the values that a search tries for each hyperparameter; for a function, the values in its
+    examples.
+    """
     if space.code is None:
         return space.parameters
     values: dict[str, list[Any]] = {}
@@ -93,7 +99,7 @@ def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, D
 
 
 def _misfit(one: Distribution, row: Mapping[str, Any]) -> str:
-    """Return why values of a distribution do not fit a hyperparameter; empty where they do."""
+    """Return why a distribution's values do not fit a hyperparameter; empty if they do."""
     parameter = Parameter(
         **{name: row[name] for name in _KNOWN if name in row} | {"type": _TYPES[row["type"]]}
     )

@@ -1,4 +1,4 @@
-"""Python code that makes a sweep again: the call of `Lab.sweep` that its plan came from."""
+"""Generate the Python call of `Lab.sweep` that reproduces a sweep."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _OWN = ("metric", "mode", "aggregate", "sampler", "pruner", "interval", "seed", 
 
 
 def sweep_code(run: RunRecord, lab: str = "lab") -> str:
-    """Return an import and the call of ``lab.sweep`` that searches the same again.
+    """Return an import and the call of ``lab.sweep`` that repeats the search.
 
-    Empty for what has no plan, and for a search by a function, whose code may have been written by others.
+    Empty if the run has no plan, or if it searches by a function, whose code is untrusted.
     """
     try:
         plan = SweepPlan.from_config(run.config)

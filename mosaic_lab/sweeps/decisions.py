@@ -1,11 +1,11 @@
-"""Which hyperparameters a sweep tries next, and which trials it ends early: decided by Optuna.
+"""A sweep's sampler and pruner, implemented by Optuna.
 
-Only this module imports it, when a sweep needs it. The study is in memory and made of the sweep's own log.
-CMA-ES begins a new population after a restart: Optuna keeps its state, which the trials' values alone do not
-determine, as a pickle among a trial's attributes, and nothing of a run folder is unpickled.
-References: random search, Bergstra and Bengio (2012); TPE, Bergstra et al. (2011); CMA-ES, Hansen and
-Ostermeier (2001); Sobol sequences, Sobol (1967); ASHA, Li et al. (2020); Hyperband, Li et al. (2018); the
-median rule, Golovin et al. (2017); PED-ANOVA importances, Watanabe et al. (2023).
+Only this module imports Optuna, when a sweep needs it. The study is in memory and rebuilt from the sweep's
+own log. CMA-ES starts a new population after a restart: Optuna pickles its state into trial attributes, and
+run folders are never unpickled. References: random search, Bergstra and Bengio (2012); TPE, Bergstra et al.
+(2011); CMA-ES, Hansen and Ostermeier (2001); Sobol sequences, Sobol (1967); ASHA, Li et al. (2020);
+Hyperband, Li et al. (2018); the median rule, Golovin et al. (2017); PED-ANOVA importances, Watanabe et al.
+(2023).
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ if TYPE_CHECKING:
 SAMPLERS = ("tpe", "random", "grid", "qmc", "cma-es")
 PRUNERS = ("asha", "hyperband", "median", "none")
 REPORTS = 27
-"""Values on the way of each trial, at equal distances: a power of the reduction factor, so that the rungs of
-ASHA and Hyperband are among them."""
+"""Number of intermediate values per trial, evenly spaced: a power of the reduction factor, so that they
+include the rungs of ASHA and Hyperband.
+"""
 FACTOR = 3
-"""Of the trials that reach a rung of ASHA or Hyperband (a ninth and a third of the steps) about one in so
-many continues."""
+"""Reduction factor: about one in three trials that reach a rung of ASHA or Hyperband (a ninth and a third of
+the steps) continues.
+"""
 _STARTUP = 5
-"""Trials that the median rule waits for."""
+"""Number of trials before the median rule applies."""
 
 
 class Decisions:
     """The sampler and the pruner of one sweep.
 
-    The same ``seed`` makes the same decisions on the same trials. ``total`` is the steps of a whole trial,
-    ``trials`` are those that were proposed before, in order.
+    The same ``seed`` and trials give the same decisions. ``total`` is the number of steps of a full trial;
+    ``trials`` are the earlier trials, in order.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class Decisions:
         self._sampler = sampler
         self._given = _proposals(space, sampler, seed)
         self._study = optuna.create_study(
-            study_name=f"seed {seed}",  # by which Hyperband puts trials into brackets
+            study_name=f"seed {seed}",  # Hyperband assigns brackets by study name
             direction="maximize" if maximize else "minimize",
             pruner=_pruner(pruner, total),
         )
@@ -72,8 +74,9 @@ class Decisions:
                 next(self._given, None)
 
     def propose(self) -> Proposal | None:
-        """Return the next trial's values; None where a grid has no more. Raises ConfigurationError where the
-        search function fails."""
+        """Return the next trial's values; None if a grid is exhausted. Raises ConfigurationError if the
+        search function fails.
+        """
         fixed = None
         if self._given is not None:
             fixed = next(self._given, None)
@@ -89,7 +92,9 @@ class Decisions:
             return Proposal(recorder.parameters, hyperparameters, recorder.distributions)
 
     def report(self, number: int, step: int, value: float) -> tuple[bool, dict[str, float]]:
-        """Take in a value on the way; return whether to end the trial, and what the pruner keeps of it."""
+        """Record an intermediate value. Return whether to prune the trial, and the pruner's own values for
+        it.
+        """
         import optuna
 
         with _quietly():
@@ -100,7 +105,7 @@ class Decisions:
         return prune, {name: rung for name, rung in kept.items() if name.startswith("completed_rung")}
 
     def end(self, trial: Trial) -> None:
-        """Take in the end of a trial."""
+        """Record the end of a trial."""
         import optuna
 
         state = _states(optuna)[trial.state]
@@ -130,25 +135,26 @@ class Decisions:
         )
 
     def importance(self) -> dict[str, float]:
-        """Return how much of the difference between trials each parameter explains, the most important first;
-        they sum to 1. Empty with fewer than two completed trials, or where all were equal."""
+        """Return the share of the variation between trials that each parameter explains, largest first; the
+        shares sum to 1. Empty with fewer than two completed trials, or if all values are equal.
+        """
         import optuna
 
         completed = self._study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
         if len({one.value for one in completed}) < 2:
-            return {}  # Optuna gives each parameter the same share
+            return {}  # Optuna assigns equal shares
         with _quietly():
             try:
                 found = optuna.importance.get_param_importances(
                     self._study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
                 )
-            except (ValueError, RuntimeError):  # no parameter that all have
+            except (ValueError, RuntimeError):  # the trials have no parameter in common
                 return {}
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
 class _Ask:
-    """Suggests by Optuna."""
+    """Suggests values by Optuna."""
 
     def __init__(self, trial: optuna.Trial) -> None:
         self._trial = trial
@@ -163,7 +169,7 @@ class _Ask:
 
 
 class _Noted:
-    """Notes what is suggested."""
+    """Records the suggested distributions."""
 
     def __init__(self, suggest: Suggest) -> None:
         self._suggest = suggest
@@ -177,7 +183,7 @@ class _Noted:
 
 
 def _proposals(space: Space, sampler: str, seed: int) -> Iterator[dict[str, Any]] | None:
-    """Return the proposals of samplers that do not look at results, in order; None for the others."""
+    """Return the proposals, in order, of samplers that ignore results; None for other samplers."""
     if sampler == "grid":
         return space.grid()
     return _sobol(space, seed) if sampler == "qmc" else None
@@ -244,13 +250,13 @@ def _states(optuna: Any) -> dict[TrialState, Any]:
 
 
 def _seed(seed: int, number: int) -> int:
-    """Return the sampler's seed for one proposal: the same after a restart, another for each."""
+    """Return the sampler's seed for one proposal: different for each proposal, unchanged by a restart."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{number}".encode()).digest()[:4], "big")
 
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without Optuna's warnings of arguments that may change in later versions."""
+    """Suppress Optuna's warnings about experimental arguments."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

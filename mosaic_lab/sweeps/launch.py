@@ -1,7 +1,6 @@
-"""The start of a sweep: it is planned and checked, its worker is installed, its process is started.
+"""Start a sweep: plan and check it, install its worker, launch its process.
 
-A sweep can be written down in a TOML file, nothing of which is executed when it is read; ``mosaic-lab sweep
---help`` shows one.
+A TOML file may define a sweep; reading it executes no code. ``mosaic-lab sweep --help`` shows an example.
 """
 
 from __future__ import annotations
@@ -28,20 +27,21 @@ _RANGE = ("low", "high", "log", "whole")
 
 
 def sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None] = print) -> Sweep:
-    """Plan and start a sweep; see `mosaic_lab.Lab.sweep`, which says what this raises. ``progress`` is called
-    with a line for each step of an installation."""
+    """Plan and start a sweep; see `mosaic_lab.Lab.sweep`, also for errors. ``progress`` is called with a line
+    for each step of an installation.
+    """
     return start(trainer.supervisor, plan_sweep(trainer, request, progress), request.training.environ)
 
 
 def sweep_file(supervisor: Supervisor, path: Path | str) -> Sweep:
-    """Start the sweep in a file. Raises what `mosaic_lab.Lab.sweep` does."""
+    """Start the sweep defined by a file. Raises the errors of `mosaic_lab.Lab.sweep`."""
     return sweep(Trainer(supervisor), read_sweep(path))
 
 
 def read_sweep(path: Path | str) -> SweepRequest:
     """Return the request in a file.
 
-    Raises ConfigurationError for a file that is not one, with everything that is wrong with its search.
+    Raises ConfigurationError for an invalid file, with all problems of its search.
     """
     path = Path(path)
     try:
@@ -65,7 +65,7 @@ def read_sweep(path: Path | str) -> SweepRequest:
 
 
 def _searched(name: str, value: Any, problems: Problems) -> Any:
-    """Return a list as it is, and the range that a table describes."""
+    """Return a list unchanged, or the range described by a table."""
     if not isinstance(value, Mapping):
         return value
     place = f"search.{name}"

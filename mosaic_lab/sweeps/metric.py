@@ -1,4 +1,4 @@
-"""The metric of a sweep, read from the telemetry of a trial's runs while they train."""
+"""The metric of a sweep, read from the telemetry of a trial's runs during training."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.metric_names import RETURN_NAMES
 
 WINDOW = 20
-"""Points, such as episodes, over which a value is a mean: that of the last 20 until a step."""
+"""Number of points, such as episodes, in the moving average of the metric."""
 AGGREGATES = ("mean", "iqm")
 
 
 class MetricFollower:
-    """One metric of one training. ``runs`` are those that it was done by, in order, each with the step up to
-    which it counts; ``episode_return`` is the return, by whatever name the worker has for that."""
+    """One metric of one training. ``runs`` are its runs in order, each with the step up to which it counts.
+    ``episode_return`` is the return, under whatever name the worker reports it.
+    """
 
     def __init__(self, runs: Sequence[tuple[Run, float]], metric: str, cache: ColumnCache) -> None:
         self._metric = metric
         limits = np.minimum.accumulate([kept for _, kept in reversed(runs)])[
             ::-1
-        ]  # a later run replaces more
+        ]  # a resumed run supersedes part of the previous one
         self._parts = [
             (run, RunColumns(run.path, cache), float(limit))
             for (run, _), limit in zip(runs, limits, strict=True)
@@ -36,7 +37,7 @@ class MetricFollower:
         self._values: NDArray[np.float64] = np.empty(0)
 
     def read(self) -> None:
-        """Take in what is new. Raises OSError where the telemetry cannot be read."""
+        """Read new telemetry. Raises OSError if it cannot be read."""
         steps, values = [np.empty(0)], [np.empty(0)]
         wanted = RETURN_NAMES if self._metric == RETURN_NAMES[0] else (self._metric,)
         for run, columns, limit in self._parts:
@@ -56,18 +57,19 @@ class MetricFollower:
 
     @property
     def names(self) -> list[str]:
-        """The metrics that the newest run has reported."""
+        """The metrics reported by the newest run."""
         return self._parts[-1][1].names
 
     def value(self, step: float = math.inf) -> float | None:
-        """Return the mean of the last 20 finite values until ``step``; None without one."""
+        """Return the mean of the last 20 finite values up to ``step``; None if there are no values."""
         values = self._values[(self._steps <= step) & np.isfinite(self._values)][-WINDOW:]
         return float(values.mean()) if len(values) else None
 
 
 def aggregated(values: Iterable[float], aggregate: str) -> float:
-    """Return the mean of the values of a trial's seeds, or the interquartile mean: without a quarter of them,
-    rounded down, at either end."""
+    """Return the mean of the values of a trial's seeds, or their interquartile mean, which drops a quarter of
+    them, rounded down, at either end.
+    """
     found = np.sort(np.array([*values]))
     cut = len(found) // 4 if aggregate == "iqm" else 0
     return float(found[cut : len(found) - cut].mean())

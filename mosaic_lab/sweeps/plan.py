@@ -1,4 +1,4 @@
-"""The checked plan of a sweep, and its form in ``config.json``."""
+"""The validated plan of a sweep, and its form in ``config.json``."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ _OWN = (
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """``training`` is what all trials have in common, ``parallel`` how many runs train at once, ``rounds``
-    whether trials are proposed ``parallel`` at a time, when all before have ended. ``interval``: steps of a
-    segment of a population, None for other sweeps; ``resumable``: whether its algorithm says that trainings
-    resume from checkpoints."""
+    """A validated sweep. ``training`` is common to all trials, ``parallel`` is the number of runs that train
+    at once, and with ``rounds`` trials are proposed ``parallel`` at a time once all previous ones have ended.
+    ``interval``: steps per segment of a population, None for other sweeps; ``resumable``: whether the
+    algorithm supports resuming from checkpoints.
+    """
 
     training: TrainingPlan
     space: Space
@@ -66,25 +67,25 @@ class SweepPlan:
 
     @property
     def total_timesteps(self) -> int:
-        """The steps of a whole trial."""
+        """The steps of a full trial."""
         return int(self.training.config["total_timesteps"])
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """The steps at which the segments of a trial end; empty where a trial is trained in one."""
+        """The steps at which a trial's segments end; empty if a trial is trained as a whole."""
         if self.interval is not None:
             return population_stops(self.total_timesteps, self.interval)
         return promotion_stops(self.total_timesteps) if self.pruner == PROMOTION else ()
 
     @property
     def parts(self) -> tuple[int, str]:
-        """How much there is to do, of what: trials, or the segments of a population."""
+        """The amount and unit of work: trials, or segments of a population."""
         return (
             (self.trials, "trials") if self.interval is None else (self.trials * len(self.stops), "segments")
         )
 
     def decisions(self, trials: Sequence[Trial]) -> Decisions:
-        """Return the sampler and the pruner, after ``trials``, which were proposed before."""
+        """Return the sampler and the pruner, given the ``trials`` proposed so far."""
         return Decisions(
             self.space,
             seed=self.seed,
@@ -96,7 +97,7 @@ class SweepPlan:
         )
 
     def done(self, trials: Iterable[Trial]) -> int:
-        """Return how many of the `parts` are done; cancelled trials, which may continue, are not."""
+        """Return the number of completed `parts`. Cancelled trials may continue and do not count."""
         if self.interval is None:
             running = TrialState.RUNNING
             return sum(trial.state is not running and not trial.stopped for trial in trials)
@@ -116,7 +117,7 @@ class SweepPlan:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> SweepPlan:
-        """Return the plan that `to_config` returned. Raises KeyError or TypeError for other content."""
+        """Return the plan from the result of `to_config`. Raises KeyError or TypeError for other content."""
         return cls(
             training=TrainingPlan.from_json(config["training"]),
             space=Space.from_json(config["search"]),
@@ -128,7 +129,7 @@ class SweepPlan:
 def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None]) -> SweepPlan:
     """Return the plan of `Lab.sweep`; ``progress`` is called with a line for each step of an installation.
 
-    Raises ConfigurationError with everything that is wrong, and what `Trainer.plan` does.
+    Raises ConfigurationError with all problems, and the errors of `Trainer.plan`.
     """
     problems = Problems()
     pruner = request.chosen_pruner
@@ -180,13 +181,14 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         interval=stops[0] if request.sampler == POPULATION else None,
         seed=seed,
         parallel=parallel,
-        rounds=bool(request.rounds) and request.sampler != POPULATION,  # which has rounds of its own
+        rounds=bool(request.rounds)
+        and request.sampler != POPULATION,  # population-based training has its own rounds
         resumable=plan.config["algorithm"] in about["capabilities"].get("resume_bound", {}),
     )
 
 
 def _check_training(training: TrainRequest, problems: Problems) -> None:
-    """Add the arguments of `Lab.train` that a sweep cannot have, and the one that it needs."""
+    """Add a problem for each argument of `Lab.train` that a sweep excludes, and for missing required ones."""
     if training.films != "off":
         problems.add("films", "films: a sweep makes none; lab.make_films(run) films a run of the best trial")
     if training.stop_at is not None:
@@ -204,7 +206,9 @@ def _plan_of(
     problems: Problems,
     progress: Callable[[str], None],
 ) -> TrainingPlan | None:
-    """Return the plan of the first of the trials; add what the worker refuses of any, each problem once."""
+    """Return the plan of the first trial. Add everything that the worker refuses in any trial, each problem
+    once.
+    """
     steps = 1 if training.total_timesteps is None else training.total_timesteps
     common = training.with_(films="off", curriculum=None, total_timesteps=steps)
     plans: list[TrainingPlan] = []
@@ -222,8 +226,9 @@ def _plan_of(
 def _without(
     plan: TrainingPlan, chosen: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]
 ) -> TrainingPlan:
-    """Return the plan without the values of the trial that it was made with: another may lack some of them,
-    and has the worker's defaults."""
+    """Return the plan without the values of the trial that it was made with. Other trials may lack some of
+    them and use the worker's defaults.
+    """
     given, known = plan.config["hyperparameters"], plan.hyperparameters or {}
     defaults = {name: rows[name].get("default") for name in chosen if name in rows}
     return dataclasses.replace(

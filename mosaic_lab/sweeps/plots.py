@@ -1,6 +1,6 @@
-"""The plots of a sweep: its trials in order, their learning curves, their parameters.
+"""The plots of a sweep: trial history, learning curves and parameters.
 
-Their cost depends on the reports of trials, at most 27 each, not on what their runs have written.
+Their cost depends on the trials' reports, at most 27 each, not on the size of their telemetry.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from mosaic_lab.sweeps.space import Choice
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
 MOST_SLICES = 4
-"""Parameters with a facet of their own: the most important, where that is known."""
+"""Maximum number of parameters with their own facet: the most important ones, if known."""
 PARALLEL_SPACING = 2.0
 TRIAL, BEST = 0, 1
-"""Numbers of colours."""
+"""Indices of colours."""
 _COLORS = {
     TrialState.PRUNED: NEUTRAL,
     TrialState.COMPLETED: TRIAL,
     TrialState.RUNNING: 2,
     TrialState.FAILED: 4,
 }
-"""Of the learning curves of trials, except of the best."""
+"""Colours of the trials' learning curves by state, except the best trial's."""
 
 
 def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[str, float]) -> list[Plot]:
-    """Return the plots of a sweep; none before a trial has a value. ``importance``: `Sweep.importance`."""
+    """Return the plots of a sweep; empty before the first trial has a value. ``importance``: see
+    `Sweep.importance`.
+    """
     if plan.interval is not None:
         return population_plots(plan, trials)
     ended = [one for one in trials if one.value is not None and one.state in _SHOWN]
@@ -162,7 +164,9 @@ def _importance(importance: Mapping[str, float]) -> Facet:
 def _axis(
     plan: SweepPlan, name: str, trials: Sequence[Trial]
 ) -> tuple[Callable[[Any], float], str, tuple[str, ...]]:
-    """Return where a parameter's values lie, the label of its axis, and its rows where values are names."""
+    """Return a function that maps a parameter's values to axis positions, the axis label, and the row names
+    if the parameter is categorical.
+    """
     values = [one.parameters[name] for one in trials]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     distribution = plan.space.parameters.get(name)
@@ -180,7 +184,7 @@ def _names(plan: SweepPlan, trials: Sequence[Trial]) -> list[str]:
 
 
 def _values(name: str, trials: Sequence[Trial]) -> int:
-    """Return how many different values of a parameter trials have."""
+    """Return the number of distinct values of a parameter."""
     return len({repr(one.parameters[name]) for one in trials if name in one.parameters})
 
 
@@ -194,7 +198,7 @@ def _one(x: float, y: float) -> Points:
 
 
 def _share(value: float, all_values: Any) -> float:
-    """Return where a value lies from the least to the greatest."""
+    """Return the position of a value between the minimum (0) and the maximum (1)."""
     low, high = min(all_values), max(all_values)
     return (value - low) / (high - low) if high > low else 0.5
 

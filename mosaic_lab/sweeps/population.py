@@ -1,7 +1,7 @@
 """Population-based training (Jaderberg et al. 2017): members exploit each other's checkpoints and explore.
 
-Members are trained side by side, a segment each, and the next segments begin when all have ended: so what is
-decided is a function of the sweep's seed, the round and the values, whichever member was faster.
+Members train a segment each in parallel, and the next segments begin when all have ended. Decisions are
+therefore a function of the sweep's seed, the round and the values, independent of the members' speed.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, to_json
 from mosaic_lab.sweeps.trials import Proposal, SegmentSource, Trial, TrialState
 
 SHARE = 0.25
-"""Of the members, rounded down but at least one: the worst, each of which copies one of as many best."""
+"""Share of the members that are replaced by copies of as many best members, rounded down but at least one."""
 RESAMPLED = 0.25
-"""The probability with which a copied hyperparameter is drawn again instead of perturbed."""
+"""Probability of resampling a copied hyperparameter instead of perturbing it."""
 FACTORS = (0.8, 1.2)
-"""Of a perturbation on a logarithmic scale."""
+"""Factors of a perturbation on a logarithmic scale."""
 PART = 0.1
-"""Of its range, by which a value on a linear scale is perturbed."""
+"""Share of its range by which a value on a linear scale is perturbed."""
 
 
 class Population:
-    """Decides how a population of ``size`` continues, through ``rounds`` segments each."""
+    """Decides how a population of ``size`` members continues, through ``rounds`` segments each."""
 
     def __init__(self, space: Space, size: int, rounds: int, seed: int, maximize: bool) -> None:
         self._space = space
@@ -49,7 +49,7 @@ class Population:
         return self._following(trials, waiting[0], newest + 1)
 
     def _following(self, trials: Sequence[Trial], member: Trial, place: int) -> NextSegment:
-        """Return the segment of a member in the round ``place``: its own way on, or a copy that explores."""
+        """Return a member's segment in the round ``place``: its continuation, or a copy that explores."""
         ends = {trial.number: end for trial in trials if (end := trial.segment(place - 1)) is not None}
         values = {number: end.value or 0.0 for number, end in ends.items()}
         copied = copies(values, self._maximize, random.Random(f"{self._seed}/{place}"))
@@ -76,7 +76,7 @@ def copies(values: Mapping[int, float], maximize: bool, generator: random.Random
 
 
 def explored(parameters: Mapping[str, Any], space: Space, generator: random.Random) -> dict[str, Any]:
-    """Return values near those of a copied member, some of them drawn again."""
+    """Return perturbed or resampled values of a copied member's hyperparameters."""
     found = {}
     for name, distribution in space.parameters.items():
         again = generator.random() < RESAMPLED
@@ -86,8 +86,9 @@ def explored(parameters: Mapping[str, Any], space: Space, generator: random.Rand
 
 
 def perturbed(value: Any, distribution: Distribution, generator: random.Random) -> Any:
-    """Return a neighbour of a value: of a choice the value before or after it, of a number 0.8 or 1.2 times
-    it on a logarithmic scale, and a tenth of the range less or more on a linear one."""
+    """Return a perturbed value: the previous or next value of a choice; 0.8 or 1.2 times a number on a
+    logarithmic scale; a tenth of the range less or more on a linear scale.
+    """
     if isinstance(distribution, Choice):
         return _neighbour(value, distribution, generator)
     up = generator.random() >= 0.5
@@ -101,7 +102,7 @@ def perturbed(value: Any, distribution: Distribution, generator: random.Random) 
 
 
 def drawn(distribution: Distribution, generator: random.Random) -> Any:
-    """Return a value at random."""
+    """Return a random value."""
     if isinstance(distribution, Choice):
         return generator.choice(distribution.values)
     low, high = distribution.low, distribution.high

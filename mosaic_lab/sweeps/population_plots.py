@@ -1,4 +1,4 @@
-"""The plots of a population: who copied whom, what came of it, and the schedules of hyperparameters."""
+"""The plots of a population: lineage, resulting values and hyperparameter schedules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mosaic_lab.sweeps.space import Choice
 from mosaic_lab.sweeps.trials import Trial, TrialSegment
 
 MEMBER, BEST = 0, 1
-"""Numbers of colours."""
+"""Indices of colours."""
 MOST_SCHEDULES = 4
-"""Hyperparameters with a facet of their own."""
+"""Maximum number of hyperparameters with their own facet."""
 RAMP = ((59, 111, 216), (138, 99, 201), (201, 89, 155), (226, 105, 79), (214, 150, 40))
-"""From the worst to the best: the colours of the page's own parallel coordinates."""
+"""Colours from worst to best, as in the page's parallel coordinates."""
 PATH = "what the best came from"
 REACH = 0.35
-"""Of a segment, over which the line to a member leads that copied another."""
+"""Share of a segment over which the line to a copying member is drawn."""
 _NOTE = (
     "A line a segment, from blue, the worst value of all members at its end, to yellow, the best; "
     "a grey line leads from a checkpoint to the member that copied it. Orange: what the best member came from"
@@ -31,7 +31,7 @@ _SCHEDULE_NOTE = "What each member trained with; orange: what the best came from
 
 
 def population_plots(plan: SweepPlan, trials: Sequence[Trial]) -> list[Plot]:
-    """Return the plots of a population; none before a segment has ended."""
+    """Return the plots of a population; empty before the first segment has ended."""
     if not any(trial.reports for trial in trials):
         return []
     names = [*plan.space.parameters][:MOST_SCHEDULES]
@@ -43,7 +43,7 @@ def population_plots(plan: SweepPlan, trials: Sequence[Trial]) -> list[Plot]:
 
 
 def lineage_plot(plan: SweepPlan, trials: Sequence[Trial]) -> Plot:
-    """Return who copied whom, and the values at the ends of segments."""
+    """Return the plot of copies between members, with the values at the ends of segments."""
     return Plot("Lineage", _NOTE, (_lineage(plan, trials), _values(plan, trials)), plan.seed)
 
 
@@ -65,7 +65,9 @@ def _lineage(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
 
 
 def _share(trials: Sequence[Trial], segment: TrialSegment, maximize: bool) -> float:
-    """Return where a segment's value is between the worst of all members at its end, 0, and the best, 1."""
+    """Return the position of a segment's value between the worst (0) and the best (1) of all members at its
+    end.
+    """
     values = [trial.reports[segment.stop] for trial in trials if segment.stop in trial.reports]
     low, high = min(values), max(values)
     share = ((segment.value or 0.0) - low) / (high - low) if high > low else 0.5
@@ -85,7 +87,7 @@ def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
 
 
 def _way(plan: SweepPlan, trials: Sequence[Trial], segment: TrialSegment) -> Points:
-    """Return the line from the value that a segment began at to its own."""
+    """Return the line from a segment's initial value to its final value."""
     assert segment.source is not None
     before = trials[segment.source.trial].segment(segment.source.place)
     ends = [(one.stop, one.value) for one in (before, segment) if one is not None and one.value is not None]
@@ -116,7 +118,7 @@ def _schedule(
 
 
 def _ancestors(plan: SweepPlan, trials: Sequence[Trial]) -> list[tuple[int, TrialSegment]]:
-    """Return the lineage of the member with the best value at the last step that any has ended."""
+    """Return the lineage of the best member at the last step that any member has reached."""
     last = max((max(trial.reports) for trial in trials if trial.reports), default=0)
     there = [trial for trial in trials if last in trial.reports]
     better = max if plan.mode == "max" else min

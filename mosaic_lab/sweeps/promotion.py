@@ -1,7 +1,7 @@
-"""ASHA (Li et al. 2020) as published: trials end at a rung, and the best continue from their checkpoints.
+"""ASHA (Li et al. 2020) as published: trials pause at a rung, and the best continue from their checkpoints.
 
-Nothing that runs is stopped. A trial is promoted when it is among the best third of those that have ended its
-rung so far; one that is not may be later, when more have ended there.
+Running trials are never stopped. A trial is promoted if it is among the best third of the trials that have
+completed its rung so far; otherwise it may be promoted later, after further trials complete the rung.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mosaic_lab.sweeps.trials import SegmentSource, Trial, TrialState
 
 
 class Promotion:
-    """Decides which trial of a sweep continues to the next rung, and when a new one begins."""
+    """Decides which trial of a sweep continues to the next rung, and when a new trial begins."""
 
     def __init__(self, plan: SweepPlan) -> None:
         self._plan = plan
@@ -33,14 +33,15 @@ class Promotion:
         return None if last is None else _to_next_rung(last)
 
     def _promoted(self, trials: Sequence[Trial], rung: int) -> Trial | None:
-        """Return the best of the trials that wait at a rung and are among the best third there."""
+        """Return the best of the trials that wait at a rung and are among its best third."""
         ranked = self._ranked([trial for trial in trials if trial.segment(rung) is not None], rung)
         best = [one for one in ranked[: len(ranked) // FACTOR] if _waits_at(one, rung)]
         return best[0] if best else None
 
     def _last(self, trials: Sequence[Trial]) -> Trial | None:
-        """Return the best of the highest rung where nothing else is left to do and no trial is complete: with
-        few trials none would be in the best third of each rung."""
+        """Return the best trial of the highest rung if no other work remains and no trial is complete. With
+        few trials, the best third of a rung may be empty.
+        """
         others = (TrialState.RUNNING, TrialState.COMPLETED)
         waiting = [trial for trial in trials if trial.state is TrialState.WAITING]
         if not waiting or any(trial.state in others for trial in trials):
@@ -59,7 +60,9 @@ class Promotion:
 
 
 def _waits_at(trial: Trial, rung: int) -> bool:
-    """Whether a trial has ended a rung and may continue, even when the sweep has ended: it may get more."""
+    """Whether a trial has completed a rung and may continue. True also after the sweep has ended, because
+    resuming may add trials.
+    """
     waits = trial.state in (TrialState.WAITING, TrialState.PRUNED)
     return waits and trial.schedule[-1].place == rung
 

@@ -1,4 +1,4 @@
-"""The request of a sweep: the arguments of `Lab.sweep`, as one value."""
+"""The request of a sweep: the arguments of `Lab.sweep` as one object."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from mosaic_lab.sweeps.space import TrialSearch
 Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
 
 POPULATION = "pbt"
-"""The sampler that trains a population (Jaderberg et al. 2017)."""
+"""The sampler for population-based training (Jaderberg et al. 2017)."""
 
 
 class SweepRequest(Struct, kw_only=True, frozen=True):
-    """The arguments of `Lab.sweep`, as given: `plan_sweep` checks them. All trials have the ``training``."""
+    """The arguments of `Lab.sweep` as given, before `plan_sweep` validates them. All trials share
+    ``training``.
+    """
 
     training: TrainRequest
     search: Search
@@ -35,5 +37,5 @@ class SweepRequest(Struct, kw_only=True, frozen=True):
 
     @property
     def chosen_pruner(self) -> str:
-        """The pruner, or the sampler's usual one where none is given."""
+        """The pruner; default: the sampler's usual one."""
         return self.pruner or ("none" if self.sampler == POPULATION else "asha")

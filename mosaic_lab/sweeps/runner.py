@@ -1,8 +1,7 @@
-"""The work of a sweep's process: it proposes trials, starts their runs, records their ends.
+"""The main loop of a sweep's process: propose trials, start their runs, record their ends.
 
-Every decision is in the log before it is acted on, so that a sweep continues where a kill ended it; its
-trials continue meanwhile. What is decided is up to the two kinds of sweeps: `whole_trials` and
-`segmented_trials`.
+Every decision is logged before it is carried out, so that a killed sweep continues where it ended; its trials
+keep running meanwhile. The two kinds of sweeps, `whole_trials` and `segmented_trials`, make the decisions.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from mosaic_lab.telemetry.column_cache import ColumnCache
 
 POLL_SECONDS = 0.25
 FIRST_FAILURES = 5
-"""Trials that all fail at the beginning end the sweep: the others would too."""
+"""Number of trials that must all fail at the start for the sweep to end early."""
 
 
 class SweepAborted(Exception):
-    """Raised when further trials would be of no use, or when none has completed."""
+    """Raised if further trials would fail too, or if no trial has completed."""
 
 
 class Result(NamedTuple):
-    """How the runs of a trial have ended: its state with the reason, its value and that of each seed."""
+    """The outcome of a trial's runs: its state with the reason, its value and the value of each seed."""
 
     state: TrialState
     reason: str
@@ -44,9 +43,9 @@ class Result(NamedTuple):
 
 
 class SweepRunner(ABC):
-    """Carries out ``plan`` for the sweep ``sweep_id`` in the store of ``supervisor``.
+    """Runs ``plan`` for the sweep ``sweep_id`` in the store of ``supervisor``.
 
-    ``log`` has the trials so far. ``pass_env`` are the names of variables that trials are given.
+    ``log`` has the trials so far. ``pass_env`` names the variables passed to trials.
     """
 
     def __init__(
@@ -68,8 +67,9 @@ class SweepRunner(ABC):
         self._live = [self._runs_of(trial) for trial in log.trials if trial.state is TrialState.RUNNING]
 
     def run(self) -> None:
-        """Return when every trial has ended. Raises MosaicError, ConfigurationError and, once the other
-        trials are stopped, SweepAborted."""
+        """Run the sweep until every trial has ended. Raises MosaicError, ConfigurationError and, after
+        stopping the other trials, SweepAborted.
+        """
         with Heartbeats(self._telemetry):
             try:
                 self._follow()
@@ -79,7 +79,7 @@ class SweepRunner(ABC):
 
     def _follow(self) -> None:
         while True:
-            with signals_held():  # a start that is interrupted would stop its run, which is to continue
+            with signals_held():  # an interrupted start would stop a run that should continue
                 self._look()
             if not self._live:
                 break
@@ -91,7 +91,7 @@ class SweepRunner(ABC):
 
     def _look(self) -> None:
         ended = [one for one in self._live if one.finished]
-        self._watch()  # what has ended is complete now
+        self._watch()  # the telemetry of ended runs is complete now
         if not self._plan.rounds or len(ended) == len(self._live):
             for runs in ended:
                 self._live.remove(runs)
@@ -100,10 +100,10 @@ class SweepRunner(ABC):
 
     @abstractmethod
     def _watch(self) -> None:
-        """Take in what trials have reported on the way."""
+        """Process the trials' intermediate values."""
 
     def stop(self, deadline: float) -> None:
-        """Stop all trials that are alive, and record their ends, by the monotonic time ``deadline``."""
+        """Stop all live trials and record their ends, by the monotonic time ``deadline``."""
         for runs in self._live:
             runs.stop()
         while any(runs.alive for runs in self._live) and time.monotonic() < deadline:
@@ -132,7 +132,9 @@ class SweepRunner(ABC):
                 raise MosaicError(f"trial {runs.trial.number} could not be started: {error}") from error
 
     def _next(self) -> tuple[TrialRuns, int] | None:
-        """Return the next run to start, of a new trial where all before are started; None for now."""
+        """Return the next run to start, of a new trial if all earlier ones are started; None if no run is due
+        yet.
+        """
         if sum(runs.alive for runs in self._live) >= self._plan.parallel:
             return None
         for runs in self._live:
@@ -148,7 +150,7 @@ class SweepRunner(ABC):
 
     @abstractmethod
     def _propose(self) -> Trial | None:
-        """Record what is trained next, and return its trial; None for now."""
+        """Record the next proposal and return its trial; None if no proposal is due yet."""
 
     def _runs_of(self, trial: Trial) -> TrialRuns:
         return TrialRuns(trial, self._plan, self._sweep_id, self._supervisor, self._cache)
@@ -156,7 +158,7 @@ class SweepRunner(ABC):
     # ------------------------------------------------------------------ ends
 
     def _settle(self, runs: TrialRuns) -> None:
-        """Record what has ended. Raises SweepAborted."""
+        """Record ended trials. Raises SweepAborted."""
         self._record(runs, Result(*runs.result()))
         trials = self._log.trials
         if (reason := runs.missing_metric) and all(one.value is None and not one.reports for one in trials):
@@ -167,10 +169,10 @@ class SweepRunner(ABC):
 
     @abstractmethod
     def _record(self, runs: TrialRuns, result: Result) -> None:
-        """Record the end of the runs of a trial."""
+        """Record the end of a trial's runs."""
 
     def _report(self, value: float | None, done: int) -> None:
-        """Report the value of the newest of what is ``done``, and the best so far."""
+        """Report the newest value and the best so far, after ``done`` parts."""
         known = [
             one.value
             for one in self._log.trials

@@ -1,4 +1,6 @@
-"""Sweeps whose trials are trained in segments, each by a run of each seed; nothing that runs is stopped."""
+"""Sweeps that train trials in segments, with one run per seed and segment; running trials are never
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from mosaic_lab.sweeps.trials import Trial, TrialState
 
 
 class SegmentedTrials(SweepRunner):
-    """The runner of such a sweep; arguments as of `SweepRunner`."""
+    """The runner of a sweep with segments; arguments as in `SweepRunner`."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -27,17 +29,17 @@ class SegmentedTrials(SweepRunner):
 
     def _look(self) -> None:
         super()._look()
-        if not self._live:  # nothing was left to start: those that wait are not to continue
+        if not self._live:  # no work remains: waiting trials will not continue
             for trial in self._log.trials:
                 if trial.state is TrialState.WAITING:
                     reason = f"not promoted at step {trial.schedule[-1].stop:,}"
                     self._log.end(trial, TrialState.PRUNED, reason, trial.value, trial.values)
 
     def _watch(self) -> None:
-        """Nothing is decided on the way."""
+        """Do nothing: decisions are made only at the ends of segments."""
 
     def _propose(self) -> Trial | None:
-        """Record the next segment: the first of those that a stop had cancelled, or what comes next."""
+        """Record the next segment: the first cancelled by a stop, else the scheduler's next."""
         trials = self._log.trials
         stopped = next((_repeated(one) for one in trials if one.stopped), None)
         step = stopped or self._scheduler.next(trials)

@@ -1,7 +1,7 @@
-"""Trials in segments: each is trained to a step and ends with a checkpoint, from which another continues.
+"""Segments of trials: each trains to a step and saves a checkpoint, from which another segment continues.
 
-Two kinds of sweeps do so, and decide at the ends of segments only: population-based training (`population`),
-and ASHA that promotes trials instead of stopping them (`promotion`). Both are functions of the sweep's log.
+Two kinds of sweeps use segments and decide only at their ends: population-based training (`population`), and
+ASHA that promotes trials instead of stopping them (`promotion`). Both are functions of the sweep's log.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from mosaic_lab.sweeps.trials import Proposal, SegmentSource, Trial, TrialSegmen
 from mosaic_lab.validation import Problems
 
 PROMOTION = "asha-promotion"
-"""The pruner of sweeps whose trials are in segments; `POPULATION` is the sampler."""
+"""The pruner of a sweep whose trials are in segments; `POPULATION` is the sampler."""
 FACTOR = 3
-"""Of the trials that have ended a rung of ASHA one in so many continues to the next."""
+"""Reduction factor of ASHA: one in three trials that complete a rung continues to the next."""
 MOST_RUNS = 10_000
-"""Of all trials: each segment has one of each seed."""
+"""Maximum number of runs of all trials: each segment has one per seed."""
 
 
 class NextSegment(NamedTuple):
-    """The segment that a sweep trains next: of a new trial (``trial`` None), or of one at its ``place``."""
+    """The segment to train next: of a new trial (``trial`` None), or of an existing trial at ``place``."""
 
     proposal: Proposal
     trial: int | None = None
@@ -37,22 +37,23 @@ class SegmentScheduler(Protocol):
     """Decides which segment of which trial a sweep trains next."""
 
     def next(self, trials: Sequence[Trial]) -> NextSegment | None:
-        """Return what to do next after what is in the log; None for now, and at the end."""
+        """Return the next segment given the log; None if no segment is due yet, or at the end."""
 
 
 def population_stops(total: int, interval: int) -> tuple[int, ...]:
-    """Return the steps at which the segments of a population end; the last is up to twice as long."""
+    """Return the steps at which a population's segments end; the last segment is up to twice as long."""
     return (*(interval * place for place in range(1, total // interval)), total)
 
 
 def promotion_stops(total: int) -> tuple[int, ...]:
-    """Return the rungs of ASHA: a ninth and a third of the steps, and all of them."""
+    """Return the rungs of ASHA: a ninth, a third and all of the steps."""
     return tuple(dict.fromkeys(max(1, total // share) for share in (FACTOR**2, FACTOR, 1)))
 
 
 def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, TrialSegment]]:
-    """Return the segments that a trial's newest checkpoint comes from, in order, each with the number of its
-    trial; empty where it has none."""
+    """Return the segments that led to a trial's newest checkpoint, in order, each with its trial's number;
+    empty without a checkpoint.
+    """
     found: list[tuple[int, TrialSegment]] = []
     number, segment = trial.number, next(reversed(trial.schedule), None)
     while segment is not None:
@@ -70,9 +71,9 @@ def checked_stops(
     capabilities: Mapping[str, Any],
     problems: Problems,
 ) -> tuple[int, ...]:
-    """Return the steps at which segments end, none where a trial is trained in one; add what is wrong.
+    """Return the steps at which segments end, empty if trials are trained as a whole; add any problems.
 
-    ``seeds`` counts the seeds of each trial; ``capabilities`` are the worker's (`WorkerCapabilities`), as
+    ``seeds`` is the number of seeds per trial; ``capabilities`` are the worker's (`WorkerCapabilities`), as
     plain data.
     """
     population, promotion = request.sampler == POPULATION, request.chosen_pruner == PROMOTION
@@ -107,10 +108,10 @@ def _check_population(request: SweepRequest, space: Space | None, problems: Prob
 def _check_algorithm(
     request: SweepRequest, space: Space | None, capabilities: Mapping[str, Any], problems: Problems
 ) -> None:
-    """Add why an algorithm cannot be trained in segments, by what its worker says of it."""
+    """Add a problem if the worker does not support training the algorithm in segments."""
     algorithm = request.training.algorithm
     if algorithm not in capabilities.get("algorithms", ()):
-        return  # the worker refuses it itself
+        return  # the worker itself refuses it
     what = f"{request.training.worker} {algorithm}"
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
@@ -129,7 +130,7 @@ def _check_algorithm(
 def _stops(request: SweepRequest, problems: Problems) -> tuple[int, ...]:
     total = request.training.total_timesteps
     if total is None:
-        return ()  # which is a problem of every sweep
+        return ()  # already a problem of every sweep
     try:
         steps = whole_number("total_timesteps", total)
         if request.sampler != POPULATION:

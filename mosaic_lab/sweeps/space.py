@@ -1,4 +1,4 @@
-"""The search space of a sweep: a distribution for each hyperparameter, or a function that chooses them."""
+"""The search space of a sweep: a distribution per hyperparameter, or a function that chooses values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.training_arguments import json_value
 
 MOST_COMBINATIONS = 100_000
-"""Of a grid."""
+"""Maximum number of combinations in a grid."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from ``low`` to ``high``, both included; on a logarithmic scale where ``log`` says so."""
+    """Numbers from ``low`` to ``high`` inclusive, on a logarithmic scale if ``log``."""
 
     low: float
     high: float
@@ -30,7 +30,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of these values: numbers, strings, booleans or None."""
+    """One of several values: numbers, strings, booleans or None."""
 
     values: tuple[Any, ...]
 
@@ -39,34 +39,38 @@ Distribution = Range | Choice
 
 
 def to_json(one: Distribution) -> dict[str, Any]:
-    """Return what `from_json` takes."""
+    """Return the input of `from_json`."""
     return {"choice": list(one.values)} if isinstance(one, Choice) else asdict(one)
 
 
 def from_json(content: Mapping[str, Any]) -> Distribution:
-    """Return the distribution that `to_json` returned. Raises TypeError for other content."""
+    """Return the distribution from the result of `to_json`. Raises TypeError for other content."""
     return Choice(tuple(content["choice"])) if "choice" in content else Range(**content)
 
 
 def uniform(low: float, high: float) -> Range:
-    """Return numbers from ``low`` to ``high``, all equally likely. Raises ConfigurationError."""
+    """Return a uniform distribution of numbers from ``low`` to ``high``. Raises ConfigurationError."""
     return _range(low, high, log=False, whole=False)
 
 
 def loguniform(low: float, high: float) -> Range:
-    """Return numbers from ``low`` (above 0) to ``high`` whose logarithms are equally likely, as suits a
-    learning rate. Raises ConfigurationError."""
+    """Return a distribution of numbers from ``low`` (above 0) to ``high`` with uniform logarithms, suitable
+    for learning rates. Raises ConfigurationError.
+    """
     return _range(low, high, log=True, whole=False)
 
 
 def integer(low: int, high: int, *, log: bool = False) -> Range:
-    """Return whole numbers from ``low`` to ``high``, both included; with ``log`` (``low`` above 0) the small
-    ones are as likely as the large ones. Raises ConfigurationError."""
+    """Return a distribution of integers from ``low`` to ``high`` inclusive, uniform or, with ``log`` (``low``
+    above 0), on a logarithmic scale. Raises ConfigurationError.
+    """
     return _range(low, high, log=log, whole=True)
 
 
 def choice(values: Sequence[Any]) -> Choice:
-    """Return one of these values: a list in ``search=`` means the same. Raises ConfigurationError."""
+    """Return a distribution over these values; a list in ``search=`` is equivalent. Raises
+    ConfigurationError.
+    """
     found = tuple(json_value("a choice", value) for value in values)
     if not found:
         raise ConfigurationError("choice([]): give at least one value")
@@ -88,7 +92,7 @@ class Suggest(Protocol):
 class TrialSearch:
     """The argument of a search function: each method chooses the value of one hyperparameter.
 
-    Arguments are those of the functions of the same names in `mosaic_lab.search`, after the parameter's name.
+    Arguments are the parameter's name and those of the function of the same name in `mosaic_lab.search`.
     """
 
     def __init__(self, suggest: Suggest) -> None:
@@ -108,20 +112,21 @@ class TrialSearch:
 
 
 class Space:
-    """A search space: ``parameters``, or ``code``, the source text of a function that is called for each
-    trial and returns its hyperparameters."""
+    """A search space: ``parameters``, or ``code``, the source of a function that is called for each trial and
+    returns its hyperparameters.
+    """
 
     def __init__(self, parameters: Mapping[str, Distribution], code: str | None = None) -> None:
         self.parameters = dict(parameters)
         self.code = code
-        """It runs in `sample` alone: a sweep that is only looked at may have been written by others."""
+        """Untrusted source: executed only by `sample`, never when a sweep is displayed."""
 
     @cached_property
     def _function(self) -> Callable[[TrialSearch], Any] | None:
         return None if self.code is None else _compiled(self.code)
 
     def sample(self, suggest: Suggest) -> dict[str, Any]:
-        """Return the hyperparameters of one trial. Raises ConfigurationError where the function fails."""
+        """Return the hyperparameters of one trial. Raises ConfigurationError if the function fails."""
         if self._function is None:
             return {name: suggest.suggest(name, one) for name, one in self.parameters.items()}
         try:
@@ -145,9 +150,10 @@ class Space:
         return {str(name): json_value(f"search: {name}", value) for name, value in found.items()}
 
     def grid(self) -> Iterator[dict[str, Any]]:
-        """Yield every combination of the values, the last parameter changing fastest.
+        """Yield every combination of values, the last parameter changing fastest.
 
-        Raises ConfigurationError where the parameters have no lists of values, or too many combinations.
+        Raises ConfigurationError if parameters are not lists of values, or if there are too many
+        combinations.
         """
         if self.code is not None:
             raise ConfigurationError('sampler="grid" needs a table of parameters as search=, not a function')
@@ -157,7 +163,7 @@ class Space:
         return (dict(zip(values, one, strict=True)) for one in itertools.product(*values.values()))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` takes."""
+        """Return the input of `from_json`."""
         return {
             "parameters": {name: to_json(one) for name, one in self.parameters.items()},
             "code": self.code,
@@ -165,15 +171,15 @@ class Space:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Space:
-        """Return the space that `to_json` returned."""
+        """Return the space from the result of `to_json`."""
         parameters = {name: from_json(one) for name, one in content["parameters"].items()}
         return cls(parameters, content["code"])
 
 
 def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]) -> Space:
-    """Return the space that ``search=`` of `Lab.sweep` describes: lists become choices.
+    """Return the space described by ``search=`` of `Lab.sweep`; lists become choices.
 
-    Raises ConfigurationError for anything else, with all problems at once.
+    Raises ConfigurationError for other values, with all problems.
     """
     if callable(search):
         return Space({}, _source(search))
@@ -230,7 +236,7 @@ def _values(name: str, one: Distribution) -> list[Any]:
 
 
 def _source(function: Callable[..., Any]) -> str:
-    """Return the source text of a function, which the sweep's process runs again and again."""
+    """Return the source of a function, which the sweep's process executes for each trial."""
     name = getattr(function, "__name__", "search")
     try:
         text = textwrap.dedent(inspect.getsource(function))

@@ -1,4 +1,4 @@
-"""The trials of a sweep as a DataFrame, with an interval for the value of each."""
+"""The trials of a sweep as a DataFrame, with an interval for each value."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 ABOUT = ("state", "value", "low", "high", "seconds", "reason", "runs")
 PARAMETERS = "parameters."
-"""How the names of their columns begin."""
+"""Prefix of the parameters' columns."""
 
 AT_ONCE = 500
-"""Trials whose intervals are computed together, which share the draws."""
+"""Number of trials whose intervals are computed together, from the same resamples."""
 
 
 class Intervals:
-    """The 95% bootstrap intervals of trials' values over their seeds. Each is computed once."""
+    """The 95% bootstrap intervals of trials' values over their seeds, each computed once."""
 
     def __init__(self, aggregate: str) -> None:
         self._aggregate = aggregate
         self._known: dict[tuple[float, ...], tuple[float, float]] = {}
 
     def of(self, trials: Iterable[Trial]) -> list[tuple[float, float]]:
-        """Return low and high of each trial; NaN with one seed only."""
+        """Return low and high of each trial; NaN with a single seed."""
         keys = [tuple(trial.values.values()) for trial in trials]
         new = [key for key in dict.fromkeys(keys) if len(key) > 1 and key not in self._known]
         for start in range(0, len(new), AT_ONCE):
@@ -45,8 +45,9 @@ class Intervals:
 
 
 def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
-    """Return a row a trial, indexed by its number: state, value with its interval, seconds, reason, the ids
-    of its runs, and a column ``parameters.<name>`` each. What a trial does not have is missing."""
+    """Return one row per trial, indexed by number: state, value with its interval, seconds, reason, run ids,
+    and a column ``parameters.<name>`` per parameter. Absent values are missing.
+    """
     import pandas as pd
 
     rows = []
@@ -68,8 +69,9 @@ def trials_frame(trials: Sequence[Trial], aggregate: str) -> pd.DataFrame:
 
 
 def for_files(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return a `trials_frame` as files can have it: numbers of trials in a column, ids of runs in one text,
-    and parameters whose values have several types as text."""
+    """Convert a `trials_frame` for files: trial numbers as a column, run ids joined to one string, and
+    parameters with mixed types as strings.
+    """
     found = trials.reset_index()
     found["runs"] = [" ".join(ids) for ids in found["runs"]]
     for name in (name for name in map(str, found) if name.startswith(PARAMETERS)):
@@ -79,7 +81,7 @@ def for_files(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def schedule_frame(trials: Sequence[Trial], trial: Trial) -> pd.DataFrame:
-    """Return a row for each segment that a trial's newest checkpoint comes from, in order."""
+    """Return one row per segment that led to a trial's newest checkpoint, in order."""
     import pandas as pd
 
     rows = [

@@ -1,8 +1,7 @@
 """The log of a sweep's trials: ``trials.jsonl`` in the sweep's folder.
 
-Each line is sealed by a checksum and flushed to the disk before what it announces is done: a trial is
-recorded before its runs are started, as are its segments and the runs that continue it after a stop,
-so a sweep that was killed finds each of them by its id.
+Each line has a checksum and is flushed to disk before the action that it announces: trials, segments and the
+runs that resume a trial are recorded before the runs start, so that a killed sweep finds each run by its id.
 """
 
 from __future__ import annotations
@@ -32,7 +31,9 @@ CONTINUED, PAUSED = "segment_proposed", "segment_ended"
 
 
 class TrialLog:
-    """The trials in the log of the sweep in ``folder``. Any process may read it, one writes it."""
+    """The trials in the log of the sweep in ``folder``. Any process may read the log; one process writes
+    it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "trials.jsonl"
@@ -42,15 +43,15 @@ class TrialLog:
         self._trials: dict[int, Trial] = {}
         self._follower = JsonlFollower(self.path)
         self.damaged = 0
-        """Lines that cannot be read, or that are about a trial that none can be read of: left out."""
+        """Number of skipped lines: unreadable ones, and lines about a trial without a readable proposal."""
 
     @property
     def trials(self) -> list[Trial]:
-        """The trials in the order in which they were proposed."""
+        """The trials in order of proposal."""
         return list(self._trials.values())
 
     def read(self) -> list[Trial]:
-        """Take in what was written since the last call, and return all trials."""
+        """Read new lines and return all trials."""
         replaced = self._follower.health.replaced
         lines = list(self._follower.lines())
         if self._follower.health.replaced != replaced:
@@ -88,7 +89,7 @@ class TrialLog:
         elif (found := decode_message(line, ENDED)) is not None:
             trial = self._trials[found["trial"]]
             _set_values(trial, TrialState(found["state"]), found)
-            trial.reason = found["reason"] or trial.reason  # how it went on after a stop, where it did
+            trial.reason = found["reason"] or trial.reason  # how the trial resumed after a stop, if it did
             trial.ended = found["timestamp"]
 
 
@@ -131,7 +132,7 @@ def _by_seed(found: Mapping[str, Any]) -> dict[int, Any]:
 
 
 class TrialWriter(TrialLog):
-    """Appends to the log; made by the sweep's process, after it has cut off a line that was torn."""
+    """Appends to the log. Created by the sweep's process after removing a truncated last line."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -140,7 +141,7 @@ class TrialWriter(TrialLog):
         self.read()
 
     def propose(self, proposal: Proposal, runs: Mapping[int, str], stop: int | None = None) -> Trial:
-        """Record a trial before its runs are started. ``stop``: the step of the end of its first segment."""
+        """Record a trial before its runs start. ``stop``: the last step of its first segment."""
         number = max(self._trials, default=-1) + 1
         about = {"trial": number, **proposal._asdict(), "runs": _texts(runs), "stop": stop}
         self._write(PROPOSED, about)
@@ -149,8 +150,9 @@ class TrialWriter(TrialLog):
     def resume(
         self, trial: Trial, runs: Mapping[int, str], checkpoints: Mapping[int, SavedCheckpoint], reason: str
     ) -> None:
-        """Record that a stopped trial continues, before its further runs are started. A run without a
-        checkpoint begins again; ``reason`` says what they do."""
+        """Record that a stopped trial continues, before its new runs start. A run without a checkpoint starts
+        from scratch; ``reason`` describes which case applies.
+        """
         about = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
         self._write(RESUMED, {**about, "reason": reason})
 
@@ -164,20 +166,20 @@ class TrialWriter(TrialLog):
         source: SegmentSource | None,
         checkpoints: Mapping[int, str],
     ) -> Trial:
-        """Record a further segment of a trial before its runs are started."""
+        """Record a further segment of a trial before its runs start."""
         about = {"trial": trial, "place": place, "stop": stop, **proposal._asdict(), "runs": _texts(runs)}
         self._write(CONTINUED, {**about, "source": source, "checkpoints": _texts(checkpoints)})
         return self._trials[trial]
 
     def report(self, trial: Trial, step: int, value: float, rungs: Mapping[str, float], prune: bool) -> None:
-        """Record a value on the way, and whether the trial is to be stopped for it."""
+        """Record an intermediate value, and whether it prunes the trial."""
         about = {"trial": trial.number, "step": step, "value": value}
         self._write(REPORTED, {**about, "rungs": dict(rungs), "prune": prune})
 
     def pause(
         self, trial: Trial, value: float, values: Mapping[int, float], checkpoints: Mapping[int, str]
     ) -> None:
-        """Record the end of a segment, and the checkpoints that others continue from."""
+        """Record the end of a segment, and its checkpoints, from which others continue."""
         about = {"trial": trial.number, "value": value, "values": _texts(values)}
         self._write(PAUSED, {**about, "checkpoints": _texts(checkpoints)})
 
@@ -198,7 +200,7 @@ class TrialWriter(TrialLog):
         self.read()
 
     def _cut(self) -> None:
-        """Cut off a last line without its end: it was being written when its process was killed."""
+        """Remove an incomplete last line, left by a killed process."""
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(0)
         kept = 0

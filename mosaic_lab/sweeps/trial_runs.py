@@ -1,4 +1,4 @@
-"""The runs of a trial under way, one of each seed: started once, whatever happens, and followed."""
+"""The runs of a trial in progress, one per seed: each is started exactly once, and followed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mosaic_lab.telemetry.column_cache import ColumnCache
 
 logger = logging.getLogger(__name__)
 
-_NAMED = 20  # metrics in a reason
+_NAMED = 20  # metrics in a message
 
 
 def new_run_ids(plan: SweepPlan) -> dict[int, str]:
-    """Return an id for the run of each seed of a new trial."""
+    """Return a run id for each seed of a new trial."""
     training = plan.training
     return {seed: new_run_id(training.worker, {**training.config, "seed": seed}) for seed in plan.seeds}
 
@@ -39,7 +39,7 @@ class TrialRuns:
     ) -> None:
         self.trial = trial
         self.runs: dict[int, Run] = {}
-        """The runs that were started, by seed."""
+        """The started runs, by seed."""
         self._plan = plan
         self._sweep_id = sweep_id
         self._supervisor = supervisor
@@ -50,23 +50,23 @@ class TrialRuns:
             if not run.path.is_dir():
                 continue
             if run.state is State.LOST and run.status.keeper_pid is None:
-                run.folder.remove()  # its start was interrupted: no worker was started
+                run.folder.remove()  # interrupted start: no worker was started
                 continue
             self._follow(seed, run)
 
     @property
     def unstarted(self) -> list[int]:
-        """The seeds whose runs are to be started, in order."""
+        """The seeds whose runs have yet to be started, in order."""
         return [] if self.trial.pruned else [seed for seed in self.trial.runs if seed not in self.runs]
 
     @property
     def alive(self) -> int:
-        """How many runs are alive."""
+        """The number of live runs."""
         return sum(not run.finished for run in self.runs.values())
 
     @property
     def cancelled(self) -> bool:
-        """Whether a run was stopped, other than by a pruner, and none is alive."""
+        """Whether a run was stopped, but not by the pruner, and none is alive."""
         stopped = any(run.state is State.CANCELLED for run in self.runs.values())
         return stopped and not self.alive and not self.trial.pruned
 
@@ -76,7 +76,7 @@ class TrialRuns:
 
     @property
     def finished(self) -> bool:
-        """Whether every run has ended, or is not to be started any more."""
+        """Whether every run has ended, or will not be started."""
         return not self.unstarted and not self.alive
 
     def start(self, seed: int, pass_env: list[str]) -> None:
@@ -109,7 +109,7 @@ class TrialRuns:
         self._follow(seed, run)
 
     def stop(self) -> None:
-        """Stop all runs that are alive, and return at once."""
+        """Stop all live runs, without waiting."""
         for run in self.runs.values():
             try:
                 run.stop(wait=False, reason=self._pruned if self.trial.pruned else "")
@@ -117,7 +117,7 @@ class TrialRuns:
                 logger.warning("run %s could not be stopped: %s", run.id, error)
 
     def read(self) -> None:
-        """Take in what the runs have reported since the last call."""
+        """Read new telemetry of the runs."""
         for seed, follower in self._followers.items():
             try:
                 follower.read()
@@ -125,19 +125,21 @@ class TrialRuns:
                 logger.warning("the telemetry of run %s cannot be read: %s", self.runs[seed].id, error)
 
     def reached(self, step: int) -> bool:
-        """Whether every run has a value from ``step`` on, or has ended."""
+        """Whether every run has a value at or after ``step``, or has ended."""
         return not self.unstarted and all(
             run.finished or self._followers[seed].step >= step for seed, run in self.runs.items()
         )
 
     def value_at(self, step: int) -> float | None:
-        """Return the value of all seeds at a step; None where one has none."""
+        """Return the combined value of all seeds at a step; None if any seed has none."""
         found = [follower.value(step) for follower in self._followers.values()]
         known = [value for value in found if value is not None]
         return aggregated(known, self._plan.aggregate) if found and len(known) == len(found) else None
 
     def result(self) -> tuple[TrialState, str, float | None, Mapping[int, float]]:
-        """Return how a trial has ended whose runs have: state, reason, value and the value of each seed."""
+        """Return the outcome of a trial whose runs have ended: state, reason, value and the value of each
+        seed.
+        """
         self.read()
         end = max(self.trial.reports) if self.trial.pruned else math.inf
         found = {seed: follower.value(end) for seed, follower in self._followers.items()}
@@ -157,7 +159,7 @@ class TrialRuns:
 
     @property
     def missing_metric(self) -> str:
-        """A sentence about a run that has been `trained` without reporting the metric; empty without one."""
+        """A sentence about a `trained` run that did not report the metric; empty if none."""
         for seed, follower in self._followers.items():
             if follower.value() is None and trained(self.runs[seed]):
                 names, metric = follower.names[:_NAMED], self._plan.metric
@@ -166,15 +168,16 @@ class TrialRuns:
         return ""
 
     def further(self) -> tuple[dict[int, str], dict[int, SavedCheckpoint]]:
-        """Return how a stopped trial continues: an id for the next run of each seed that has not been
-        `trained`, and the checkpoints that these resume from, where there are some and it can."""
+        """Return how a stopped trial continues: a new run id for each seed not yet `trained`, and the
+        checkpoints that these runs resume from, if available and supported.
+        """
         stopped = [seed for seed, run in self.runs.items() if not trained(run)]
         ids = new_run_ids(self._plan)
         found = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
         return {seed: ids[seed] for seed in stopped}, {seed: one for seed, one in found.items() if one}
 
     def _newest(self, seed: int) -> SavedCheckpoint | None:
-        """Return the newest checkpoint before the end of the training that a seed's runs have saved."""
+        """Return the newest checkpoint saved by a seed's runs before the end of training."""
         saved = [one for one in self.runs[seed].checkpoints if one.step < self._plan.total_timesteps]
         if saved:
             return SavedCheckpoint(
@@ -185,8 +188,9 @@ class TrialRuns:
         return SavedCheckpoint(path, former[-1].kept) if former and path is not None else None
 
     def checkpoints(self) -> tuple[dict[int, str], list[int]]:
-        """Return the newest checkpoint of the run of each seed, relative to the run store, and the seeds of
-        those that have none."""
+        """Return the newest checkpoint of each seed's run, relative to the run store, and the seeds without
+        one.
+        """
         newest = {seed: run.checkpoints for seed, run in self.runs.items()}
         root = self._supervisor.store.root
         saved = {seed: os.path.relpath(one[-1].path, root) for seed, one in newest.items() if one}

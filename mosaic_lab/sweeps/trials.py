@@ -1,4 +1,4 @@
-"""The trials of a sweep, which `trial_log` records."""
+"""The trials of a sweep, as recorded by `trial_log`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 STOPPED = "the sweep was stopped"
-"""The reason of trials that were cancelled with their sweep: it resumes them."""
+"""The reason of trials cancelled with their sweep, which resumes them."""
 
 
 class Proposal(NamedTuple):
-    """The values of a trial: those that were chosen, the hyperparameters that these make (the same, unless
-    the search is a function), and the distributions that the values come from, as `space.to_json` has them.
+    """The values of a trial: the chosen parameters, the hyperparameters they result in (identical unless the
+    search is a function), and the distributions, in the format of `space.to_json`.
     """
 
     parameters: dict[str, Any]
@@ -21,7 +21,9 @@ class Proposal(NamedTuple):
 
 
 class TrialState(StrEnum):
-    """The state of a trial: the last four are ends. One that waits has ended a segment and may continue."""
+    """The state of a trial. The last four are final. A waiting trial has completed a segment and may
+    continue.
+    """
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -32,7 +34,7 @@ class TrialState(StrEnum):
 
 
 class SegmentSource(NamedTuple):
-    """Where a segment continues from: the end of the segment at a place of a trial."""
+    """The origin of a segment: the end of an earlier segment, by trial and place."""
 
     trial: int
     place: int
@@ -46,8 +48,9 @@ class SavedCheckpoint(NamedTuple):
 
 
 class Former(NamedTuple):
-    """A run that a stop of the sweep has ended. Its training counts up to the step ``kept``: that of the
-    checkpoint that the next run of its seed resumes from, 0 where that begins again."""
+    """A run ended by a stop of the sweep. Its training counts up to the step ``kept``, at which the
+    checkpoint was saved that the seed's next run resumes from; 0 if that run starts from scratch.
+    """
 
     run: str
     kept: int
@@ -55,10 +58,10 @@ class Former(NamedTuple):
 
 @dataclass
 class TrialSegment:
-    """A part of a trial that was trained by runs of its own, to the step ``stop``.
+    """A part of a trial, trained by its own runs up to the step ``stop``.
 
-    ``place`` is 0 for the first; each of the others continues from the checkpoints at the end of its
-    ``source``, by seed ``resumed``; ``saved`` are those at its own end, relative to the run store.
+    ``place`` is 0 for the first segment. Every other segment continues from the checkpoints at the end of its
+    ``source``, ``resumed`` by seed; ``saved`` are the checkpoints at its own end, relative to the run store.
     """
 
     place: int
@@ -70,22 +73,22 @@ class TrialSegment:
     saved: dict[int, str] = field(default_factory=dict)
     value: float | None = None
     cancelled: bool = False
-    """It was stopped with the sweep, and is done again."""
+    """Whether it was stopped with the sweep and is repeated."""
 
 
 @dataclass
 class Trial:
-    """One proposal of a sweep and what became of it.
+    """A proposal of a sweep and its outcome.
 
-    ``parameters`` are the values that were chosen, ``hyperparameters`` what these make: the same, unless the
-    search is a function. ``distributions`` are those of the values, as `space.to_json` has them. ``value`` is
-    the metric of all seeds together, ``values`` of each. ``reports`` are the values on the way, by steps;
-    ``rungs`` is what the pruner keeps of them.
+    ``parameters`` are the chosen values, ``hyperparameters`` the resulting ones: identical unless the search
+    is a function. ``distributions`` are in the format of `space.to_json`. ``value`` is the metric combined
+    over all seeds, ``values`` the metric of each seed. ``reports`` are intermediate values by step; ``rungs``
+    are the pruner's own values.
 
-    ``runs`` has the id of the newest run of each seed, ``former`` those that stops of the sweep have ended
-    before it, ``resumed`` the checkpoints, relative to the run store, that the newest continue from.
+    ``runs`` has the id of each seed's newest run, ``former`` the earlier runs ended by stops of the sweep,
+    and ``resumed`` the checkpoints, relative to the run store, that the newest runs continue from.
 
-    ``segments`` are its parts, where it is trained in several; all of the above is then of the last.
+    ``segments`` are its parts if it is trained in several; all fields above then describe the last segment.
     """
 
     number: int
@@ -107,7 +110,7 @@ class Trial:
     pruned: bool = False
     """Whether it is to be stopped at the step of its last report."""
     idle: float = 0.0
-    """Seconds between stops of the sweep and its going on."""
+    """Seconds between stops of the sweep and its resumptions."""
 
     @property
     def alive(self) -> bool:
@@ -115,17 +118,17 @@ class Trial:
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop of the sweep has cancelled it, and it has not gone on since."""
+        """Whether it was cancelled by a stop of the sweep and has not been resumed."""
         return self.state is TrialState.CANCELLED and self.reason == STOPPED
 
     @property
     def seconds(self) -> float | None:
-        """How long it has taken; None before its end."""
+        """Its duration in seconds; None before its end."""
         return None if self.ended is None else self.ended - self.started - self.idle
 
     @property
     def run_ids(self) -> list[str]:
-        """All runs that it has had."""
+        """The ids of all its runs."""
         segments = [run for segment in self.segments[:-1] for run in segment.runs.values()]
         former = [one.run for runs in self.former.values() for one in runs]
         return [*segments, *former, *self.runs.values()]
@@ -137,10 +140,10 @@ class Trial:
 
     @property
     def schedule(self) -> list[TrialSegment]:
-        """Its segments in order, without those that were stopped and done again."""
+        """Its segments in order, without those that were stopped and repeated."""
         return [one for one in self.segments if not one.cancelled]
 
     def segment(self, place: int) -> TrialSegment | None:
-        """The segment at a place that has ended with a value; None without one."""
+        """The segment at a place, if it has ended with a value."""
         found = [one for one in self.segments if one.place == place and one.value is not None]
         return found[-1] if found else None

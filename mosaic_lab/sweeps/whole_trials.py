@@ -1,6 +1,6 @@
-"""Sweeps whose trials are each trained by one run of each seed; a pruner stops those that fall behind.
+"""Sweeps that train each trial as a whole, with one run per seed; a pruner stops trials that fall behind.
 
-A trial that was stopped with its sweep continues by further runs.
+A trial stopped with its sweep is continued by new runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class WholeTrials(SweepRunner):
-    """The runner of such a sweep; arguments as of `SweepRunner`."""
+    """The runner of a sweep without segments; arguments as in `SweepRunner`."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -33,10 +33,10 @@ class WholeTrials(SweepRunner):
         self._exhausted = False
         for runs in self._live:
             if runs.trial.pruned:
-                runs.stop()  # it was decided, and perhaps not done
+                runs.stop()  # decided, but perhaps not carried out
 
     def _resumed(self, trial: Trial) -> TrialRuns:
-        """Record that a trial which a stop had cancelled continues, and return its runs."""
+        """Record that a trial cancelled by a stop continues, and return its runs."""
         runs, saved = self._runs_of(trial).further()
         reason = ", ".join(self._how(seed, saved.get(seed)) for seed in runs)
         if len(saved) < len(runs):
@@ -66,22 +66,23 @@ class WholeTrials(SweepRunner):
         return self._log.propose(proposal, new_run_ids(self._plan))
 
     def _watch(self) -> None:
-        """Report the values that trials have reached, and stop those that fall behind."""
+        """Report the trials' new intermediate values and stop trials that fall behind."""
         for runs in self._live:
             runs.read()
         for runs, step in self._due():
             if runs.trial.pruned or (value := runs.value_at(step)) is None:
                 continue
             prune, rungs = self._decisions.report(runs.trial.number, step, value)
-            # In rounds what is decided does not depend on how fast a trial was: not on whether it has ended.
+            # In rounds, decisions do not depend on a trial's speed, and so not on whether it has ended.
             prune = prune and (self._plan.rounds or not runs.finished)
             self._log.report(runs.trial, step, value, rungs, prune)
             if prune:
                 runs.stop()
 
     def _due(self) -> Iterator[tuple[TrialRuns, int]]:
-        """Yield what is to be reported, step by step. In rounds a step counts when all trials of the round
-        have reached it or have ended before, so that the decisions do not depend on which was faster."""
+        """Yield due reports, step by step. In rounds, a step is due once all trials of the round have reached
+        it or have ended, so that decisions do not depend on their speed.
+        """
         total = self._plan.total_timesteps
         for place in range(1, REPORTS):
             step = max(1, total * place // REPORTS)
