@@ -1,1 +1,1 @@
-"""Charts, live in a page and as pictures that stay, and the numbers on them."""
+"""Charts, live in a page and as static pictures, and the numbers on them."""

@@ -25,19 +25,19 @@ from mosaic_lab.widgets.page.page_code import page_code
 
 HEIGHT, SMALL_HEIGHT = "290px", "170px"
 EMPTY = "mosaic-empty"
-"""The class of what shows no data: its axes would have a scale of nothing, and are not shown."""
+"""CSS class of a chart without data. Hides its axes, whose scale would be meaningless."""
 LARGE = 5_000
-"""An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
+"""Axes with values from here on use SI prefixes. Slightly below the round numbers at which runs end."""
 FEW_TICKS = 5
-"""About how many numbers a y axis has; each has a line across the chart."""
+"""Approximate number of ticks on a y axis; each has a grid line."""
 FEW_STEPS = 8
-"""Up to so many whole numbers have a tick each; bqplot alone would add ticks between them."""
+"""Up to this many integers get one tick each; bqplot alone would add ticks between them."""
 
 
 class ChartPointer(anywidget.AnyWidget):
-    """Shows the nearest point of each line, with its name, or where y is a category what lies in its row.
+    """Shows the nearest point of each line with its name or, on a categorical y axis, the values in a row.
 
-    Its place is after the figure, in the same box.
+    The widget follows the figure in the same box.
     """
 
     _esm = page_code("chart_pointer.js")
@@ -60,7 +60,7 @@ class ChartPointer(anywidget.AnyWidget):
 
 
 class VerticalMarks:
-    """The lines on the x axis of ``x_scale``, over the whole height, all in view."""
+    """Full-height vertical lines on the axis of ``x_scale``; all of them are in view."""
 
     def __init__(self, x_scale: bqplot.LinearScale) -> None:
         self._height = bqplot.LinearScale(min=0.0, max=1.0)
@@ -76,7 +76,7 @@ class VerticalMarks:
 
     @property
     def figure_marks(self) -> list[bqplot.Mark]:
-        """The marks that the figure draws."""
+        """The figure's marks."""
         return [self._lines, self._labels]
 
     @property
@@ -110,15 +110,16 @@ class Stroke(NamedTuple):
 PLAIN = Stroke()
 STYLES = ("solid", "dashed", "dotted")
 STROKES = tuple(Stroke(width, style) for style in STYLES for width in (5.0, 2.0))
-"""For lines that may lie on each other: all can be seen, the wide ones below and of these the solid ones."""
+"""Strokes for lines that may overlap. All remain visible: wide lines are drawn below thin ones, and solid
+below dashed ones."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One entry of the chart: its line, and what is drawn behind it.
+    """One entry of the chart: a line and the curves drawn behind it.
 
-    ``thin``: the raw data that the line smooths, or the runs that it is the mean of. ``band``: the outline of
-    an interval. ``marks``: where the stages of a curriculum begin.
+    ``thin``: the raw data of a smoothed line, or the runs behind a mean. ``band``: the outline of an
+    interval. ``marks``: the starts of a curriculum's stages.
     """
 
     key: str
@@ -132,7 +133,7 @@ class Line:
 
 
 class Window(NamedTuple):
-    """The part of a chart that is in view, (least, most) of each axis; None is as far as there is data."""
+    """The visible range of a chart, (minimum, maximum) for each axis; None means the limit of the data."""
 
     x: tuple[float | None, float | None] = (None, None)
     y: tuple[float | None, float | None] = (None, None)
@@ -144,9 +145,9 @@ EVERYTHING = Window()
 class Chart:
     """The figure of a panel. Only one thread may draw at a time.
 
-    ``strokes``: those of the lines that will be drawn. ``small``: lower, from zero up,
-    and with few ticks, to be one of several beside each other. ``marked``: with the lines' marks.
-    ``x_scale``: that of another chart, to be zoomed with it.
+    ``strokes``: the strokes of the lines to draw. ``small``: lower, with a y axis that starts at zero and has
+    few ticks, for charts in a row. ``marked``: draw the lines' marks. ``x_scale``: the scale of another
+    chart, so that both zoom together.
     """
 
     def __init__(
@@ -158,7 +159,7 @@ class Chart:
         x_scale: bqplot.LinearScale | None = None,
     ) -> None:
         self._x = x_scale or bqplot.LinearScale()
-        self._limits: tuple[float | None, float | None] = (None, None)  # of y, which a reset keeps
+        self._limits: tuple[float | None, float | None] = (None, None)  # of y; kept by a reset
         self._linear = bqplot.LinearScale(min=0.0) if small else bqplot.LinearScale()
         self._log = bqplot.LogScale()
         self._small = small
@@ -177,14 +178,14 @@ class Chart:
         self._x_axis = bqplot.Axis(
             scale=self._x, grid_lines="none", label_location="end", label_offset="2.6em"
         )
-        # An axis of its own for each scale: bqplot draws an axis wrong whose scale is exchanged.
+        # One axis per scale: bqplot draws an axis incorrectly after its scale is replaced.
         self._linear_axis, self._log_axis = (
             bqplot.Axis(scale=scale, side="left", label=y_label, label_offset="3.4em")
             for scale in (self._linear, self._log)
         )
-        self._reach = (0.0, 1.0)  # of the values drawn
+        self._reach = (0.0, 1.0)  # of the drawn values
         self._linear.observe(self._number, names=["min", "max"])
-        self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x]})  # along y the wheel would empty the picture
+        self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x]})  # zooming y would empty the chart
         self.figure = bqplot.Figure(
             marks=[*self._marks, *(self._verticals.figure_marks if self._verticals else ())],
             axes=[self._x_axis, self._linear_axis],
@@ -198,12 +199,12 @@ class Chart:
 
     @property
     def parts(self) -> list[Widget]:
-        """The widgets that show the chart, for a box."""
+        """The widgets to put into a box."""
         return [self.figure, self._pointer]
 
     @property
     def widgets(self) -> list[Widget]:
-        """All widgets of the chart, with the axes and scales that are not in use now."""
+        """All widgets of the chart, including axes and scales not in use."""
         scales = (self._x, self._linear, self._log)
         axes = (self._x_axis, self._linear_axis, self._log_axis)
         verticals = self._verticals.widgets if self._verticals else ()
@@ -211,18 +212,18 @@ class Chart:
 
     @property
     def x_scale(self) -> bqplot.LinearScale:
-        """The scale of its x axis."""
+        """The scale of the x axis."""
         return self._x
 
     @property
     def window(self) -> Window:
-        """The range that the user has zoomed to."""
+        """The range to which the user has zoomed."""
         y = self._log if self._is_log else self._linear
         return Window((self._x.min, self._x.max), (y.min, y.max))
 
     def draw(self, lines: Sequence[Line], x_label: str, kind: str = "") -> None:
-        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps. ``kind`` says what
-        the values are: "smoothed", say."""
+        """Replace the drawn lines. On a logarithmic axis values ≤ 0 are gaps. ``kind`` describes the values,
+        such as "smoothed"."""
         if self._verticals is not None:
             self._verticals.draw(marks_of((line.color, line.marks) for line in lines))
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
@@ -251,7 +252,7 @@ class Chart:
         xs = [curve[0] for curve, _ in top]
         ticks = step_ticks(xs)
         if ticks is None and self._small and (span := value_range(xs)):
-            ticks = round_ticks(*span)  # bqplot's own would run into each other
+            ticks = round_ticks(*span)  # bqplot's own ticks would overlap
         self._x_axis.tick_values = ticks
         self._x_axis.tick_format = tick_format(xs)
         self._linear_axis.tick_format = tick_format(curve[1] for curve, _ in top)
@@ -260,7 +261,7 @@ class Chart:
             self._log_axis.tick_format = tick_format([self._log_axis.tick_values])
 
     def use_log(self, log: bool) -> None:
-        """Make the y axis logarithmic, or linear again."""
+        """Use a logarithmic or a linear y axis."""
         if log == self._is_log:
             return
         self._is_log = log
@@ -275,20 +276,20 @@ class Chart:
         self.figure.interaction = self._pan_zoom if on else None
 
     def reset(self) -> None:
-        """Show everything again after panning and zooming, within the limits of the y axis."""
+        """Undo panning and zooming; keep the limits of the y axis."""
         with self._x.hold_sync():
             self._x.min = self._x.max = None
         self._limit()
 
     def limit(self, low: float | None, high: float | None) -> None:
-        """Show y from ``low`` to ``high``; None is as far as there is data. An empty range is no limit."""
+        """Limit y to ``low`` and ``high``; None means the limit of the data. An empty range is ignored."""
         empty = low is not None and high is not None and low >= high
         self._limits = (None, None) if empty else (low, high)
         self._limit()
 
     @property
     def full_window(self) -> Window:
-        """Everything within the limits of the y axis."""
+        """The full range within the limits of the y axis."""
         return Window(y=self._limits_of(self._log if self._is_log else self._linear))
 
     def _limit(self) -> None:
@@ -303,18 +304,18 @@ class Chart:
         return low, high
 
     def send_again(self) -> None:
-        """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
+        """Send the drawn state again: the page loses updates that arrive while it builds the figure."""
         for mark in self._marks:
             mark.send_state(("x", "y"))
         if self._verticals is not None:
             self._verticals.send_again()
         for axis in (self._x_axis, self._linear_axis, self._log_axis):
             form = axis.tick_format
-            axis.tick_format = None  # the page takes no notice of what does not change
+            axis.tick_format = None  # the page ignores unchanged values
             axis.tick_format = form
 
     def _number(self, _: object = None) -> None:
-        """Number the linear axis over what is in view: all values, or what the user has zoomed to."""
+        """Choose ticks for the visible range of the linear axis."""
         low, high = self._reach
         margin = self.figure.padding_y * (high - low)
         top, bottom = self._linear.max, self._linear.min
@@ -327,7 +328,7 @@ class Chart:
 
 
 def fill(mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: list[float]) -> None:
-    """Replace what a mark draws by curves with their colours; of bands the opacities are of their insides."""
+    """Replace a mark's curves and colours; for bands, ``opacities`` apply to their insides."""
     if not curves and not mark.x.size:
         return
     colors = [color for _, color in curves]
@@ -341,7 +342,7 @@ def fill(mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: lis
 
 
 def axis_padding(curves: Sequence[Curve], values: Sequence[Floats], log: bool) -> list[Curve]:
-    """Return an invisible line that gives the y axis a scale where all values are equal; else nothing."""
+    """Return an invisible line that gives the y axis a scale if all values are equal; otherwise nothing."""
     reach = value_range(values)
     if reach is None or reach[0] < reach[1]:
         return []
@@ -351,7 +352,7 @@ def axis_padding(curves: Sequence[Curve], values: Sequence[Floats], log: bool) -
 
 
 def value_range(parts: Sequence[Floats]) -> tuple[float, float] | None:
-    """Return the least and the greatest of the finite values; None without one."""
+    """Return the minimum and maximum of the finite values; None if there are none."""
     values = np.concatenate([*parts, np.empty(0)])
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if len(values) else None
@@ -368,7 +369,7 @@ def round_ticks(low: float, high: float, few: int = FEW_TICKS) -> Floats:
 
 
 def log_ticks(parts: Sequence[Floats]) -> Floats:
-    """Return the ticks of a logarithmic axis over the values: few enough to be read, unlike bqplot's own."""
+    """Return ticks for a logarithmic axis: few enough to be readable, unlike bqplot's own."""
     values = np.concatenate([*parts, np.empty(0)])
     values = values[np.isfinite(values) & (values > 0)]
     if not len(values):
@@ -383,7 +384,7 @@ def log_ticks(parts: Sequence[Floats]) -> Floats:
 
 
 def step_ticks(parts: Sequence[Floats]) -> Floats | None:
-    """Return the ticks of an axis over a few whole numbers; None for any other."""
+    """Return one tick per integer for an axis over a few integers; None for any other axis."""
     few = all(len(part) <= FEW_STEPS + 1 and np.all(part % 1 == 0) for part in parts)
     values = np.concatenate([*parts, np.empty(0)]) if few else np.empty(0)
     if not len(values) or values.min() < 0 or values.max() > FEW_STEPS:
@@ -393,20 +394,21 @@ def step_ticks(parts: Sequence[Floats]) -> Floats | None:
 
 
 def tick_format(values: Iterable[Floats]) -> str:
-    """Return the format of an axis: SI prefixes for large numbers only, as d3 would turn 0.005 into "5m"."""
+    """Return the format of an axis: SI prefixes for large numbers only, because d3 would write 0.005 as
+    "5m"."""
     peaks = [float(np.max(np.abs(part), initial=0.0, where=np.isfinite(part))) for part in values]
     return "~s" if max(peaks, default=0.0) >= LARGE else "~g"
 
 
 def positive(y: Floats) -> Floats:
-    """Return what a logarithmic axis can show: values of zero and below become NaN."""
+    """Return the values with those ≤ 0 replaced by NaN, for a logarithmic axis."""
     return np.where(y > 0, y, np.nan)
 
 
 def stack(curves: Sequence[Curve]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return curves (no empty ones) as two float32[k, n] arrays; short rows repeat their last point.
+    """Return non-empty curves as two float32[k, n] arrays; short rows repeat their last point.
 
-    n is at least 2: bqplot would take a column for a row.
+    n is at least 2: bqplot would read a single column as a row.
     """
     length = max((len(x) for x, _ in curves), default=0)
     length = max(length, 2) if curves else 0

@@ -1,4 +1,4 @@
-"""Charts below each other over one x axis: each has a y axis of its own, so that none flattens another."""
+"""Charts stacked over a shared x axis: each has its own y axis, so that none flattens another."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ TITLE_MARGIN = 26
 
 
 class ChartStack:
-    """As many charts as there is to draw, at least one. Only one thread may draw at a time.
+    """As many charts as needed, at least one. Only one thread may draw at a time.
 
-    ``box`` shows them. Zooming, limits and the kind of axis apply to all; ``marked``: with the lines' marks.
+    ``box`` shows them. Zooming, limits and the kind of axis apply to all; ``marked``: draw the lines' marks.
     """
 
     def __init__(self, marked: bool = False) -> None:
@@ -30,29 +30,29 @@ class ChartStack:
 
     @property
     def widgets(self) -> list[Widget]:
-        """All widgets, with those of charts that are not shown now."""
+        """All widgets, including those of hidden charts."""
         return [self.box, *(widget for chart in self._charts for widget in chart.widgets)]
 
     @property
     def x_scale(self) -> bqplot.LinearScale:
-        """The scale of the x axis, one for all."""
+        """The shared scale of the x axis."""
         return self._charts[0].x_scale
 
     @property
     def window(self) -> Window:
-        """The part that the user has zoomed to."""
+        """The range to which the user has zoomed."""
         return self._charts[0].window
 
     @property
     def full_window(self) -> Window:
-        """Everything within the limits of the y axes."""
+        """The full range within the limits of the y axes."""
         return self._charts[0].full_window
 
     def draw(
         self, charts: Sequence[tuple[str, Sequence[Line]]], x_label: str, *, kind: str = "", log: bool = False
     ) -> None:
-        """Replace what is drawn by ``charts``, titles with lines; see `Chart.draw`. A single chart, which the
-        legend names, has no title and more height."""
+        """Replace the drawn ``charts``, titles with lines; see `Chart.draw`. A single chart is named by the
+        legend: it has no title and is higher."""
         while len(self._charts) < len(charts):
             self._charts.append(self._another())
         for number, chart in enumerate(self._charts):
@@ -64,7 +64,7 @@ class ChartStack:
         self.box.children = [widget for chart in shown for widget in chart.parts]
 
     def send_again(self) -> None:
-        """Send what is drawn once more; see `Chart.send_again`."""
+        """Send the drawn state again; see `Chart.send_again`."""
         for chart in self._charts:
             chart.send_again()
 
@@ -81,7 +81,7 @@ class ChartStack:
             chart.limit(low, high)
 
     def reset(self) -> None:
-        """Show everything again, within the limits of the y axes."""
+        """Undo panning and zooming; keep the limits of the y axes."""
         for chart in self._charts:
             chart.reset()
 

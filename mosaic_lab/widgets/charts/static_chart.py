@@ -19,7 +19,7 @@ from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
 
 WIDTH_SCALE = 0.86
-"""Points here for a pixel of a chart in the page."""
+"""Points in this picture per pixel of a chart in the page."""
 
 
 def picture(
@@ -35,7 +35,7 @@ def picture(
 ) -> bytes:
     """Return the chart as PNG. ``background``: a colour, or "none" (transparent).
 
-    ``sharpness`` is in dots per inch, ``window`` the part in view.
+    ``sharpness`` is in dots per inch, ``window`` the visible range.
     """
     from matplotlib.ticker import NullLocator
 
@@ -76,7 +76,7 @@ def picture(
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:
-    """Return pictures below each other, each as wide as the first at most."""
+    """Return PNG pictures stacked vertically; None if there are none."""
     from PIL import Image
 
     images = [Image.open(io.BytesIO(data)).convert("RGBA") for data in pictures]

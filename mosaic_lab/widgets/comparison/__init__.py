@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    """Show a comparison here; the same widget as before if it was shown already in this kernel.
+    """Show a comparison in the running cell; reuse a widget of this kernel.
 
-    Another one that this very cell has shown, and that no name stands for any more, is ended.
+    Ends the comparison previously shown by this cell if no variable refers to it.
     """
     from mosaic_lab.widgets.comparison.comparison_panel import end_previous, panel_of
 

@@ -1,7 +1,8 @@
-"""The collapsible exchanges of a lane's card: sent while a view has them expanded, and while a model writes.
+"""The collapsible exchanges of a lane's card, sent while a view has them expanded and while a model is
+writing.
 
-The page acknowledges each update that it has drawn, and until then nothing more is sent: newer updates
-replace those that wait.
+The page acknowledges each update after drawing it. Until then nothing more is sent, and newer updates replace
+waiting ones.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from ipywidgets import Widget
 from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges, thumbnail
 
 TAIL, WHOLE = 400, 20_000
-"""The last characters of an answer that is being written, on a collapsed and on an expanded card."""
+"""Maximum length of a partial answer: its last characters, on a collapsed and on an expanded card."""
 MOST_WRITERS = 4
 LOST_SECONDS = 2.0
-"""After which a missing acknowledgement counts as lost."""
+"""Seconds after which a missing acknowledgement counts as lost."""
 
 
 class ExchangesModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
-    """The exchanges of one lane, without a view of their own: the lane's card draws them."""
+    """The exchanges of one lane. The model has no view: the lane's card draws them."""
 
     opened = t.Bool(False, help="a viewer has them expanded").tag(sync=True)
     agent = t.Unicode(help="whose exchanges are shown").tag(sync=True)
@@ -37,7 +38,7 @@ class ExchangesModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
 
 
 class CollapsibleExchanges:
-    """Brings the model of one lane up to date."""
+    """Keeps the exchanges model of one lane up to date."""
 
     def __init__(self) -> None:
         self.model = ExchangesModel()
@@ -45,7 +46,7 @@ class CollapsibleExchanges:
         self._sent_at = -math.inf
 
     def draw(self, lane: Mapping[str, Any]) -> None:
-        """Send what is new, unless the page has not drawn yet what was sent before."""
+        """Send changes, unless the page has not yet drawn the previous update."""
         model = self.model
         waits = model.drawn < model.number and time.monotonic() - self._sent_at < LOST_SECONDS
         if waits:

@@ -1,7 +1,7 @@
-"""The live panel of a comparison: the widget, and what its buttons do.
+"""The live panel of a comparison: its widget and the actions of its buttons.
 
-Every button calls a method of the comparison that returns at once, on the thread that handles the page's
-message, which is not the main one. Being shown does not keep a comparison alive.
+Every button calls a method of the comparison that returns at once. The call runs on the thread that handles
+the page's message, not on the main thread. A displayed panel does not keep its comparison alive.
 """
 
 from __future__ import annotations
@@ -44,29 +44,30 @@ from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 
 STATE_SECONDS = 1 / 15
-"""Between two states that the page is sent, at least."""
+"""Minimum interval between two state updates sent to the page."""
 CHART_SECONDS, BEAT_SECONDS = 0.2, 0.9
 CHART_HEIGHT = "220px"
 MOST_PANELS = 16
-"""Kept alive; beyond it those of ended comparisons, oldest first, give way to their static form."""
+"""Maximum number of live panels. Beyond it, the oldest panels of ended comparisons are replaced by their
+static form."""
 PAGE_SECONDS = 10.0
-"""A comparison that no page has shown for so long has no page."""
+"""A comparison not shown by any page for this long counts as having no page."""
 EARLY_SECONDS = 1.0
-"""For so long a key counts that was pressed before its person's turn."""
+"""How long a key stays valid if it is pressed before its player's turn."""
 REFUSAL_SECONDS = 4.0
-"""For so long a person reads that a key did not count."""
-_LONGEST_NAME = 40  # characters of an action that was typed
+"""How long the page shows that a key was refused."""
+_LONGEST_NAME = 40  # characters of a typed action
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
-"""Steps a second that the slider offers; 0 is as fast as possible."""
+"""Steps per second offered by the slider; 0 is as fast as possible."""
 
 _shown_by_cell: dict[str, weakref.ref[Comparison]] = {}
 
 
 class LanesView(anywidget.AnyWidget):
-    """Tool bar and lanes. ``bindings``: keys that a user has changed, {lane: {agent: {key: action}}}.
+    """Tool bar and lanes. ``bindings``: keys changed by the user, {lane: {agent: {key: action}}}.
 
-    The page's requests come as ``calls``: the last few, each ``[page, number, name, arguments]``, so that
-    none of several in one moment gets lost. See `mosaic_lab.widgets.page.panel_widgets`.
+    The page sends requests as ``calls``: the last few, each ``[page, number, name, arguments]``, so that no
+    request is lost if several are made at once. See `mosaic_lab.widgets.page.panel_widgets`.
     """
 
     _esm = page_code("comparison.js")
@@ -88,7 +89,7 @@ class LanesView(anywidget.AnyWidget):
 
 
 class EpisodesView(anywidget.AnyWidget):
-    """The finished episodes, the newest first. ``total``: how many there are, shown or not."""
+    """The finished episodes, newest first. ``total``: the number of all finished episodes, shown or not."""
 
     _esm = page_code("episodes_table.js")
 
@@ -97,8 +98,8 @@ class EpisodesView(anywidget.AnyWidget):
 
 
 class _EarlyKey(NamedTuple):
-    """A key that was pressed while no action of its person was awaited; ``refusal``: why it does not count,
-    empty while it is kept."""
+    """A key pressed while no action of its player was awaited; ``refusal``: why it does not count, empty
+    while it is kept."""
 
     pressed_at: float
     action: Any
@@ -111,7 +112,8 @@ class _EarlyKey(NamedTuple):
 
 
 class ComparisonPanel(LivePanel):
-    """The live panel of ``comparison``. Its end does not finish the panel: viewers still expand exchanges."""
+    """The live panel of ``comparison``. It remains live after the comparison has ended: viewers still expand
+    exchanges."""
 
     again = SHOW_AGAIN
 
@@ -122,7 +124,7 @@ class ComparisonPanel(LivePanel):
         self._lanes = comparison.lanes
         self._view = comparison.view()
         self.ended = False
-        """The comparison has ended, or exists no longer."""
+        """Whether the comparison has ended or been garbage-collected."""
         self._final_form_requested = False
         self._last_call: dict[str, int] = {}
         self._early: dict[tuple[int, str], _EarlyKey] = {}
@@ -155,12 +157,12 @@ class ComparisonPanel(LivePanel):
         self.on_ended = self.close
 
     def show(self) -> None:
-        """Show it here, with its static form, and keep both up to date."""
+        """Show the panel in the running cell with its static form, and keep both up to date."""
         self.saved.show(self.box)
         self.follow()
 
     def follow(self) -> None:
-        """Keep it up to date wherever a page shows it."""
+        """Keep the panel up to date wherever a page shows it."""
         self._shown_at = time.monotonic()
         self.start()
 
@@ -174,7 +176,7 @@ class ComparisonPanel(LivePanel):
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended and no viewer needs the widgets: the static form shows it all."""
+        """Whether the comparison has ended and the static form can replace the widgets."""
         unseen = not self.visibility.ever and time.monotonic() - self._shown_at > PAGE_SECONDS
         return self.ended and (unseen or self._comparison() is None)
 
@@ -195,7 +197,7 @@ class ComparisonPanel(LivePanel):
             self._final_form_requested = self.ended
 
     def view(self) -> Mapping[str, Any]:
-        """Return the comparison's view, the last one there was if it exists no longer."""
+        """Return the comparison's view, or the last known one if the comparison no longer exists."""
         comparison = self._comparison()
         if comparison is not None:
             self._view = comparison.view()
@@ -214,7 +216,7 @@ class ComparisonPanel(LivePanel):
     # ------------------------------------------------------------------ what the page requests
 
     def _do_calls(self, calls: list[Any]) -> None:
-        """Do the calls that are new. The page sends its last few, most of which were handled before."""
+        """Execute new calls. The page sends its last few calls, most of which were handled before."""
         with self._lock:
             new = [call for call in calls if call[1] > self._last_call.get(call[0], 0)]
             for page, number, *_ in new:
@@ -233,7 +235,7 @@ class ComparisonPanel(LivePanel):
             _CALLS[name](comparison, arguments)
 
     def _press(self, comparison: Comparison, lane: int, agent: str, action: Any) -> None:
-        """Take a person's key as the awaited action; while nothing is under way it also makes a step."""
+        """Use a player's key as the awaited action. If the comparison is idle, also make a step."""
         if comparison.act(lane, agent, action) or action is None:
             return
         view = comparison.view()
@@ -247,7 +249,7 @@ class ComparisonPanel(LivePanel):
             comparison.step(timeout=0)
 
     def _answer_early(self, view: Mapping[str, Any]) -> None:
-        """Play the kept keys whose turn has come, refuse those whose turn came too late."""
+        """Play kept keys whose turn has come; refuse keys whose turn came too late."""
         for (lane, agent), key in list(self._early.items()):
             awaited = any(request["agent"] == agent for request in view["lanes"][lane]["requests"])
             age = time.monotonic() - key.pressed_at
@@ -328,7 +330,7 @@ _panels_lock = threading.Lock()
 
 
 def panel_of(comparison: Comparison) -> ComparisonPanel:
-    """Return the panel of a comparison, a new one where there is none or its widgets were closed."""
+    """Return the panel of a comparison; create one if there is none or its widgets were closed."""
     with _panels_lock:
         panel = _panels.get(comparison)
         if panel is None or panel.closed:
@@ -341,10 +343,10 @@ def panel_of(comparison: Comparison) -> ComparisonPanel:
 
 
 def end_previous(comparison: Comparison) -> None:
-    """End the comparison that this cell has shown before, unless a name still refers to it.
+    """End the comparison shown before by this cell, unless a variable still refers to it.
 
-    IPython keeps every value that a cell has shown, under its number: a comparison that no name refers to any
-    more would keep its processes until the kernel ends, and every execution of its cell would add one.
+    IPython keeps every value that a cell has displayed. Without this, an unreferenced comparison would keep
+    its processes until the kernel ends, and every execution of its cell would add one.
     """
     shell: Any = get_ipython()
     cell = shell.get_parent().get("metadata", {}).get("cellId") if hasattr(shell, "get_parent") else None

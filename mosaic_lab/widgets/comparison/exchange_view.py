@@ -1,7 +1,7 @@
-"""The exchanges with language models in an agent's last step for a page: bounded texts, thumbnails.
+"""The exchanges with language models in an agent's last step, for a page: bounded texts and thumbnails.
 
-Texts of models and of endpoints are data: they are inserted as text wherever they are shown. Images of
-prompts are read from the folder of the recording, which names them by their SHA-256, and from nowhere else.
+Texts of models and endpoints are untrusted: they are always inserted as text. Images of prompts are read only
+from the folder of the recording, which names them by their SHA-256.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from mosaic_contract.arena.exchanges import faults_of, number_of
 from mosaic_lab.number_format import UNKNOWN, milliseconds, money, number
 
 PROMPT_LENGTH, ANSWER_LENGTH = 24_000, 12_000
-"""Characters of one exchange that are shown; what is beyond is left out of the middle."""
+"""Maximum number of characters shown of a prompt and an answer; longer texts are shortened in the middle."""
 MOST_TURNS, MOST_CALLS, MOST_MESSAGES, MOST_IMAGES = 24, 4, 16, 4
-"""The first turn is kept, and of everything the newest."""
+"""Limits on what is shown. The first turn is kept, and the newest of everything else."""
 
 FAULTS = {
     "unparsed": ("no action found", "no action was found in this answer"),
@@ -36,37 +36,37 @@ FAULTS = {
     "repair": ("repair", "a second request, after an answer that could not be used"),
     "default": ("default action", "no answer could be used: the default action was played"),
 }
-"""The words for a fault of an exchange, and what they mean."""
+"""The words for each fault of an exchange, and their meaning."""
 
 Picture = Callable[[Any], Mapping[str, str]]
-"""An image of a prompt as {"src": data URL or "", "text"}."""
+"""Converts an image of a prompt to {"src": data URL or "", "text"}."""
 MOST_PIXELS = 240
-"""Of a thumbnail's longer side."""
+"""Maximum length of a thumbnail's longer side."""
 NO_PICTURE = {"src": "", "text": "image"}
-"""Of an image that is not available, and in a form that contains no images."""
+"""Stands for an image that is not available, and for every image in a form without images."""
 _KEPT = 64
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def speaking_agents(moves: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the agents for which a language model was called, or that sent a message, in this step."""
+    """Return the agents that called a language model or sent a message in this step."""
     return [move["agent"] for move in moves if move.get("exchanges") or move.get("messages")]
 
 
 def fault_texts(move: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what went wrong with the language model's answers in a step: [(words, meaning)].
+    """Return the faults of the language model's answers in a step: [(words, meaning)].
 
-    A second request is no fault beside the answer that it was made for.
+    A second request is not a fault in addition to the answer that caused it.
     """
     names = [name for call in move.get("exchanges") or () for name in faults_of(call) if name != "repair"]
     return [_fault(name) for name in dict.fromkeys(names)]
 
 
 def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[str, Any]:
-    """Return what is shown of the agent's last step, of the first one that speaks if it does not.
+    """Return the exchanges of the agent's last step or, if it has none, of the first agent that has some.
 
-    {"agent", "agents": all that speak, "step", "calls": […], "earlier": calls that are left out,
-    "messages": [[from, to, text]] of all agents}.
+    The result is {"agent", "agents": all agents with exchanges, "step", "calls": […], "earlier": number of
+    omitted calls, "messages": [[from, to, text]] of all agents}.
     """
     moves = lane["moves"]
     agents = speaking_agents(moves)
@@ -89,7 +89,7 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
 
 
 def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
-    """Return a lane's totals as facts, (value, name, hint) each; none where no model was called."""
+    """Return a lane's totals as facts, (value, name, hint) each; empty if no model was called."""
     if spending is None:
         return []
     repairs, defaults = number(spending["repairs"]), number(spending["defaults"])
@@ -107,7 +107,8 @@ def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of about ``most`` characters at most: the rest is left out of its middle, and counted."""
+    """Return a text of about ``most`` characters at most; the middle is replaced by the number of omitted
+    characters."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -115,7 +116,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _calls(calls: Sequence[Mapping[str, Any]], picture: Picture) -> list[dict[str, Any]]:
-    """Return the newest calls of a step, without what a prompt repeats of the one before it."""
+    """Return the newest calls of a step, without the parts of a prompt that repeat the previous one."""
     shown: list[dict[str, Any]] = []
     before: list[Any] = []
     for call in calls[-MOST_CALLS:]:
@@ -149,7 +150,7 @@ def _fault(name: str) -> tuple[str, str]:
 
 
 def _prompt(call: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the turns of a prompt; anything else that a foreign worker may send counts as one turn."""
+    """Return the turns of a prompt; any other value sent by a third-party worker counts as one turn."""
     prompt = call.get("prompt") or []
     if isinstance(prompt, list) and all(isinstance(turn, Mapping) for turn in prompt):
         return prompt
@@ -168,7 +169,7 @@ def _turn(turn: Mapping[str, Any], length: int, picture: Picture) -> dict[str, A
 
 
 def _answer(call: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the answer before, in and after the last occurrence of the words taken for the action."""
+    """Return the parts of an answer before, in and after the last occurrence of the parsed action."""
     text, words = str(call.get("answer") or ""), str(call.get("parsed") or "")
     at = text.rfind(words) if words else -1
     if at < 0:

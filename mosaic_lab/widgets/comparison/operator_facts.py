@@ -1,4 +1,4 @@
-"""Facts about an operator that its lane's card shows before it acts, by category."""
+"""Facts about an operator, shown on its lane's card before its first action, by category."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from mosaic_lab.workers.families import same_environment
 
 SPEAKERS = ("llm", "vlm")
-"""Categories whose operators give their reasons: their lanes keep a place for them."""
+"""Categories of operators that give reasons: their lanes reserve space for them."""
 _STEP = re.compile(r"step-(\d+)")
 
 
 class Fact(NamedTuple):
-    """A short text, what it means, and whether it is a warning."""
+    """A short text, its meaning, and whether it is a warning."""
 
     text: str
     hint: str
@@ -25,7 +25,7 @@ class Fact(NamedTuple):
 def operator_facts(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
     """Return the facts about an operator of a comparison's view in an episode of ``env_id`` on ``seed``.
 
-    The most important one is first.
+    The most important fact is first.
     """
     describe = _BY_CATEGORY.get(operator["category"])
     return describe(operator, env_id, seed) if describe else []

@@ -1,6 +1,6 @@
-"""The state of a comparison as the page shows it: texts and small plain values, made from `Comparison.view`.
+"""The state of a comparison for the page: short texts and plain values, made from `Comparison.view`.
 
-No value is NaN or infinite, which JSON cannot express, and every text is short enough to be read.
+No value is NaN or infinite, because JSON cannot represent them. Texts are bounded in length.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from mosaic_lab.widgets.comparison.exchange_view import fault_texts, total_facts
 from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, operator_facts
 
 MOST_ACTIONS = 24
-"""Buttons for one person; of more actions only the legal ones get one, or they are typed in."""
+"""Maximum number of action buttons for one player. With more actions, only legal ones get a button, or
+actions are typed."""
 MOST_AGENTS = 12
-"""Whose last action is shown."""
+"""Maximum number of agents whose last action is displayed."""
 MOST_RETURNS = 4
-"""Agents whose own returns are shown in the table, beside the sum."""
+"""Maximum number of agents whose own returns are shown in the table beside the sum."""
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _LONGEST_TEXT = 20_000  # characters of a description
 _DIGITS = 3
@@ -35,8 +36,11 @@ Y_LABEL = "return"
 def page_state(
     view: Mapping[str, Any], lanes: Sequence[Lane], ended: bool, early: Mapping[tuple[int, str], str]
 ) -> dict[str, Any]:
-    """Return the state of ``LanesView``. ``ended``: the comparison has. ``early``: by lane and person, what
-    became of a key that was pressed while no action was awaited."""
+    """Return the state of `LanesView`.
+
+    ``ended``: whether the comparison has ended. ``early``: by lane and player, the outcome of a key pressed
+    while no action was awaited.
+    """
     shown = [_lane(one, lane, view["env_id"], early) for one, lane in zip(view["lanes"], lanes, strict=True)]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
@@ -50,14 +54,14 @@ def page_state(
 
 
 def episode_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the finished episodes as texts, the newest first, with the colours of their lanes."""
+    """Return the finished episodes as texts, newest first, with the colours of their lanes."""
     colors = {lane["label"]: color(lane["index"]) for lane in view["lanes"]}
     return [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"])]
 
 
 def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
-    """Return an action as readable text: ``push left``, ``3``, ``[0.12, -1]``, ``thigh 1`` (of named numbers
-    those that are not 0)."""
+    """Return an action as readable text: ``push left``, ``3``, ``[0.12, -1]``, or ``thigh 1`` (the nonzero
+    values of named dimensions)."""
     if isinstance(action, int) and meanings and 0 <= action < len(meanings):
         return meanings[action]
     if isinstance(action, Mapping):
@@ -75,7 +79,7 @@ def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
 
 
 def person_action_text(action: Any, agent: str, view: Mapping[str, Any], lane: Lane) -> str:
-    """Return an action that a person may play, as readable text: numbers are those of the action space."""
+    """Return a player's action as readable text; numbers are those of the action space."""
     space = lane.environment.spaces[agent]["action"] if lane.environment else {}
     index = action - space.get("start", 0) if isinstance(action, int) else action
     return action_text(index, view["action_meanings"].get(agent))
@@ -101,7 +105,7 @@ def _row(row: Mapping[str, Any], lane_color: str) -> dict[str, Any]:
 
 
 def _returns(total: float, returns: Mapping[str, float]) -> str:
-    """Return the sum, and the return of each of a few agents: in a game of two the sum says nothing."""
+    """Return the sum and the returns of a few agents; in a two-player game the sum is uninformative."""
     if not 1 < len(returns) <= MOST_RETURNS:
         return number(total)
     return f"{number(total)} ({_of_each(returns)})"
@@ -158,7 +162,7 @@ def _lane(
 
 
 def _facts(view: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return numbers, their names, and hints; the return of each of two agents is beside the sum."""
+    """Return numbers with their names and hints; with two agents, each agent's return is beside the sum."""
     rewards, returns = view["rewards"], view["returns"]
     shown = _returns(view["return"], returns) if len(returns) == 2 else number(view["return"])
     return [
@@ -173,12 +177,12 @@ def _of_each(values: Mapping[str, float]) -> str:
 
 
 def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[str]) -> dict[str, Any]:
-    """``passive``: the keys of passive operators."""
+    """Return an agent's last move. ``passive``: the keys of passive operators."""
     meanings = view["action_meanings"]
     agent = move["agent"]
     text, reasoning = action_text(move.get("action"), meanings.get(agent)), move.get("reasoning") or ""
     words = move.get("action_str")
-    if words and move.get("operator") in passive:  # the reason why this action changes least
+    if words and move.get("operator") in passive:  # the reason changes less often than the action
         reasoning = words
     elif words:
         text = words
@@ -197,14 +201,15 @@ def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[
 
 
 def _tokens(move: Mapping[str, Any], name: str) -> str:
-    """Return the tokens of an action, unknown where one of its exchanges does not report them."""
+    """Return the tokens of an action; unknown if one of its exchanges does not report them."""
     if any(number_of(exchange, name) is None for exchange in exchanges_of(move)):
         return UNKNOWN
     return number(move.get(name) or 0)
 
 
 def _thinking(view: Mapping[str, Any]) -> str:
-    """Return who takes time, and whether a model is writing already; people are prompted elsewhere."""
+    """Return which operators are busy, and whether a model is already writing; human players are prompted
+    elsewhere."""
     thinking = view["thinking"]
     if thinking is None or thinking.get("agent") in view["keys"]:
         return ""
@@ -223,7 +228,7 @@ def _thinking(view: Mapping[str, Any]) -> str:
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
     request = next((one for one in view["requests"] if one["agent"] == agent), None)
     space = lane.environment.spaces[agent]["action"] if lane.environment else {}
-    # A mask of Gymnasium's only advises (Taxi's says what would change something).
+    # Gymnasium's masks are only advisory: Taxi's marks the actions that would change the state.
     legal = request["legal"] if request and view["paradigm"] != "single_agent" else None
     described = view["described"].get(agent, {})
     moves = list(described["legal_moves"]) if "legal_moves" in described else None
@@ -247,7 +252,7 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
 
 
 def _situation(described: Mapping[str, Any]) -> str | None:
-    """Return the mission and the state in words, None without either."""
+    """Return the mission and the state in words; None if there is neither."""
     text, mission = described.get("text"), described.get("mission")
     lines = [text] if isinstance(text, str) else []
     if mission and not (lines and mission in lines[0]):
@@ -256,7 +261,7 @@ def _situation(described: Mapping[str, Any]) -> str | None:
 
 
 def _actions(space: Mapping[str, Any], keys: Mapping[str, Any], legal: Sequence[int] | None) -> list[Any]:
-    """Return the actions that get a button: all, or the legal ones, or those that have keys."""
+    """Return the actions that get a button: all, the legal ones, or those with keys."""
     count = space.get("n")
     if space.get("type") == "Discrete" and isinstance(count, int):
         start = space.get("start", 0)
@@ -278,15 +283,15 @@ def _is_plain(action: Any) -> bool:
 
 
 def lane_stroke(index: int) -> Stroke:
-    """Return the stroke of the lane at ``index``: lanes often get the same return for a while."""
+    """Return the stroke of the lane at ``index``: lanes often share the same return for a while."""
     return STROKES[index % len(STROKES)]
 
 
 def return_lines(view: Mapping[str, Any]) -> list[Line]:
-    """Return a line of returns after each step for every lane that has made one in its episode."""
+    """Return a line of returns after each step for every lane that has made a step in its episode."""
     lines = []
     for lane in view["lanes"]:
-        if len(lane["series"]) < 2:  # the start
+        if len(lane["series"]) < 2:  # only the start
             continue
         points = np.array(lane["series"], dtype=np.float64).reshape(-1, 2)
         curve = points[:, 0], points[:, 1]

@@ -1,8 +1,8 @@
-"""The static form of a comparison, which stays in the saved notebook: last frames, returns, episodes.
+"""The static form of a comparison in a saved notebook: last frames, returns and episodes.
 
-It is drawn in the background when the lanes have come to rest, and every 20 seconds while they move. Where no
-browser shows the widget, as in a notebook that is executed without one, it is drawn at the end of every cell
-in which something moved, before the cell counts as done.
+It is drawn in the background when the lanes come to rest, and every 20 seconds while they move. If no browser
+shows the widget, for example in a notebook executed without one, it is drawn at the end of every cell that
+moved a lane, before the cell completes.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from mosaic_lab.widgets.page.visibility import Visibility
 
 SHOW_AGAIN = "running this cell again compares again"
 MOVING_SECONDS = 20.0
-"""From one picture to the next while lanes change."""
+"""Interval between pictures while lanes move."""
 RESTING_SECONDS = 2.0
-"""Lanes that have not changed for so long are at rest."""
+"""Lanes that have not changed for this long are at rest."""
 FRAMES_SECONDS = 1.5
-"""To wait at the end of a cell for the frames of the steps that it made."""
+"""How long the end of a cell waits for the frames of its steps."""
 MOST_COLUMNS = 4
 MOST_ROWS = 40
 MOST_LENGTH = 4000
-"""Characters of a prompt, and of an answer."""
+"""Maximum number of characters of a prompt, and of an answer."""
 MOST_COLLAPSED = 16
 _PRE = '<pre style="white-space:pre-wrap;max-height:24em;overflow:auto;margin:2px 0 6px">'
 UNSEEN_FPS = 5.0
-"""Frames a second that are requested while no page shows the lane's last step."""
+"""Frames per second requested while no page shows the lane's last step."""
 ENDED = ("failed", "stopped")
-"""States of a lane after which no frame comes."""
+"""Lane states after which no frame arrives."""
 
 
 class SavedComparison:
-    """Decides when the static form of a comparison is drawn, and draws it.
+    """Decides when to draw the static form of a comparison, and draws it.
 
-    ``labels`` are the lanes'; ``visibility`` knows whether a browser shows them; ``newest_view`` returns
-    `Comparison.view`; ``on_removed`` is called when no output shows it any more.
+    ``labels`` are the lanes' labels. ``visibility`` tracks the browser's views. ``newest_view`` returns
+    `Comparison.view`. ``on_removed`` is called when no output shows the comparison any more.
     """
 
     def __init__(
@@ -81,22 +81,22 @@ class SavedComparison:
         self._frames_lock = threading.Lock()
         self._view: Mapping[str, Any] = {}
         self._stamp: object = None
-        """The state of the lanes: when it changes there is something new to draw."""
+        """The drawn state of the lanes; a change means that a new picture is due."""
         self._drawn: object = None
         self._waited: object = None
-        """The state whose frames the end of a cell has waited for."""
+        """The state for whose frames the end of a cell has waited."""
         self._moved_at = self._drawn_at = time.monotonic()
         self._over = False
-        """The comparison has ended, and this was drawn for the last time."""
+        """Whether the comparison has ended and was drawn for the last time."""
 
     def show(self, widget: Any) -> None:
-        """Show the widget here, with what there is of a static form."""
+        """Show the widget in the running cell with the current static form."""
         self._take_in(self._newest_view())
         self._form.show(widget, self._form.add(), update=False)
         _settle_after_cells(self)
 
     def look(self, view: Mapping[str, Any], *, last: bool) -> None:
-        """Take in a view, and have it drawn in the background when due, or as the ``last``."""
+        """Process a view, and draw it in the background if due or if it is the ``last``."""
         self._take_in(view)
         if not self._visibility.ever or math.isinf(self._visibility.interval()):
             self._look_at_frames()
@@ -106,9 +106,9 @@ class SavedComparison:
             in_background(self._finish if last else self._draw)
 
     def settle(self) -> None:
-        """Take in the last frames of what a cell did, also of lanes that are scrolled away.
+        """Take the last frames of a cell's steps, including those of lanes scrolled out of view.
 
-        Where no browser shows them, draw what the cell made before returning.
+        If no browser shows the lanes, draw them before returning.
         """
         if self._over:
             if self._has_news():
@@ -120,7 +120,7 @@ class SavedComparison:
             return
         self._take_in(self._newest_view())
         if self._view["mode"] != "playing" and self._stamp != self._waited:
-            self._waited = self._stamp  # what did not come will not come at the end of the next cell either
+            self._waited = self._stamp  # missing frames will not arrive at the end of the next cell either
             deadline = time.monotonic() + FRAMES_SECONDS
             while not self._look_at_frames() and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -128,7 +128,7 @@ class SavedComparison:
             self._draw()
 
     def _finish(self) -> None:
-        """Draw a last time, and release the frames' sources."""
+        """Draw a last time, and release the frame sources."""
         self._over = True
         if self._has_news():
             self._draw()
@@ -151,7 +151,7 @@ class SavedComparison:
             self._stamp, self._moved_at = stamp, time.monotonic()
 
     def _look_at_frames(self) -> bool:
-        """Take in the newest frames; return whether every lane that has some shows its last step."""
+        """Read the newest frames; return whether every lane with frames shows its last step."""
         with self._frames_lock:
             lanes = self._view["lanes"]
             self._frames = [follow(last, lane) for last, lane in zip(self._frames, lanes, strict=True)]
@@ -165,7 +165,7 @@ class SavedComparison:
         return Caption(text, episodes_table(view) + exchanges_html(view))
 
     def picture(self) -> bytes | None:
-        """Return the last frames and the returns, as PNG."""
+        """Return the last frames and the returns as PNG."""
         self._look_at_frames()
         columns = min(len(self._labels), MOST_COLUMNS)
         tiles = [
@@ -178,7 +178,7 @@ class SavedComparison:
 
 
 def episodes_table(view: Mapping[str, Any]) -> str:
-    """Return the finished episodes as a small table of HTML, an empty text without any."""
+    """Return the finished episodes as a small HTML table; an empty string if there are none."""
     columns = ("lane", "operator", "seed", "return", "length", "end", "faults")
     rows = [[row[name] for name in columns] for row in episode_rows(view)[:MOST_ROWS]]
     return html_table(columns, rows) if rows else ""
@@ -188,13 +188,13 @@ _shown: WeakSet[SavedComparison] = WeakSet()
 
 
 def _settle_after_cells(saved: SavedComparison) -> None:
-    """Have it settled at the end of every cell for as long as it exists."""
+    """Settle the form at the end of every cell for as long as it exists."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
     if shell is None:
         return
-    shell.events.register("post_run_cell", _settle_all)  # does nothing the second time
+    shell.events.register("post_run_cell", _settle_all)  # no effect if already registered
     _shown.add(saved)
 
 
@@ -204,7 +204,7 @@ def _settle_all(_: object = None) -> None:
 
 
 def exchanges_html(view: Mapping[str, Any]) -> str:
-    """Return what the lanes' language models cost, as a table, and each agent's last step, collapsed."""
+    """Return the costs of the lanes' language models as a table, and each agent's last step, collapsed."""
     lanes = [lane for lane in view["lanes"] if lane["spending"] is not None]
     if not lanes:
         return ""
@@ -247,9 +247,9 @@ def _call(call: Mapping[str, Any]) -> str:
 
 
 def follow(last: LastFrame, lane: Mapping[str, Any]) -> LastFrame:
-    """Take in the newest frame of a lane of `Comparison.view`; return a new object when it was restarted.
+    """Update the newest frame of a lane of `Comparison.view`; return a new object if the lane was restarted.
 
-    Once the lane has ended only the frame is kept, and no ring is open.
+    After the lane has ended, only the frame is kept, and no ring is open.
     """
     if (folder := Path(lane["folder"])) != last.folder:
         release(last)
@@ -267,17 +267,17 @@ def follow(last: LastFrame, lane: Mapping[str, Any]) -> LastFrame:
 
 
 def shows_last_step(last: LastFrame, lane: Mapping[str, Any]) -> bool:
-    """Return whether the frame is of the lane's last step."""
+    """Return whether the frame shows the lane's last step."""
     hud = last.frame.hud if last.frame else None
     return hud is not None and (hud.episode, hud.step) == (lane["episode"], lane["step"])
 
 
 def is_complete(last: LastFrame, lane: Mapping[str, Any]) -> bool:
-    """Return whether no newer frame is to be expected before the lane's next step."""
+    """Return whether no newer frame is expected before the lane's next step."""
     return shows_last_step(last, lane) or not lane["renders"] or lane["state"] in (*ENDED, "stepping")
 
 
 def release(last: LastFrame) -> None:
-    """Release the ring, and have no other part of this process keep the frame."""
+    """Release the ring, and the frame kept elsewhere in this process."""
     last.close()
     forget(last.folder)

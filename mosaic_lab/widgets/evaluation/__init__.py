@@ -1,6 +1,6 @@
 """Evaluations in a notebook: a live panel, plots of their results, and the static forms of both.
 
-What draws is imported when something is first shown.
+Drawing code is imported when something is first shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_plot(plot: Plot) -> None:
-    """Show a plot here, live, with its static form beside it."""
+    """Show a live plot in the running cell, with its static form."""
     from mosaic_lab.widgets.evaluation.plot_widgets import show
 
     show(plot)

@@ -1,4 +1,4 @@
-"""The live panel of an evaluation: how far it is, what each operator has got so far, and what went wrong."""
+"""The live panel of an evaluation: its progress, each operator's results so far, and failures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EvaluationPanel(FollowingPanel):
     """The live panel of the evaluation in ``folder``."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._evaluation = evaluation = Evaluation(folder)  # of its own: a handle is read by one at a time
+        self._evaluation = evaluation = Evaluation(folder)  # its own: a handle serves one reader at a time
         self.title = f"Evaluation · {evaluation.environment}"
         self.again = f'lab.run("{evaluation.id}") shows this evaluation again'
         self._view = RunView(evaluation, self.title, color(0))
@@ -69,7 +69,7 @@ class EvaluationPanel(FollowingPanel):
             figures.send_again()
 
     def static_caption(self) -> Caption:
-        """Return the progress, the table, and what failed."""
+        """Return the progress, the table and the failures."""
         snapshot = self._reader.latest or self._reader.read()
         text = f"{self._progress(snapshot)}, {self._view.status.state}"
         text += f", {snapshot.spent} spent" if snapshot.spent else ""
@@ -82,7 +82,7 @@ class EvaluationPanel(FollowingPanel):
         return stacked([plot_picture(plot) for plot in snapshot.plots if _has_points(plot)])
 
     def _arenas(self) -> list[Run]:
-        """Return the arenas that play now. Raises MosaicError for none."""
+        """Return the arenas with an episode in progress. Raises MosaicError if there are none."""
         if (on := self._evaluation.plan.on) is not None:
             raise MosaicError(f"its episodes are played on {on}: their frames stay there")
         if not (playing := [arena for arena in self._evaluation.arenas if arena.alive]):
@@ -107,7 +107,7 @@ class EvaluationPanel(FollowingPanel):
         self._figures = kept + [PlotFigures(plot) for plot in plots[len(kept) :]]
         if self._figures != former:
             self._chart.children = [figures.box for figures in self._figures]
-        for figures in former[len(kept) :]:  # costs that are equal or unknown now are not drawn
+        for figures in former[len(kept) :]:  # costs that are now equal or unknown are not drawn
             figures.close()
 
     def summary(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
     """Return the table: {"columns": [titles], "rows": [{"label", "color", "cells": [texts]}]}.
 
-    A row has a cell for each column but the first. ``total``: episodes that each operator has to play.
+    A row has a cell for each column except the first. ``total``: the number of episodes per operator.
     """
     shown = [name for name in _ESTIMATES if name in summary]
     failures = bool(summary["failed"].any())
@@ -47,7 +47,8 @@ def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
 
 
 def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, Any]) -> str:
-    """Return what is spent of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a budget."""
+    """Return the spent part of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a
+    budget."""
     budget = budget or {}
     parts = []
     if (usd := budget.get("usd")) is not None:
@@ -58,13 +59,13 @@ def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, A
 
 
 def _cell(values: Mapping[Any, Any], name: str) -> str:
-    if name == "cost_usd":  # NaN is an unknown cost where there were calls, and none where there were not
+    if name == "cost_usd":  # NaN is an unknown cost if there were calls; otherwise there is no cost
         return money(values[name]) if values["exchanges"] > 0 else DASH
     return milliseconds(values[name]) if name in _LATENCIES else _estimate(values, name)
 
 
 def _estimate(values: Mapping[Any, Any], name: str) -> str:
-    """``21.3 [19.8, 23]``; without an interval where there is none."""
+    """Return an estimate as ``21.3 [19.8, 23]``, or without an interval if there is none."""
     share = name in _SHARES
     value, *bounds = (_text(values.get(name + suffix), share) for suffix in ("", "_low", "_high"))
     return f"{value} [{bounds[0]}, {bounds[1]}]" if bounds[0] != _text(None, share) else value

@@ -1,4 +1,4 @@
-"""Plots of evaluations as bqplot figures (`PlotFigures`), and a plot as an output of a cell (`show`)."""
+"""Plots of evaluations as bqplot figures (`PlotFigures`), and their display in a cell (`show`)."""
 
 from __future__ import annotations
 
@@ -32,18 +32,21 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_s
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
-"""The width of a letter of a row's name, and of the longest name."""
+"""The width of a character of a row's name, and of the longest name."""
 LEAST_PIXELS = 130
-"""The width of a figure beside its axis; with less, the next one goes below."""
+"""The minimum width of a figure beside its axis; below it, the next figure wraps."""
 FEW_BESIDE = 3
-"""About how many numbers the x axis has in figures beside each other."""
+"""Approximate number of x ticks in figures side by side."""
 MOST_SHOWN = 32
-"""Plots kept alive; beyond it the oldest give way to their static form."""
+"""Maximum number of live plots; beyond it the oldest are replaced by their static form."""
 
 
 class FacetFigure:
-    """One facet as a figure of a fixed set of marks; ``named``: whether rows have their names here,
-    ``wraps``: whether it may stand below the one before it, where there is little room."""
+    """A facet as a figure with a fixed set of marks.
+
+    ``named``: whether the rows are named in this figure. ``wraps``: whether it may move below the previous
+    figure if space is short.
+    """
 
     def __init__(self, facet: Facet, named: bool, wraps: bool) -> None:
         rows = facet.rows
@@ -96,7 +99,7 @@ class FacetFigure:
         self.draw(facet)
 
     def draw(self, facet: Facet) -> None:
-        """Replace what is drawn by another facet of the same rows."""
+        """Draw another facet with the same rows."""
         marks = facet.marks
         bands = [(mark.band, mark_color(mark)) for mark in marks if mark.band is not None]
         thin = [(line, mark) for mark in marks for line in mark.thin]
@@ -122,7 +125,7 @@ class FacetFigure:
             _number(self._y_axis, [y for _, y in drawn], self.figure.padding_y, FEW_TICKS)
 
     def send_again(self) -> None:
-        """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
+        """Send the drawn state again: the page loses updates that arrive while it builds the figure."""
         for mark in (self._bands, self._lines, self._points):
             mark.send_state(("x", "y"))
 
@@ -139,7 +142,7 @@ class PlotNote(anywidget.AnyWidget):
 
 
 class PlotFigures:
-    """The figures of a plot beside each other, with a legend where lines are no rows."""
+    """The figures of a plot side by side, with a legend if the colours are not named by rows."""
 
     def __init__(self, plot: Plot) -> None:
         named = [plot.names_rows(place) or not facet.rows for place, facet in enumerate(plot.facets)]
@@ -156,13 +159,13 @@ class PlotFigures:
         widgets_stay_on_subshell(self.box)
 
     def draw(self, plot: Plot) -> None:
-        """Replace what is drawn by another plot of the same facets and rows."""
+        """Draw another plot with the same facets and rows."""
         for figure, facet in zip(self._facets, plot.facets, strict=True):
             figure.draw(facet)
         empty = all(figure.empty for figure in self._facets)
         (self._row.add_class if empty else self._row.remove_class)(EMPTY)
         marks = (mark for facet in plot.facets if not facet.rows for mark in facet.marks)
-        named = dict.fromkeys((mark.label, mark_color(mark)) for mark in marks)  # facets share them
+        named = dict.fromkeys((mark.label, mark_color(mark)) for mark in marks)  # shared by all facets
         self._note.legend = [{"label": label, "color": own} for label, own in named]
         self._note.title, self._note.note = plot.title, plot.note
 
@@ -171,12 +174,12 @@ class PlotFigures:
             facet.send_again()
 
     def close(self) -> None:
-        """Take the widgets back: the page shows the static form in their place."""
+        """Close the widgets: the page shows the static form in their place."""
         close_widgets([self.box])
 
 
 class ShownPlot:
-    """A plot in one place of the notebook, with what stays when the kernel is gone."""
+    """A plot in one output of the notebook, with its static form."""
 
     def __init__(self, plot: Plot) -> None:
         self.figures = PlotFigures(plot)
@@ -188,7 +191,7 @@ class ShownPlot:
         self._saved.show(self.figures.box, self._saved.add(), update=False)
 
     def _close(self) -> None:
-        with suppress(ValueError):  # another one has taken its turn
+        with suppress(ValueError):  # already removed to make room
             _shown.remove(self)
         self.figures.close()
 
@@ -197,14 +200,15 @@ _shown: deque[ShownPlot] = deque()
 
 
 def show(plot: Plot) -> None:
-    """Show a plot as an output of this cell."""
+    """Show a plot as an output of the running cell."""
     _shown.append(ShownPlot(plot))
     if len(_shown) > MOST_SHOWN:
         _shown.popleft().figures.close()
 
 
 def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int) -> None:
-    """Give an axis over the values about ``few`` round numbers; ``padding`` is the figure's along it."""
+    """Set about ``few`` round ticks on an axis over the values; ``padding`` is the figure's padding along
+    it."""
     if reach := value_range(parts):
         low, high = reach
         margin = padding * (high - low)

@@ -1,6 +1,6 @@
-"""The numbers of an evaluation that its panel shows, read in the background and seldom enough to be cheap.
+"""The numbers of an evaluation's panel, read in the background at a rate that keeps the cost low.
 
-Counting episodes costs little; resampling them takes longer the more there are, and is done less often then.
+Counting episodes is cheap. Resampling takes longer with more episodes, and is then done less often.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHARE = 0.05
-"""Of the time that counting may take, and that resampling may take."""
+"""Maximum share of time for counting, and for resampling."""
 FAILED_SECONDS = 30.0
-"""After it could not be read, until that is tried again."""
+"""Seconds between a failed reading and the next attempt."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class EvaluationSnapshot:
-    """The content of a panel: ``done`` and ``left`` of this moment, the rest of the last resampling.
+    """The content of a panel: ``done`` and ``left`` are current, the rest is from the last resampling.
 
-    ``plots``: the intervals, and returns against costs where language models play. ``spent``: what is spent
-    of the budget, if there is one. ``failures``: the errors of failed episodes, and how often each occurred.
-    ``damage``: why there are no numbers, see `Evaluation.damage`. ``parts``: those on a cluster, in words.
+    ``plots``: the intervals and, with language models, returns against costs. ``spent``: the spent part of
+    the budget, if there is one. ``failures``: the errors of failed episodes, with counts. ``damage``: why
+    there are no numbers, see `Evaluation.damage`. ``parts``: the parts on a cluster, as text.
     """
 
     done: int
@@ -51,7 +51,7 @@ class EvaluationSnapshot:
 
 
 class SnapshotReader:
-    """Reads ``evaluation``, a handle of its own, and calls ``news`` after each reading in the background."""
+    """Reads ``evaluation``, its own handle, in the background, and calls ``news`` after each reading."""
 
     def __init__(self, evaluation: Evaluation, news: Callable[[], None]) -> None:
         self.latest: EvaluationSnapshot | None = None
@@ -62,7 +62,7 @@ class SnapshotReader:
         self._count_at = self._resample_at = 0.0
 
     def read_in_background(self) -> None:
-        """Have it read in a thread of its own, unless that is under way or too soon."""
+        """Start a reading in its own thread, unless one is running or it is too early."""
         under_way = self._thread is not None and self._thread.is_alive()
         if not under_way and time.monotonic() >= self._count_at:
             self._thread = threading.Thread(target=self._try, name="mosaic-evaluation", daemon=True)
@@ -80,7 +80,7 @@ class SnapshotReader:
         self._news()
 
     def read(self) -> EvaluationSnapshot:
-        """Read all of it now."""
+        """Read everything now."""
         with self._lock:
             began, evaluation = time.monotonic(), self._evaluation
             damage = evaluation.damage
@@ -132,6 +132,6 @@ def _spent(evaluation: Evaluation) -> str:
 
 
 def _due(began: float) -> float:
-    """When what began then, and ends now, may be done again."""
+    """Return when work that started at a given time and ends now may be repeated."""
     now = time.monotonic()
     return now + (now - began) / SHARE

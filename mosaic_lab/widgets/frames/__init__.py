@@ -16,14 +16,14 @@ TARGET = "mosaic_lab.frames"
 
 
 def register_target() -> None:
-    """Let pages open views of frames. What serves them is imported when the first one is opened."""
+    """Let pages open views of frames. The serving code is imported when the first view is opened."""
     import comm
 
     comm.get_comm_manager().register_target(TARGET, _open)
 
 
 def reattach(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:
-    """Show the wall of a former kernel again, with what its description says."""
+    """Show a former kernel's wall again, according to its description."""
     from mosaic_lab.widgets.frames.wall import frame_wall
 
     frame_wall(runs, settings.get("fps", 30.0), settings.get("columns")).show(output)

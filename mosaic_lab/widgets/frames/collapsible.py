@@ -1,6 +1,6 @@
-"""Frames within a panel, collapsed at first: nothing but a line until a viewer expands it.
+"""Frames within a panel, initially collapsed to a line.
 
-Collapsing takes the view of frames out of the page, which ends its comm: then the worker renders nothing for
+Collapsing removes the view of frames from the page, which ends its comm: the worker then renders nothing for
 it, and the kernel sends nothing.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Collapsible(anywidget.AnyWidget):
-    """A line to click on, which expands and collapses what is below it."""
+    """A clickable line that expands and collapses the content below it."""
 
     _esm = page_code("collapsible.js")
 
@@ -34,8 +34,8 @@ class Collapsible(anywidget.AnyWidget):
 class CollapsibleFrames:
     """A collapsible wall of the runs that ``find_runs`` returns when it is expanded.
 
-    ``find_runs`` may raise MosaicError: then the line stays collapsed. ``widgets`` belong below each other in
-    the panel.
+    If ``find_runs`` raises MosaicError, the wall stays collapsed. ``widgets`` belong below each other in the
+    panel.
     """
 
     def __init__(self, title: str, find_runs: Callable[[], Sequence[Run]]) -> None:
@@ -50,7 +50,7 @@ class CollapsibleFrames:
         return [self.head, self._content]
 
     def expand(self, on: bool) -> None:
-        """Show the frames below the line, or take them away. Raises what ``find_runs`` raises."""
+        """Show or hide the frames below the line. Raises the errors of ``find_runs``."""
         if on:
             try:
                 wall = self._wall_of(list(self._find_runs()))
@@ -60,7 +60,7 @@ class CollapsibleFrames:
         self._content.children = [wall.widget] if on else []
 
     def hide_unused(self) -> None:
-        """Hide the line if it was never expanded: what has ended has no frames to show."""
+        """Hide the line if it was never expanded: an ended run has no frames to show."""
         if self._wall is None:
             for widget in self.widgets:
                 widget.layout.display = "none"

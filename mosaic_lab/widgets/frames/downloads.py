@@ -1,6 +1,6 @@
-"""Files that a page requests: a frame as a PNG, the last seconds as a GIF or an MP4.
+"""Files requested by a page: a frame as a PNG, the last seconds as a GIF or an MP4.
 
-Encoding takes up to many seconds: it happens in threads of its own, a few at once.
+Encoding takes up to many seconds. It runs in its own threads, a few at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mosaic_lab.widgets.page.file_names import file_name
 
 MOST_AT_ONCE = 4
 MOST_BYTES = 64 << 20
-"""Of a file on its way to a page."""
+"""Maximum size of a file sent to a page."""
 MOST_SECONDS = 3600.0
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,8 @@ class File(NamedTuple):
 
 
 def snapshot(tile: ViewerTile) -> Callable[[], File]:
-    """Return what makes a PNG of the frame that a tile shows, in full. Raises MosaicError without one."""
+    """Return a function that makes a PNG of a tile's frame at full size. Raises MosaicError if there is no
+    frame."""
     frame, run = tile.frame, tile.feed.folder.name
     if frame is None:
         raise MosaicError(f"No frame of run {run} was shown here yet.")
@@ -45,7 +46,8 @@ def snapshot(tile: ViewerTile) -> Callable[[], File]:
 
 
 def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
-    """Return what makes a film of the last ``seconds`` shown. Raises MosaicError when nothing was."""
+    """Return a function that makes a film of the last ``seconds`` shown. Raises MosaicError if nothing was
+    shown."""
     if form not in ("gif", "mp4"):
         raise MosaicError(f"A recording is a gif or an mp4, not {form!r}.")
     if not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
@@ -59,7 +61,7 @@ def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
 
 
 def deliver(viewer: Viewer, make: Callable[[], File]) -> None:
-    """Make a file in a thread, and send it to the view. Raises MosaicError when too many are being made."""
+    """Make a file in a thread, and send it to the view. Raises MosaicError if too many are being made."""
     if not _free.acquire(blocking=False):
         raise MosaicError(f"{MOST_AT_ONCE} files are being made already; try again when one is done.")
     threading.Thread(target=_deliver, args=(viewer, make), name="mosaic-frames-file", daemon=True).start()
@@ -72,7 +74,7 @@ def _deliver(viewer: Viewer, make: Callable[[], File]) -> None:
     except Exception as error:
         if not isinstance(error, MosaicError):
             logger.exception("A file of frames could not be made.")
-        with suppress(Exception):  # the page may be gone
+        with suppress(Exception):  # the page may be closed
             viewer.fail(str(error) or type(error).__name__)
     finally:
         _free.release()

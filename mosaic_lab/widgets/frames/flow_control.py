@@ -1,26 +1,26 @@
-"""The flow control of one view of a page: how many frames may be in flight, and how large they may be.
+"""Flow control for one view of a page: how many frames may be in flight, and how large they may be.
 
-It sends nothing and knows no frames, only times, in seconds of a monotonic clock, sizes and numbers of
-messages: so every case can be tested with a clock of the test's own.
+This module sends nothing and handles no frames, only times (seconds of a monotonic clock), sizes and message
+numbers, so that tests can use their own clock.
 
 The protocol of `Credit`:
 
-- Messages are numbered from 1. The page acknowledges number n once everything up to n was drawn, or overtaken
-  by something newer. A message that is sent and not acknowledged is *in flight*.
-- At most ``window`` messages are in flight. There is no queue: what is sent when that is possible again is
-  the newest frame of that moment.
-- The window is what the connection holds, there and back, at the rate that is wanted and arrives (bandwidth
-  times delay) and a quarter more, to find out whether more would arrive; at least 2, because one at a time
-  leaves the connection idle for half of every round trip, and at most 8. Of small messages it is twice what
-  the connection holds: on a server without our extension they wait for each other (Nagle's algorithm),
-  several leave together, and only more in flight shows that more would arrive. The delay is that of messages
-  which had the connection to themselves: one that stood in a queue would make the queue longer. Where there
-  are no such messages, the connection is let run idle every ten seconds, and one is sent alone.
-- An acknowledgement costs the kernel more than a small frame does. While nothing queues, only every second
-  to fourth message requests one, and the window is larger by those that do not.
-- Acknowledgements are cumulative, so that a lost one is made up for by the next. When all are lost the page
-  is sent a ping of a few bytes, after four round trips or a second, then after twice as long, and so on. Its
-  answer settles everything that was sent before: it arrived, or it never will.
+- Messages are numbered from 1. The page acknowledges number n once everything up to n was drawn or
+  superseded. A message sent and not acknowledged is *in flight*.
+- At most ``window`` messages are in flight. There is no queue: when the window opens, the newest frame is
+  sent.
+- The window is the bandwidth-delay product at the requested and achieved rate, plus a quarter to probe for
+  more. It is at least 2, because a single message leaves the connection idle for half of every round trip,
+  and at most 8. For small messages it is twice the bandwidth-delay product: on a server without our extension
+  they wait for each other (Nagle's algorithm), several leave together, and only more in flight shows that
+  more would arrive. The delay is measured on messages that had the connection to themselves, because the
+  delay of a queued message would lengthen the queue. If there are no such messages, the connection is left
+  idle every ten seconds, and one message is sent alone.
+- An acknowledgement costs the kernel more than a small frame. While nothing queues, only every second to
+  fourth message requests one, and the window grows by the others.
+- Acknowledgements are cumulative, so the next one makes up for a lost one. If all are lost, the page is sent
+  a ping of a few bytes after four round trips or a second, then after twice as long, and so on. Its answer
+  settles everything sent before: it has arrived or never will.
 """
 
 from __future__ import annotations
@@ -30,33 +30,34 @@ from collections import deque
 from typing import NamedTuple
 
 LEAST, MOST = 2, 8
-"""Messages in flight."""
+"""Minimum and maximum number of messages in flight."""
 GAIN, SMALL_GAIN = 1.25, 2.0
 SMALL_BYTES = 16 << 10
-"""Of a message, for the second gain."""
+"""Messages up to this size use the second gain."""
 IDLE_SECONDS = 10.0
 ACK_SECONDS = 0.1
-"""Between two messages that request an acknowledgement, while nothing queues; and at most:"""
+"""Interval between two messages that request an acknowledgement while nothing queues; and at most:"""
 MOST_STRIDE = 4
 PATIENCE = 1.0
 MOST_PATIENCE = 16.0
-"""Seconds until an acknowledgement is missed, at least; between two pings, at most."""
+"""Seconds until an acknowledgement counts as missing, at least; interval between two pings, at most."""
 STALE_SECONDS = 5.0
-"""An answer after longer than this is due to a page that was hidden, not to the connection."""
+"""A longer delay is attributed to a hidden page, not to the connection."""
 LOW_SECONDS, MOST_LOW_SECONDS = 15.0, 240.0
-"""How long the bandwidth counts as low until it is tried again: each time twice as long."""
+"""Seconds for which the bandwidth counts as low before the next try: the first time and at most; doubled each
+time."""
 JUDGE_SECONDS = 1.0
 HELD_UP = 0.4
-"""Share of the time in which a frame was due and had to wait."""
+"""Share of the time during which a due frame had to wait."""
 LARGE_BYTES = 64 << 10
-"""Of a message, on average: smaller ones are not held up for their size."""
+"""Mean message size from which frame size can hold frames up."""
 
 
 class _Flight(NamedTuple):
     number: int
     at: float
     gap: float
-    """Seconds since the message before it; infinite when nothing else was in flight."""
+    """Seconds since the previous message; infinite if nothing else was in flight."""
     acked: int
 
 
@@ -68,20 +69,20 @@ class Ticket(NamedTuple):
 
 
 class Credit:
-    """The flow control of one view. ``interval``: seconds between two frames that are wanted, at least."""
+    """The flow control of one view. ``interval``: minimum seconds between two requested frames."""
 
     def __init__(self, now: float, interval: float) -> None:
         self.interval = interval
         self.delay: float | None = None
-        """Seconds there and back for a message that has the connection to itself; None before the first."""
+        """Round-trip seconds of a message that has the connection to itself; None before the first."""
         self.round_trip: float | None = None
-        """The same for all messages, smoothed."""
-        self._rate = 1 / interval  # messages a second that arrive
+        """The smoothed round-trip seconds of all messages."""
+        self._rate = 1 / interval  # messages per second that arrive
         self._bytes = 0  # of the last message
         self._sent = self._acked = self._requested = self._pinged = 0
         self._flights: deque[_Flight] = deque()
         self._last = -math.inf  # when the last message was sent
-        self._alone = now  # when one last had the connection to itself
+        self._alone = now  # when a message last had the connection to itself
         self._pings = 0
         self._ping_at = 0.0
 
@@ -91,16 +92,16 @@ class Credit:
 
     @property
     def window(self) -> int:
-        """Messages that may be in flight."""
+        """The number of messages that may be in flight."""
         return self._capacity + self._stride - 1
 
     def may_send(self, now: float) -> bool:
         if self._flights and self._requested == self._sent and now - self._alone > IDLE_SECONDS:
-            return False  # until it has run idle; and then one alone
+            return False  # wait until the connection is idle, then send one alone
         return self.in_flight < self.window
 
     def send(self, now: float, nbytes: int) -> Ticket:
-        """Return the ticket for a message of so many bytes that is sent now."""
+        """Return the ticket for a message of this many bytes, sent now."""
         number = self._sent = self._sent + 1
         self._bytes = nbytes
         gap = now - self._last if self._flights else math.inf
@@ -116,14 +117,14 @@ class Credit:
         return Ticket(number, requests_ack)
 
     def acknowledge(self, number: int, now: float) -> None:
-        """Note that everything up to ``number`` has arrived. Old and impossible numbers mean nothing."""
+        """Record that everything up to ``number`` has arrived. Old and impossible numbers are ignored."""
         if not self._acked < number <= self._sent:
             return
         flight = None
         while self._flights and self._flights[0].number <= number:
             flight = self._flights.popleft()
         self._acked, self._pings = number, 0
-        if flight is None or number == self._pinged:  # the answer to a ping says nothing about the connection
+        if flight is None or number == self._pinged:  # a ping's answer does not measure the connection
             return
         took = max(now - flight.at, 1e-4)
         if took < STALE_SECONDS:
@@ -139,20 +140,20 @@ class Credit:
         return self._ping_at + min(MOST_PATIENCE, patience * 2.0**self._pings)
 
     def ping(self, now: float) -> int:
-        """Return the number for a ping that is sent now: the page acknowledges it at once."""
+        """Return the number for a ping sent now; the page acknowledges it at once."""
         self._pings += 1
         self._ping_at = now
         self._pinged = self._sent
         return self._sent
 
     def restart(self, now: float) -> None:
-        """Start again: what was in flight is not waited for any more."""
+        """Start again: stop waiting for messages in flight."""
         self._flights.clear()
         self._acked, self._pings, self._alone = self._sent, 0, now
 
     @property
     def _capacity(self) -> int:
-        """Messages that the connection holds, there and back, and a little more."""
+        """Return the bandwidth-delay product in messages, plus a margin."""
         if self.delay is None:
             return LEAST
         rate = min(self._rate, 1 / self.interval)
@@ -161,7 +162,7 @@ class Credit:
 
     @property
     def _stride(self) -> int:
-        """One message of so many requests an acknowledgement."""
+        """Return the stride of acknowledgements: one in this many messages requests one."""
         if self.round_trip is None or self.round_trip > 2 * self.interval:
             return 1
         return min(MOST_STRIDE, max(1, round(ACK_SECONDS / self.interval)))
@@ -179,10 +180,10 @@ def _smoothed(value: float | None, sample: float) -> float:
 
 
 class Bandwidth:
-    """The bandwidth to one view of a page; ``low``: too low for large frames, found out by sending them.
+    """The bandwidth to one view of a page; ``low``: too low for large frames, as measured by sending them.
 
-    What a connection carries is unknown while it is hardly used; so frames go in the form that costs the
-    kernel least, and come smaller for a while once they are held up much of the time.
+    The capacity of a connection is unknown while it is hardly used. Frames are therefore sent in the form
+    cheapest for the kernel, and made smaller for a while if they are held up much of the time.
     """
 
     def __init__(self, now: float) -> None:
@@ -195,19 +196,19 @@ class Bandwidth:
         self._messages = self._bytes = 0
 
     def delay(self, now: float) -> None:
-        """Note that a frame is due and may not be sent yet."""
+        """Record that a frame is due and may not be sent yet."""
         if self._held_since is None:
             self._held_since = now
 
     def send(self, nbytes: int, now: float) -> None:
-        """Note that a message of so many bytes is sent."""
+        """Record that a message of this many bytes is sent."""
         self._release(now)
         self._held_since = None
         self._messages += 1
         self._bytes += nbytes
 
     def judge(self, now: float) -> None:
-        """Decide again whether it is ``low``; to be called now and then while frames are sent."""
+        """Update ``low``; call it regularly while frames are sent."""
         passed = now - self._judged_at
         if passed < JUDGE_SECONDS:
             return
@@ -218,7 +219,7 @@ class Bandwidth:
             self.low, self._until = True, now + self._seconds
             self._seconds = min(MOST_LOW_SECONDS, 2 * self._seconds)
         self._judged_at, self._held = now, 0.0
-        if self._messages > 1:  # what is on its way for longer than this still counts
+        if self._messages > 1:  # messages in flight for longer than this still count
             self._bytes, self._messages = self._bytes // self._messages, 1
 
     def _release(self, now: float) -> None:

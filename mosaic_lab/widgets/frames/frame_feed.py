@@ -1,7 +1,7 @@
-"""One run's frames for all views of them in this process: read once, encoded once, recorded once.
+"""One run's frames for all views in this process: read once, encoded once, recorded once.
 
-Only the stream's thread touches a feed; its recorder, its newest frame and what the writer reported may be
-read from any thread.
+Only the stream's thread uses a feed. Its recorder, its newest frame and the writer's notice may be read from
+any thread.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 JUDGE_SECONDS = 1.0
 SHORTEST_POLL, LONGEST_POLL, ENDED_POLL = 0.004, 0.1, 1.0
-"""Seconds between two polls for a new frame: a tenth of the time since the last one, within these."""
+"""Limits on the seconds between two polls for a new frame, which are a tenth of the time since the last one.
+"""
 RECORD_SECONDS = 1 / 15
-"""Between two frames that are encoded for the recording only."""
+"""Interval between two frames that are encoded only for the recording."""
 
 
 class FrameFeed:
@@ -32,7 +33,7 @@ class FrameFeed:
         self.recorder = Recorder()
         self.frame: Frame | None = None
         self.number = 0
-        """Of frames seen so far."""
+        """The number of frames seen so far."""
         self.poll_at = 0.0
         self._watching = False
         self._news_at = 0.0
@@ -43,23 +44,23 @@ class FrameFeed:
 
     @cached_property
     def source(self) -> FrameSource:
-        """The source, made when it is first needed, on the stream's thread: it reads files."""
+        """The source, created at first use on the stream's thread because it reads files."""
         return FrameSource(self.folder)
 
     @property
     def said(self) -> str:
-        """The notice of the run's writer about its frames; may be read from any thread."""
+        """The writer's notice about its frames; may be read from any thread."""
         source: FrameSource | None = vars(self).get("source")
         return source.said if source else ""
 
     def poll(self, now: float, fps: float) -> None:
-        """Look for a new frame, and let the writer know that ``fps`` a second are wanted."""
+        """Look for a new frame, and request ``fps`` frames per second from the writer."""
         self.poll_at = now + ENDED_POLL  # unless this succeeds
         source = self.source
         self._watching = True
         frame = source.poll(fps)
         if frame is None and source.finished and source.last is not self.frame:
-            frame = source.last  # another reader saw it
+            frame = source.last  # read by another reader
         if frame is not None:
             self.frame, self._news_at = frame, now
             self.number += 1
@@ -68,14 +69,14 @@ class FrameFeed:
         self.poll_at = _together(now, min(longest, max(SHORTEST_POLL, 0.1 * (now - self._news_at))))
 
     def rest(self) -> None:
-        """Want no frames: no view shows the run now."""
+        """Stop requesting frames: no view shows the run."""
         if self._watching:
             self._watching = False
             self.poll_at = self._news_at = 0.0
             self.source.rest()
 
     def packet(self, now: float, low_bandwidth: bool) -> Packet:
-        """Return the newest frame, small for a page with low bandwidth. There must have been a frame."""
+        """Return the newest frame, reduced for a page with low bandwidth. Requires at least one frame."""
         frame = self.frame
         assert frame is not None
         content = self._content
@@ -89,7 +90,7 @@ class FrameFeed:
         return packet
 
     def close(self) -> None:
-        if "source" in vars(self):  # it was made
+        if "source" in vars(self):  # if it was created
             self.source.close()
 
     def _encoded(self, encoding: Encoding) -> Packet:
@@ -109,6 +110,7 @@ class FrameFeed:
 
 
 def _together(now: float, wait: float) -> float:
-    """About ``wait`` seconds from now, at one of few moments: the thread wakes up once for many runs."""
+    """Return a time about ``wait`` seconds from now, rounded so that one wake-up of the thread serves many
+    runs."""
     step = 2.0 ** math.floor(math.log2(wait))
     return step * round(now / step + wait / step)

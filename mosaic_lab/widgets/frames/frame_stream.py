@@ -1,7 +1,6 @@
-"""Frames from the rings of runs to the views of pages: one thread for all of them.
+"""Streams frames from the rings of runs to the views of pages, with one thread for all of them.
 
-The thread sleeps while no view is in sight. Whatever takes more than a moment (a PNG, a film) is done in
-threads of its own.
+The thread sleeps while no view is visible. Slow work (a PNG, a film) runs in other threads.
 """
 
 from __future__ import annotations
@@ -28,26 +27,28 @@ from mosaic_lab.widgets.page.ipykernel_hooks import on_message, stay_on_subshell
 
 NOTICE_SECONDS = 1.0
 CALM_SECONDS = 30.0
-"""Without a failure in a view: the next one is reported again. More than between two pings."""
+"""A view's next failure is reported after this long without one. Longer than the interval between two pings.
+"""
 SHORTEST_WAIT = 0.001
 MOST_SENDS = 300
-"""Messages of frames a second, over all views: the server drops everything beyond 1,000 messages a second."""
+"""Maximum number of frame messages per second over all views: the server drops messages beyond 1,000 per
+second."""
 MOST_VIEWERS = 64
-"""Views that a kernel remembers, most of them of pages that are no more; the longest silent give way."""
+"""Maximum number of views kept, most of which belong to closed pages; those silent longest are dropped."""
 MOST_RECORDED_BYTES = 256 << 20
-"""Of the recordings of all runs together."""
+"""Maximum size of all recordings together."""
 
 logger = logging.getLogger(__name__)
 
 
 class FrameStream:
-    """The stream of this process is `frame_stream()`."""
+    """Streams frames to all views. `frame_stream` returns the process's instance."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._viewers: list[Viewer] = []
         self._feeds: dict[Path, FrameFeed] = {}
-        self._lock = threading.Lock()  # of the two above: pages come and go on other threads
+        self._lock = threading.Lock()  # guards the two above: pages connect and leave on other threads
         self._news = threading.Event()
         self._thread: threading.Thread | None = None
         self._notices_at = 0.0
@@ -55,7 +56,7 @@ class FrameStream:
         self._idle = True
 
     def open(self, channel: BaseComm, message: Mapping[str, Any]) -> None:
-        """Serve a view that a page has opened. An invalid one is sent the reason, and closed."""
+        """Serve a view opened by a page. Send an invalid one the reason, and close it."""
         try:
             with self._lock:
                 viewer = Viewer(channel, message["content"]["data"], self._feed_of, self._clock())
@@ -73,12 +74,12 @@ class FrameStream:
             return
         for old in forgotten:
             self.close(old)
-            with suppress(Exception):  # its page may be closing it at this moment
+            with suppress(Exception):  # the page may be closing it
                 old.comm.close()
         self._news.set()
 
     def close(self, viewer: Viewer) -> None:
-        """Forget a view."""
+        """Remove a view."""
         with self._lock:
             if viewer in self._viewers:
                 self._viewers.remove(viewer)
@@ -86,12 +87,12 @@ class FrameStream:
         self._news.set()
 
     def recorded(self, folder: Path, seconds: float) -> list[Packet]:
-        """Return what was shown of a run in the last ``seconds`` before its newest frame."""
+        """Return the frames of a run shown in the last ``seconds`` before its newest frame."""
         feed = self.feed(folder)
         return feed.recorder.last(seconds) if feed else []
 
     def feed(self, folder: Path) -> FrameFeed | None:
-        """Return the feed of a run; None when no view shows it."""
+        """Return the feed of a run; None if no view shows it."""
         with self._lock:
             return self._feeds.get(folder)
 
@@ -129,7 +130,7 @@ class FrameStream:
             self._news.wait(wait)
 
     def _turn(self, now: float) -> float | None:
-        """Do what is due; return the seconds until something else is, None while no view is in sight."""
+        """Do due work; return the seconds until the next is due, None while no view is visible."""
         with self._lock:
             viewers = list(self._viewers)
         self._forget()
@@ -145,7 +146,7 @@ class FrameStream:
             self._serve(viewer, wanted, len(in_sight) / MOST_SENDS, now)
         self._idle = not in_sight
         later = min((self._notices_at, *(self._due(viewer, now) for viewer in in_sight)))
-        # Checked last: an acknowledgement wakes this thread only once ``waiting`` says that it is awaited.
+        # Checked last: an acknowledgement wakes this thread only if ``waiting`` is set.
         if any(viewer.posted and (viewer.waiting or self._idle) for viewer in viewers):
             return 0.0
         return None if self._idle else max(SHORTEST_WAIT, later - self._clock())
@@ -170,7 +171,7 @@ class FrameStream:
             raise ValueError(f"the page sent a message of an unknown type: {kind!r}")
 
     def _wanted(self, viewers: list[Viewer], now: float) -> dict[FrameFeed, float]:
-        """Return how often a frame of which run is wanted; let the others rest."""
+        """Return the requested frame rate of each feed; put the other feeds to rest."""
         wanted: dict[FrameFeed, float] = {}
         for viewer in viewers:
             for tile in viewer.tiles_wanted(now):
@@ -182,7 +183,7 @@ class FrameStream:
         return wanted
 
     def _forget(self) -> None:
-        """Let go of runs that no view shows any more."""
+        """Close the feeds of runs that no view shows."""
         if not self._viewers_changed:
             return
         with self._lock:
@@ -205,13 +206,13 @@ class FrameStream:
         self._guard(viewer, partial(viewer.show, now, shortest))
 
     def _due(self, viewer: Viewer, now: float) -> float:
-        """When something is to be done for a view."""
+        """Return when work is due for a view."""
         polls = [tile.feed.poll_at for tile in viewer.tiles_wanted(now)]
         news = max(viewer.due_at(now), min(polls, default=math.inf))
         return min(news, viewer.ping_at(now))
 
     def _guard(self, viewer: Viewer, action: Callable[[], None]) -> None:
-        """Call ``action``; send what goes wrong to its view, once while it lasts. The stream continues."""
+        """Call ``action``; send a failure to its view, once while it persists. The stream continues."""
         try:
             action()
         except Exception as error:
@@ -227,5 +228,5 @@ _stream = FrameStream()
 
 
 def frame_stream() -> FrameStream:
-    """Return the stream of this process."""
+    """Return the frame stream of this process."""
     return _stream

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LastFrame:
-    """The newest frame of the run in ``folder`` that a page was sent, or that was seen in this process."""
+    """The newest frame of the run in ``folder`` sent to a page or seen in this process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -22,18 +22,18 @@ class LastFrame:
         self.reported = ""
         """The writer's notice about its frames."""
         self.shown = False
-        """A page has shown the run."""
+        """Whether a page has shown the run."""
         self._source: FrameSource | None = None
 
     def look(self) -> bool:
-        """Take in the newest frame that was seen; return whether it is a new one."""
+        """Read the newest frame seen; return whether it is new."""
         feed = frame_stream().feed(self.folder)
         if feed is not None:
             self.shown, self.reported = True, feed.said
         return self._take_in((feed and feed.frame) or newest(self.folder))
 
     def poll(self, fps: float) -> bool:
-        """Request ``fps`` frames a second, and take in the newest; return whether it is a new one."""
+        """Request ``fps`` frames per second, and read the newest; return whether it is new."""
         self._source = self._source or FrameSource(self.folder)
         frame = self._source.poll(fps)
         self.reported = self._source.said
@@ -45,7 +45,7 @@ class LastFrame:
             self._source.rest()
 
     def close(self) -> None:
-        """Release the ring; the frame stays."""
+        """Release the ring; the frame is kept."""
         if self._source is not None:
             self._source.close()
             self._source = None

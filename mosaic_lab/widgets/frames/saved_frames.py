@@ -1,9 +1,9 @@
-"""The static form of frames, which stays in the saved notebook: the last frames in one picture.
+"""The static form of frames in a saved notebook: the last frames in one picture.
 
-The picture shows the last frames that a page was sent, or else that this kernel saw. It is drawn when the
-first frame has come, every 20 seconds while frames move, and when they stop: because no view is in sight, a
-viewer paused, or the run has ended. While no page has shown a run, as in a notebook that is executed without
-a browser, one frame a second is requested instead. At most 64 pictures follow their runs, those shown last.
+The picture shows the last frames sent to a page or, if there are none, seen by this kernel. It is drawn when
+the first frame arrives, every 20 seconds while frames change, and when they stop because no view is visible,
+a viewer paused or the run ended. While no page has shown a run, as in a notebook executed without a browser,
+one frame per second is requested. At most 64 pictures follow their runs, those shown last.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, refresh_scheduler
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 
 MOVING_SECONDS = 20.0
-"""From one picture to the next while frames move."""
+"""Interval between pictures while frames change."""
 STILL_SECONDS = 2.0
-"""Without a new frame they have stopped …"""
+"""Frames count as stopped after this long without a new one …"""
 LEAST_SECONDS = 5.0
-"""… but a slow environment must not have a picture made of each of its frames."""
+"""… but a slow environment must not cause a picture for each of its frames."""
 UNSEEN_FPS = 1.0
 MOST_PICTURES = 64
-"""That follow their runs; beyond it those shown first stay as they are."""
+"""Maximum number of pictures that follow their runs; beyond it, those shown first are no longer updated."""
 
 
 class SavedFrames:
-    """Follows the last frames of ``runs``, and decides when they are drawn beside the widget.
+    """Follows the last frames of ``runs``, and decides when to draw them beside the widget.
 
-    ``labels`` name the runs in the picture of several, ``title`` all together; ``columns`` as in `montage`.
-    ``shows`` describes the frames to a later kernel (see ``saved_panels``).
+    ``labels`` name the runs in a picture of several, ``title`` the whole picture; ``columns`` as in
+    `montage`. ``shows`` describes the frames to a later kernel (see ``saved_panels``).
     """
 
     def __init__(
@@ -67,18 +67,19 @@ class SavedFrames:
         self._png: bytes | None = None
         self._moved_at = self._drawn_at = -math.inf
         self._fresh = True
-        """The picture shows the last frames."""
+        """Whether the picture shows the last frames."""
         self._settled = False
         self._lock = threading.Lock()
 
     def show(self, widget: Any, output: PanelOutput | None = None) -> None:
-        """Show the widget here, with what there is of a picture; keep that up to date until the runs end.
+        """Show the widget in the running cell with the current picture; keep the picture up to date until the
+        runs end.
 
-        ``output``: show it there, where a former kernel has shown it.
+        ``output``: an output of a former kernel to reuse.
         """
         with self._lock:
             self._settled = self._settled or self._ended()
-            self._look()  # without a browser this requests the first frame
+            self._look()  # without a browser, this requests the first frame
             if self._settled:
                 self._form.update(final=True)
                 self._close_sources()
@@ -91,14 +92,14 @@ class SavedFrames:
             in_background(old.close)
 
     def close(self) -> None:
-        """Draw a last time, and follow the runs no longer."""
+        """Draw a last time, and stop following the runs."""
         with self._lock:
             if self in _following:
                 self._look()
                 self._leave()
 
     def settle(self) -> None:
-        """If the runs have ended, show their last frames in every output before returning."""
+        """If the runs have ended, publish their last frames in every output before returning."""
         with self._lock:
             if self not in _following or not self._ended():
                 return
@@ -114,9 +115,9 @@ class SavedFrames:
         return IDLE_SECONDS
 
     def refresh(self, *, draw: bool) -> None:
-        """Take in the newest frames; have what is due drawn in the background."""
+        """Read the newest frames; draw in the background if due."""
         if not self._lock.acquire(blocking=False):
-            return  # it is being drawn
+            return  # already being drawn
         try:
             if self not in _following:
                 return
@@ -143,7 +144,7 @@ class SavedFrames:
     # ------------------------------------------------------------------ under the lock
 
     def _ended(self) -> bool:
-        return not any(run.alive for run in self.runs)  # the worker of a lost run may continue
+        return not any(run.alive for run in self.runs)  # the worker of a lost run may still be running
 
     def _look(self) -> None:
         for last in self._last:
@@ -156,7 +157,7 @@ class SavedFrames:
                 self._moved_at, self._fresh = time.monotonic(), False
 
     def _leave(self) -> None:
-        """Draw a last time, and follow the runs no longer."""
+        """Draw a last time, and stop following the runs."""
         try:
             self._form.update(final=self._settled)
         finally:
@@ -186,7 +187,7 @@ class SavedFrames:
 
     def _picture(self) -> bytes | None:
         if not self._fresh:
-            self._fresh = True  # first: what fails is not tried again at once
+            self._fresh = True  # first, so that a failure is not retried at once
             labelled = zip(self._labels, self._last, strict=True)
             tiles = [MontageTile(label, last.frame) for label, last in labelled]
             self._png = montage(tiles, self._columns)
@@ -194,7 +195,7 @@ class SavedFrames:
 
 
 _following: OrderedDict[SavedFrames, None] = OrderedDict()
-"""Pictures of live runs, the last shown at the end."""
+"""Pictures of live runs, in the order in which they were shown."""
 
 
 def settle_frames(run: Run) -> None:

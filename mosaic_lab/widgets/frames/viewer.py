@@ -1,7 +1,7 @@
-"""One view of frames on a page, from the kernel's end of its comm.
+"""One view of frames on a page: the kernel's end of its comm.
 
-`post` may be called from any thread and only queues a message; all else happens on the stream's thread, so
-that nothing here needs a lock and no message of a page has to wait.
+`post` may be called from any thread and only queues a message. Everything else runs on the stream's thread,
+so no lock is needed and no message of a page has to wait.
 """
 
 from __future__ import annotations
@@ -24,32 +24,33 @@ if TYPE_CHECKING:
 
 VERSION = 1
 SILENT_SECONDS = 60.0
-"""Without a message of the page: it is gone, or asleep. Nothing is sent until the next one."""
+"""A page silent for this long is gone or asleep. Nothing is sent until its next message."""
 MOST_TILES = 256
 MOST_FPS = 60.0
 MOST_BYTES = 8 << 20
-"""Of frames in one message, before its last frame; what does not fit comes first in the next."""
+"""Limit on the bytes of frames in one message before its last frame; the remaining frames come first in the
+next one."""
 MOST_POSTED = 256
 NOTHING = Notice("info", "")
 EARLY = 0.1
-"""Of the interval: how much sooner the next frame may be looked for when the last one was old already."""
+"""Fraction of the interval by which the next poll is advanced if the last frame was already old."""
 
 
 class ViewerTile:
-    """One run in a view, and what the page was sent of it."""
+    """One run in a view, and the frames sent to the page."""
 
     def __init__(self, index: int, feed: FrameFeed) -> None:
         self.index = index
         self.feed = feed
         self.frame: Frame | None = None
-        """The newest that the page was sent."""
+        """The newest frame sent to the page."""
         self.number = 0
         self.sent_at = -math.inf
         self.notice = NOTHING
 
 
 class Viewer:
-    """One view. ``opened`` is what the page opened the comm with; raises ValueError if it is not valid."""
+    """One view. ``opened`` is the message that opened the comm. Raises ValueError if it is invalid."""
 
     def __init__(
         self, comm: BaseComm, opened: Mapping[str, Any], feed_of: Callable[[Path], FrameFeed], now: float
@@ -63,7 +64,7 @@ class Viewer:
         self.tiles = [ViewerTile(i, feed_of(path)) for i, path in enumerate(_paths(opened.get("tiles")))]
         self.heard_at = now
         self.waiting = False
-        """A frame is due when the page has acknowledged more."""
+        """Whether a frame is due once the page has acknowledged more."""
         self.failed_at = -math.inf
         """When this view last failed."""
         self._visible: list[int] = []
@@ -79,7 +80,7 @@ class Viewer:
     def post(self, data: Mapping[str, Any], now: float) -> None:
         """Queue a message of the page for the stream.
 
-        Acknowledgements leave room for the rest: a lost one is requested again.
+        Acknowledgements may fill at most half of the queue: a lost one is requested again.
         """
         if data.get("type") != "ack" or len(self._posted) < MOST_POSTED // 2:
             self._posted.append((now, data))
@@ -90,7 +91,7 @@ class Viewer:
         return bool(self._posted)
 
     def take_messages(self) -> list[Mapping[str, Any]]:
-        """Take in the messages queued; return those that the stream has to act on."""
+        """Process queued messages; return those that the stream must handle."""
         requests = []
         while self._posted:
             at, data = self._posted.popleft()
@@ -109,19 +110,19 @@ class Viewer:
         return requests
 
     def tile(self, index: object) -> ViewerTile:
-        """Return one tile. Raises ValueError when there is no such tile."""
+        """Return a tile by its number. Raises ValueError if there is no such tile."""
         if not isinstance(index, int) or not 0 <= index < len(self.tiles):
             raise ValueError(f"there is no tile {index!r}: this view has {len(self.tiles)}")
         return self.tiles[index]
 
     def visible_tiles(self, now: float) -> list[ViewerTile]:
-        """Return the tiles that are in sight now."""
+        """Return the tiles in view."""
         if now - self.heard_at > SILENT_SECONDS:
             return []
         return [self.tiles[index] for index in self._visible]
 
     def tiles_wanted(self, now: float) -> list[ViewerTile]:
-        """Return the tiles of which new frames are wanted now: none while the viewer has paused."""
+        """Return the tiles that need new frames; none while the viewer has paused."""
         return [] if self._paused else self.visible_tiles(now)
 
     @property
@@ -161,7 +162,8 @@ class Viewer:
         return math.inf
 
     def show(self, now: float, shortest: float) -> None:
-        """Send the newest frames that the page has not seen. The next follow no sooner than ``shortest``."""
+        """Send the newest frames that the page has not seen. The next are sent after ``shortest`` seconds at
+        the earliest."""
         news = [
             tile for tile in self.tiles_wanted(now) if tile.feed.frame and tile.feed.number != tile.number
         ]
@@ -197,7 +199,7 @@ class Viewer:
         self.send({"type": "ping", "id": self._credit.ping(now)})
 
     def notify(self, now: float) -> None:
-        """Send what changed about the runs in sight, apart from frames."""
+        """Send changes of the visible runs, except frames."""
         notices: list[dict[str, Any]] = []
         for tile in self.visible_tiles(now):
             notice = tile.feed.source.notice or NOTHING
@@ -211,9 +213,9 @@ class Viewer:
 def _next(due: float, now: float, interval: float, age: float) -> float:
     """Return when the next frame is due.
 
-    Never more often than wanted on average. But a worker that makes as many frames as are wanted makes them
-    in its own time, and to look for them shortly after they are made keeps them young: hence a little earlier
-    while the last one was old.
+    Frames are never sent more often than requested on average. A worker that makes frames at exactly the
+    requested rate has its own phase; polling shortly after each new frame keeps latency low, so the next poll
+    is slightly earlier while the last frame was old.
     """
     leeway = EARLY * interval
     return max(due, now - leeway) + interval - min(max(age, 0.0), leeway)
@@ -233,7 +235,7 @@ def _described(packet: Packet) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return a number that JSON cannot represent as text."""
+    """Return numbers that JSON cannot represent as text."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 

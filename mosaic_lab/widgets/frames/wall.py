@@ -1,7 +1,7 @@
-"""A wall of frames in a notebook: one tile a run.
+"""A wall of frames in a notebook: one tile per run.
 
-The widget only says what to show; frames travel on a comm that each view of it opens in the page
-(``viewer``), and are drawn there into an ipycanvas `Canvas` a tile. The kernel draws nothing itself.
+The widget only describes the tiles. Each of its views opens a comm in the page (``viewer``); frames travel on
+it and are drawn there into one ipycanvas `Canvas` per tile. The kernel draws nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_s
 FPS = 30.0
 LEAST_FPS = 0.1
 MOST_WALLS = 64
-"""That are shown again, not made again, when their cells are executed again."""
+"""Maximum number of walls that are reused when their cells are executed again."""
 _CLIENT_READY = "_send_client_ready_event"
 
 
 class FrameView(anywidget.AnyWidget):
-    """The part of a wall that lives in the page."""
+    """The part of a wall in the page."""
 
     _esm = page_code("frame_wall.js")
     _css = page_code("frame_wall.css")
@@ -52,11 +52,12 @@ class FrameView(anywidget.AnyWidget):
 
 @checked_methods("wall")
 class FrameWall:
-    """Frames of one or several runs, live in a notebook's output; display it to watch.
+    """Live frames of one or several runs in a notebook's output; display the wall to watch.
 
-    ``runs``: up to 256 runs and groups of them. ``fps``: frames a second at most (0.1 to 60), to start with;
-    the page can choose. ``columns``: tiles side by side (default: as many as there is room for). Raises
-    ConfigurationError (a ValueError) for no or too many runs, what is out of range and what is not a run.
+    ``runs``: up to 256 runs and groups of them. ``fps``: initial maximum number of frames per second (0.1 to
+    60); it can be changed in the page. ``columns``: tiles per row (default: as many as fit). Raises
+    ConfigurationError (a ValueError) for no or too many runs, values out of range and objects that are not
+    runs.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class FrameWall:
             fps=float(fps),
             columns=columns or 0,
         )
-        """The widget to display; it may be part of others, too."""
+        """The widget to display; it can be embedded in other widgets."""
         widgets_stay_on_subshell(self.widget)
         paths = [run.path for run in self.runs]
         shows = describe_panel("frames", paths, fps=float(fps), columns=columns)
@@ -92,7 +93,7 @@ class FrameWall:
         self.show()
 
     def show(self, output: PanelOutput | None = None) -> None:
-        """Show the wall in this cell's output, or in the ``output`` where a former kernel has shown it."""
+        """Show the wall in the running cell's output, or in the ``output`` of a former kernel."""
         self._saved.show(self.widget, output)
 
     @overload
@@ -100,19 +101,20 @@ class FrameWall:
     @overload
     def snapshot(self, path: Path | str, tile: int = 0) -> Path: ...
     def snapshot(self, path: Path | str | None = None, tile: int = 0) -> bytes | Path:
-        """Return the next frame of a tile's run as a PNG: its bytes, or the ``path`` that it was written to.
+        """Return the next frame of a tile's run as a PNG: its bytes, or the ``path`` of the written file.
 
-        Raises what `Run.snapshot` raises.
+        Raises the same errors as `Run.snapshot`.
         """
         run = self._run(tile)
         return run.snapshot() if path is None else run.snapshot(path)
 
     def record(self, path: Path | str, seconds: float = 5.0, tile: int = 0) -> Path:
-        """Write what a tile showed in the *last* ``seconds``, before its newest frame, and return the path.
+        """Write the frames that a tile showed in the *last* ``seconds`` before its newest frame, and return
+        the path.
 
-        ``path`` ends in ``.gif`` or ``.mp4``. At most the last minute is there, of large noisy frames less.
-        Raises ConfigurationError for another ending, MosaicError when no view shows the tile. `Run.record`
-        records the next seconds, with or without a page.
+        ``path`` ends in ``.gif`` or ``.mp4``. At most the last minute is available, less for large noisy
+        frames. Raises ConfigurationError for another ending, MosaicError if no view shows the tile.
+        `Run.record` records the next seconds, with or without a page.
         """
         from mosaic_lab.fastlane.pictures import film_path
         from mosaic_lab.fastlane.recorder import check_seconds
@@ -130,7 +132,7 @@ class FrameWall:
         return file
 
     def close(self) -> None:
-        """Take the wall out of the page; the last frames stay there as a picture. The runs continue."""
+        """Remove the wall from the page; the last frames remain as a picture. The runs continue."""
         self._saved.close()
         close_widgets([self.widget])
 
@@ -145,7 +147,7 @@ class FrameWall:
 def frame_wall(
     runs: Run | Iterable[Run | Iterable[Run]], fps: float = FPS, columns: int | None = None
 ) -> FrameWall:
-    """Return the wall of these runs: that of before if this kernel has made one and did not close it."""
+    """Return the wall of these runs; reuse an open one of this kernel."""
     runs = _flat(runs)
     key = tuple(run.path for run in runs), fps, columns
     with _walls_lock:
@@ -159,7 +161,7 @@ def frame_wall(
 
 
 def close_removed(run: Run) -> None:
-    """Close every wall that shows ``run``, which was removed, and no other that is still there."""
+    """Close every wall that shows ``run``, which was removed, and no other existing run."""
     with _walls_lock:
         keys = [key for key in _walls if run.path in key[0] and not any(path.exists() for path in key[0])]
         closing = [_walls.pop(key) for key in keys]
@@ -182,11 +184,10 @@ def _flat(runs: object) -> list[Run]:
 
 
 def page_canvas() -> Canvas:
-    """Return a canvas, of one pixel at first, that only the page draws on. The only private hook into
-    ipycanvas: checked on 0.14.3.
+    """Return a canvas, initially one pixel, on which only the page draws.
 
-    The kernel does not draw, so no view has to report that it is ready; where ipycanvas has no such switch
-    the views report it, and nothing listens.
+    Uses the only private hook into ipycanvas, checked on 0.14.3. The kernel does not draw, so no view has to
+    report that it is ready. If ipycanvas lacks this switch, the views report it, and the report is ignored.
     """
     switches = {_CLIENT_READY: False} if Canvas.class_traits().get(_CLIENT_READY) else {}
     return Canvas(width=1, height=1, **switches)

@@ -1,4 +1,4 @@
-"""Panels of runs, of groups of runs, and of runs of a kind that has a panel of its own."""
+"""Panels of runs, of groups, and of kinds of runs with a panel of their own."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def show_runs(
     interval: bool = False,
     output: PanelOutput | None = None,
 ) -> None:
-    """Show the panel of these runs here; the same panel as before if it was shown already in this kernel.
+    """Show the panel of these runs in the running cell; reuse a panel of this kernel.
 
-    ``output``: show it there, where a former kernel has shown it. See `RunPanel` for the others.
+    ``output``: an output of a former kernel to reuse. See `RunPanel` for the other arguments.
     """
     from mosaic_lab.widgets.page.saved_panels import describe_panel
     from mosaic_lab.widgets.page.shown_panels import show_panel
@@ -39,9 +39,9 @@ def show_runs(
 
 
 def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
-    """Show the panel of a run's kind (`RunKind.panel`) here; the same as before if this kernel has shown it.
+    """Show the panel of a run's kind (`RunKind.panel`) in the running cell; reuse a panel of this kernel.
 
-    ``output``: show it there, where a former kernel has shown it.
+    ``output``: an output of a former kernel to reuse.
     """
     from mosaic_lab.widgets.page.saved_panels import describe_panel
     from mosaic_lab.widgets.page.shown_panels import show_panel
@@ -52,13 +52,13 @@ def show_own_panel(run: Run, output: PanelOutput | None = None) -> None:
 
 
 def reattach_own_panel(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:
-    """Show the panel of a former kernel again, of a run that still is of such a kind."""
+    """Show a former kernel's panel again if the run's kind still has its own panel."""
     if kind_of(runs[0]).panel:
         show_own_panel(runs[0], output)
 
 
 def reattach(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:
-    """Show the panel of a former kernel again, with what its description says."""
+    """Show a former kernel's panel again, according to its description."""
     metric = settings.get("metric")
     show_runs(
         runs,

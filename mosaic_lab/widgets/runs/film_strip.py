@@ -1,7 +1,7 @@
-"""The films of a run's checkpoints within its panel, collapsed at first.
+"""The films of a run's checkpoints within its panel, initially collapsed.
 
-Collapsed it is a line and reads nothing. Expanded, the page has the first frames of the newest films, and a
-film itself only on request, the one that it requested last.
+While collapsed, the strip is one line and reads nothing. When expanded, the page receives the first frames of
+the newest films. A film itself is sent only on request, and only the latest request is answered.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mosaic_lab.widgets.runs.run_chart import step_places
 from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_FILMS = 100
-"""In a strip: the newest."""
+"""Maximum number of films in a strip: the newest."""
 REFRESH_SECONDS = 2.0
 
 
 class FilmStrip(anywidget.AnyWidget):
-    """First frames in a row; the one that is chosen plays. A click on the chart chooses the nearest."""
+    """First frames in a row; the selected film plays. A click on the chart selects the nearest film."""
 
     _esm = page_code("film_strip.js")
     _css = page_code("film_strip.css")
@@ -45,7 +45,7 @@ class FilmStrip(anywidget.AnyWidget):
 
 
 class CollapsibleFilms:
-    """The films of the run; ``x_scale`` is that of the chart above, ``widgets`` belong below it."""
+    """The films of the run; ``x_scale`` is the scale of the chart above, ``widgets`` belong below it."""
 
     def __init__(self, view: RunView, x_scale: Widget) -> None:
         self.head = Collapsible(title="Films")
@@ -62,7 +62,7 @@ class CollapsibleFilms:
         return [self.head, self._content]
 
     def expand(self, on: bool) -> None:
-        """Show the strip below the line, and follow the films while there may be more; or take it away."""
+        """Expand the strip and follow the films while more may be made; or collapse it."""
         if on and self._strip is None:
             self._strip = FilmStrip(x_scale=self._x_scale)
             self._strip.observe(self._deliver, names="wanted")
@@ -74,7 +74,7 @@ class CollapsibleFilms:
         self._content.children = [self._strip] if on else []
 
     def follow_axis(self, x: Axis) -> None:
-        """Take in what the chart's x axis shows."""
+        """Update the positions after a change of the chart's x axis."""
         self._axis = x
         if self._strip is not None:
             self._place(self._strip)
@@ -90,7 +90,7 @@ class CollapsibleFilms:
         return REFRESH_SECONDS
 
     def refresh(self, *, draw: bool) -> None:
-        """Send what is new."""
+        """Send changes."""
         strip = self._strip
         if not draw or strip is None:
             return
@@ -102,7 +102,7 @@ class CollapsibleFilms:
         strip.note = _note(films)
 
     def _place(self, strip: FilmStrip) -> None:
-        """Send where the films are on the chart, whose unit of time grows with the run."""
+        """Send the positions of the films on the chart, whose unit of time grows with the run."""
         steps = [film["step"] for film in strip.films]
         strip.places = step_places(self._view, steps, self._axis)
 
@@ -110,7 +110,7 @@ class CollapsibleFilms:
         return {**film.facts, "frame": self._frames[film.step]}
 
     def _frame(self, film: Film) -> bool:
-        """Whether the first frame of a film could be read, which is remembered."""
+        """Return whether the first frame of a film could be read; the result is remembered."""
         if film.step not in self._frames:
             try:
                 self._frames[film.step] = film.first_frame
@@ -121,7 +121,7 @@ class CollapsibleFilms:
     # ------------------------------------------------------------------ what the page requests
 
     def _deliver(self, change: dict[str, Any]) -> None:
-        """Send the film that the page requests, in place of the one before."""
+        """Send the requested film in place of the previous one."""
         wanted, strip = change["new"], self._strip
         if strip is None:
             return
@@ -133,7 +133,7 @@ class CollapsibleFilms:
 
 
 def has_films(run: Run) -> bool:
-    """Whether there are films of a run, or a run that makes them."""
+    """Return whether a run has films or a run that makes them."""
     return run.films_requested or bool(run.films)
 
 

@@ -1,4 +1,4 @@
-"""Live panels that follow runs: header, Stop, frames, notices and log around a content of their own."""
+"""Live panels that follow runs: header, Stop, frames, notices and log around their own content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG_LINES = 200
 
 
 class FollowingPanel(LivePanel):
-    """A live panel that follows the runs of ``views`` until all have ended; ``frames`` shows theirs."""
+    """A live panel that follows the runs of ``views`` until all have ended; ``frames`` shows their frames."""
 
     def __init__(
         self, views: Sequence[RunView], frames: CollapsibleFrames | None = None, *, has_log: bool = True
@@ -37,11 +37,11 @@ class FollowingPanel(LivePanel):
 
     @abstractmethod
     def summary(self) -> dict[str, Any]:
-        """Return what the header shows, see `summary.header_summary`."""
+        """Return the content of the header; see `summary.header_summary`."""
 
     @abstractmethod
     def draw_content(self) -> None:
-        """Bring what is between header and footer up to date."""
+        """Update the content between header and footer."""
 
     @property
     def finished(self) -> bool:
@@ -79,7 +79,7 @@ class FollowingPanel(LivePanel):
             self._draw_footer()
 
     def notices(self) -> list[Notice]:
-        """Return what the user should know, the latest message first."""
+        """Return notices for the user, the latest message first."""
         found = [self._message] if self._message else []
         for view in self.views:
             prefix = f"{view.label}: " if len(self.views) > 1 else ""

@@ -1,7 +1,6 @@
 """The content of a run panel's charts: lines ready to draw, from views of runs and the settings.
 
-The work done here depends on the number of lines and on nothing else: a series is never larger than its
-capacity.
+The cost depends only on the number of lines: a series never exceeds its capacity.
 """
 
 from __future__ import annotations
@@ -34,17 +33,18 @@ from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_LINES = 24
 MOST_RAW = 4
-"""Smoothed lines that are drawn with their raw data behind them."""
+"""Maximum number of smoothed lines drawn with their raw data behind them."""
 MOST_POINTS = 1000
 SHORT = 0.9
-"""A run that got less far than this share of the furthest is named as the end of the mean."""
+"""A run that reached less than this share of the furthest run's progress is reported as the end of the mean.
+"""
 ALL_POINTS = 6000
-"""About how many points all lines have together: enough for the eye, and an update stays small."""
+"""Approximate number of points of all lines together: enough for the eye, and updates stay small."""
 
 
 @dataclass(frozen=True)
 class ChartSettings:
-    """The settings a chart is drawn with."""
+    """The settings of a chart."""
 
     metrics: tuple[str, ...]
     x: Axis = "step"
@@ -60,15 +60,15 @@ class ChartSettings:
 
     @property
     def kind(self) -> str:
-        """The kind of the values: "smoothed" with the weight, or empty for the data's own."""
+        """The kind of the values: "smoothed" with the weight, or empty for raw values."""
         return f"smoothed {self.smoothing:.2f}" if self.smoothing else ""
 
 
 @dataclass(frozen=True)
 class ChartContent:
-    """Every line (hidden ones too, for the legend), the x axis' label, and what was left out.
+    """Every line (including hidden ones, for the legend), the x axis label, and notes on omissions.
 
-    ``apart``: each line has a chart of its own.
+    ``apart``: each line has its own chart.
     """
 
     lines: list[Line]
@@ -77,7 +77,7 @@ class ChartContent:
     apart: bool
 
     def charts(self, settings: ChartSettings) -> list[tuple[str, list[Line]]]:
-        """Return each chart's metric, with its lines that are not hidden; only charts that have any."""
+        """Return each chart's metric with its visible lines; charts without any are omitted."""
         shown = [line for line in self.lines if line.key not in settings.hidden]
         if self.apart:
             return [(line.label, [line]) for line in shown]
@@ -99,7 +99,7 @@ class _Entry(NamedTuple):
 
 
 def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
-    """Return the panel's title, and views of the runs with names that distinguish them."""
+    """Return the panel's title and views of the runs with distinct names."""
     title = runs[0].name if alone else title_and_labels(runs)[0]
     return title, [
         RunView(run, name, color(i))
@@ -108,12 +108,15 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
 
 
 def metric_names(views: Sequence[RunView]) -> list[str]:
-    """Return every metric of any run, in the usual order."""
+    """Return the metrics of all runs, in the usual order."""
     return ordered(name for view in views for name in view.feed.series)
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
-    """Return a line a metric for a run alone; for several a line a run, or a mean with its band."""
+    """Return the chart's lines.
+
+    One run: one line per metric. Several runs: one line per run, or their mean with its interval.
+    """
     scale, x_label = x_unit(views, settings.x)
     if alone:
         entries = [_Entry(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]
@@ -158,7 +161,7 @@ def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, fai
 
 
 def _stage_places(entry: _Entry, axis: Axis, scale: float) -> tuple[Place, ...]:
-    """Return where the stages of a curriculum begin on the x axis; empty for other runs."""
+    """Return the x positions of a curriculum's stages; empty for other runs."""
     marks = stage_marks(entry.view.run)
     steps = [step for step, _ in marks]
     xs = steps if axis == "step" or not marks else entry.series.nearest(steps, axis)
@@ -166,13 +169,13 @@ def _stage_places(entry: _Entry, axis: Axis, scale: float) -> tuple[Place, ...]:
 
 
 def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
-    """Smoothing starts from averages: the points of a thinned series are its extremes."""
+    """Return the smoothed line, from averages: the points of a decimated series are its extremes."""
     x, y = entry.series.means(settings.x, points)
     return x / scale, smooth(y, settings.smoothing)
 
 
 def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> tuple[list[Line], list[str]]:
-    """Return a line with its band for each configuration, and notes on them."""
+    """Return a line with its interval for each configuration, and notes on them."""
     by_configuration: dict[str, list[_Entry]] = {}
     for entry in entries:
         run = entry.view.run
@@ -183,7 +186,7 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
     lines: list[Line] = []
     notes: list[str] = []
     for index, ((key, same), label) in enumerate(zip(drawn, labels, strict=True)):
-        # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
+        # As coarse as the grid: an interval over single episodes would show their noise, not the runs'.
         curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
         notes += _cut_short(curves, [entry.view for entry in same])
         marks = mean_places([_stage_places(entry, settings.x, scale) for entry in same])
@@ -195,8 +198,8 @@ def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> 
 
 
 def _mean(key: str, label: str, color: str, curves: Sequence[Curve], marks: tuple[Place, ...]) -> Line | None:
-    """Return the mean over runs with its interval, or of a few runs with each of them; None where they share
-    no part of the x axis."""
+    """Return the mean over runs with its interval, or with few runs the mean and each run; None if the runs
+    share no part of the x axis."""
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
     mean = mean_over_runs(curves)
@@ -212,7 +215,7 @@ def _mean(key: str, label: str, color: str, curves: Sequence[Curve], marks: tupl
 
 
 def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
-    """Return a note on the run that ended long before the others, and the mean over them with it."""
+    """Return a note if a run ended long before the others, because the mean ends there too."""
     ends = [x[-1] if len(x) else 0.0 for x, _ in curves]
     first = int(np.argmin(ends))
     if not views[first].finished or ends[first] >= SHORT * max(ends):
@@ -221,13 +224,14 @@ def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
 
 
 def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[str]:
-    """Return labels that distinguish configurations; empty for one alone, which the panel's title names."""
+    """Return labels that distinguish configurations; empty for a single one, which the panel's title
+    names."""
     names = [without_seed(shared_and_own([view.run.label for view in views])[0]) for views in configurations]
     return distinct_labels(shared_and_own(names)[1], [views[0].run for views in configurations])
 
 
 def x_unit(views: Sequence[RunView], x: Axis) -> tuple[float, str]:
-    """Return what the x axis is divided by, and its label."""
+    """Return the divisor of the x axis and its label."""
     if x != "time":
         return 1.0, {"step": "steps", "episode": "episodes"}[x]
     longest = max((view.feed.seconds for view in views), default=0.0)
@@ -236,7 +240,7 @@ def x_unit(views: Sequence[RunView], x: Axis) -> tuple[float, str]:
 
 
 def step_places(view: RunView, steps: Sequence[int], axis: Axis) -> list[float | None]:
-    """Return where steps of a run lie on the x axis of its chart; None where its curve has no points."""
+    """Return the x positions of a run's steps on its chart; None if the curve has no points."""
     if axis == "step":
         return list(steps)
     metric = default_metric(metric_names([view]))

@@ -1,4 +1,4 @@
-"""A live panel of one run, or of several drawn over each other, and the data behind its chart as CSV."""
+"""The live panel of one or several runs, and the export of its chart's data as CSV."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
 MOST_NOTICES = 8
 CATCH_UP_SECONDS = 20.0
-"""Time limit for reading the rest of all runs of a panel at its end."""
+"""Time limit for reading the remaining telemetry of all runs when a panel ends."""
 _CUT_SHORT = (
     f"not read to the end in {CATCH_UP_SECONDS:.0f} s: the chart stops early, run.metrics() has it all"
 )
@@ -53,15 +53,15 @@ _SEVERAL_AGENTS = (
     "returns are means over the agents of an episode; comparisons and evaluations show their sum"
 )
 MOST_BYTES = 8 << 20
-"""Sent to the page at most; more is written beside the data."""
+"""Maximum size of data sent to the page; larger exports are written beside the runs' data."""
 FILE_NAME = "metrics.csv"
 
 
 class RunPanel(FollowingPanel):
     """The live panel of a run or a group.
 
-    ``metric`` is shown first (default: the return), ``interval`` starts with the mean over runs instead of
-    one line a run. ``alone`` makes the panel of a single run, with a chart a metric.
+    ``metric`` is shown first (default: the return). ``interval`` starts with the mean over runs instead of
+    one line per run. ``alone`` makes the panel of a single run, with a chart for each metric.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class RunPanel(FollowingPanel):
         self._alone = alone
         self._drawn: object = None
         self._notes: list[str] = []
-        self._hidden: int | None = 0  # lines that are all hidden; None while one is drawn
+        self._hidden: int | None = 0  # hidden lines, if all are hidden; None while a line is drawn
         self._metric_chosen = metric is not None
-        self._ended = False  # and was drawn so
+        self._ended = False  # and its end was drawn
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
         self.chart = ChartStack(marked=any(isinstance(as_kind(run), Curriculum) for run in runs))
@@ -121,7 +121,7 @@ class RunPanel(FollowingPanel):
         return header_summary(self.views, self.title, self._detail(), self.again, self._at_work())
 
     def _at_work(self) -> list[RunView]:
-        """Return the views of all whose processes cost something: of a curriculum also its stages'."""
+        """Return the views of all runs with running processes; for a curriculum, also its stages."""
         for view in self.views:
             own = as_kind(view.run)
             for run in own.stage_runs if isinstance(own, Curriculum) else ():
@@ -158,7 +158,7 @@ class RunPanel(FollowingPanel):
         self._hidden = None if charts else len(content.lines)
 
     def _instead_of_lines(self, settings: ChartSettings) -> str:
-        """Return what stands in the chart's place while it has no lines; empty when it has some."""
+        """Return the text shown in place of a chart without lines; empty if the chart has lines."""
         if self._hidden is None:
             return ""
         if self._hidden:
@@ -234,13 +234,13 @@ class RunPanel(FollowingPanel):
         self.redraw()
 
     def _redraw_all(self, _: Any) -> None:
-        """Draw with axes that fit again."""
+        """Draw and fit the axes again."""
         with self._lock:
             self.chart.reset()
             self.draw()
 
     def _in_thread(self, action: Callable[[ChartSettings], None]) -> None:
-        """Do what takes a while in a thread of its own: the panel and the other panels continue."""
+        """Run a slow action in its own thread so that panels stay responsive."""
         threading.Thread(target=self.attempt, args=(action, self._settings()), daemon=True).start()
 
     def _resume(self, settings: ChartSettings) -> None:
@@ -266,7 +266,7 @@ class RunPanel(FollowingPanel):
         background: str = "none",
         sharpness: int = DOTS_PER_INCH,
     ) -> bytes | None:
-        """Return the charts below each other as PNG; None where nothing is drawn."""
+        """Return the charts stacked vertically as PNG; None if nothing is drawn."""
         with self._lock:
             content = self._content()
         return stacked(
@@ -299,7 +299,7 @@ class RunPanel(FollowingPanel):
 
 
 def _origin(run: Run) -> str:
-    """Return a run's id and, where it continues from another's checkpoint, the name and the step of that."""
+    """Return a run's id and, if it continues from another run's checkpoint, that run's name and step."""
     before = continued_run(run)
     if before is None:
         return run.id
@@ -311,9 +311,10 @@ def _origin(run: Run) -> str:
 
 
 def complete_csv(views: Sequence[RunView], names: Sequence[str], limit: int = MOST_BYTES) -> str | list[Path]:
-    """Return all values logged of the metrics as text, or above ``limit`` bytes the files written.
+    """Return all logged values of the metrics as text, or the written files if the text exceeds ``limit``
+    bytes.
 
-    Raises OSError when a file cannot be read or written.
+    Raises OSError if a file cannot be read or written.
     """
     texts: list[str] = []
     size = 0

@@ -1,6 +1,6 @@
-"""One run as a panel shows it: its handle, its telemetry, its name and colour there, and its numbers.
+"""A run as a panel shows it: its handle, telemetry, name, colour and numbers.
 
-All of it is read from the run's files.
+Everything is read from the run's files.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ class RunView:
 
     @property
     def resumed(self) -> bool:
-        """Whether the run was started again since its end was seen here."""
-        begun = self.run.status.history[:1]  # empty where it was removed
+        """Whether the run was started again after this view saw its end."""
+        begun = self.run.status.history[:1]  # empty if the run was removed
         return self.finished and begun not in ((), self.status.history[:1])
 
     def look(self) -> None:
-        """Read the run's status, unless it is final already: an ended run can only be removed here, and one
-        that is `resumed` is for another view."""
+        """Read the run's status unless it is final: after its end a run can only be removed here, and a
+        `resumed` run needs another view."""
         if not self.finished or (self.status.state is not State.REMOVED and self.run.folder.removed):
             self.status = self.run.status
             self.reason = self.run.explained(self.status)
 
     def doing(self) -> str:
-        """Return what the run does before there is anything to draw, and for how long; empty from then on."""
+        """Return the run's activity before its first data, and for how long; empty afterwards."""
         if self.status.state is State.QUEUED:
             return self.reason
         if self.run.total_timesteps is None:
@@ -88,13 +88,13 @@ class RunView:
         return with_duration(training_phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
 
     def catch_up(self, seconds: float = 20.0) -> None:
-        """Read all that the run wrote, or as much as ``seconds`` allow."""
+        """Read all remaining telemetry, or as much as ``seconds`` allow."""
         deadline = time.monotonic() + seconds
         while (self.feed.poll() or self.feed.behind) and time.monotonic() < deadline:
             pass
 
     def progress(self) -> float | None:
-        """Return the progress between 0 and 1; ``None`` when the end is unknown."""
+        """Return the progress between 0 and 1; ``None`` if the total is unknown."""
         if self.status.state is State.COMPLETED:
             return 1.0
         if self.status.state in (State.QUEUED, State.STARTING):
@@ -103,7 +103,7 @@ class RunView:
         return min(1.0, self.feed.step / total) if total else None
 
     def elapsed(self) -> float | None:
-        """Return the seconds since the worker started, or that it ran."""
+        """Return the seconds since the worker started or, after the end, its run time."""
         outcome = self.status.outcome
         if outcome is not None and outcome.duration_seconds is not None:
             return outcome.duration_seconds
@@ -113,7 +113,7 @@ class RunView:
         return self.feed.seconds or None
 
     def span(self) -> tuple[float, float] | None:
-        """Return when the worker started, and when it ended or else now, in Unix seconds."""
+        """Return when the worker started, and when it ended or else the current time, in Unix seconds."""
         begun = next((step for step in self.status.history if step.state is State.STARTING), None)
         elapsed = self.elapsed()
         if begun is None or elapsed is None:
@@ -121,7 +121,7 @@ class RunView:
         return begun.timestamp, begun.timestamp + elapsed
 
     def seconds_left(self) -> float | None:
-        """Return the estimated seconds to the end; ``None`` while unknown."""
+        """Return the estimated remaining seconds; ``None`` while unknown."""
         total = self.run.total_timesteps
         return self.feed.seconds_left(total) if total and self.status.state is State.RUNNING else None
 
@@ -131,21 +131,21 @@ class RunView:
         return self.feed.step - (self.feed.progress.first or 0 if continues else 0)
 
     def speed(self) -> float | None:
-        """Return the steps per second, over the last seconds or, after the end, over all of them; ``None``
+        """Return the steps per second over the last seconds or, after the end, over the whole run; ``None``
         while unknown."""
         if not self.finished:
             return self.feed.progress.steps_per_second
         return mean_speed(self.trained(), 0, self.elapsed())
 
     def memory_mb(self) -> float | None:
-        """Return the peak memory once it is known, the last heartbeat's until then."""
+        """Return the peak memory if it is known, otherwise the value of the last heartbeat."""
         outcome = self.status.outcome
         if outcome is not None:
             return outcome.peak_memory_mb
         return self.feed.memory_mb
 
     def notices(self) -> list[Notice]:
-        """Return what the user should know about this run, worst first."""
+        """Return notices for the user about this run, most severe first."""
         found: list[Notice] = []
         if self.status.state in (State.FAILED, State.LOST):
             found.append({"level": "error", "text": self.reason})

@@ -22,10 +22,10 @@ _ORDER = list(State)
 def header_summary(
     views: Sequence[RunView], title: str, detail: str, again: str, at_work: Sequence[RunView]
 ) -> dict[str, Any]:
-    """Return what the header shows, every number as text. ``progress`` is None when no end is known.
+    """Return the content of the header, every number as text. ``progress`` is None if the total is unknown.
 
-    ``again`` says how to show the panel again; the page needs it when the kernel is gone. ``at_work`` are all
-    runs whose memory counts.
+    ``again`` tells how to show the panel again; the page needs it after the kernel is gone. ``at_work`` are
+    all runs whose memory is counted.
     """
     states = Counter(view.status.state for view in views)
     store = views[0].run.path.parent
@@ -42,7 +42,7 @@ def header_summary(
         "chips": [
             {"state": state, "text": state if alone else f"{states[state]} {state}"} for state in ordered
         ],
-        # A failure's reason is a notice, in full.
+        # A failure's reason is shown in full as a notice.
         "reason": state_reason(views[0])
         if alone and views[0].status.state not in (State.FAILED, State.LOST)
         else "",
@@ -55,9 +55,9 @@ def header_summary(
 
 
 def runs_table(views: Sequence[RunView], notes: Sequence[str] = ()) -> str:
-    """Return a small HTML table, one row a run: state, steps, episodes, returns, duration, peak memory."""
+    """Return a small HTML table, one row per run: state, steps, episodes, returns, duration, peak memory."""
     columns = ["run", "state", "steps", "episodes", LAST, BEST, "time", "peak memory"]
-    first = 1 if len(views) == 1 else 0  # its name is the title already
+    first = 1 if len(views) == 1 else 0  # the title already names a single run
     table = html_table(columns[first:], (_row(view)[first:] for view in views), words=2 - first)
     return table + "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in notes)
 
@@ -77,7 +77,7 @@ def _row(view: RunView) -> list[str]:
 
 
 def state_reason(view: RunView) -> str:
-    """Return why a run is in its state, where that says more than the state does."""
+    """Return the reason of a run's state if it adds information."""
     if doing := view.doing():
         return doing
     state, recorded = view.status.state, view.status.reason
@@ -86,7 +86,7 @@ def state_reason(view: RunView) -> str:
 
 
 def _overall(states: Counter[State]) -> State:
-    """Return the state of the whole: the liveliest view's, or the worst end."""
+    """Return the overall state: that of the most active view, or the worst final state."""
     live = (State.RUNNING, State.STARTING, State.STOPPING, State.QUEUED)
     ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED, State.REMOVED)
     return next(state for state in (*live, *ends) if states[state])
@@ -96,7 +96,7 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     steps, totals = (sum(view.feed.step for view in views), [view.run.total_timesteps for view in views])
     whole, requested = sum(_known(totals)), sum(_known(view.run.requested_timesteps for view in views))
     facts = [[number(steps) + (f" / {number(whole)}" if all(totals) else ""), "steps"]]
-    if all(totals) and whole != requested:  # in full: they are close together
+    if all(totals) and whole != requested:  # in full: the two are close together
         facts = [[f"{steps:,} / {whole:,}", f"steps ({requested:,} requested)"]]
     elapsed = _elapsed(views)
     speed = mean_speed(sum(view.trained() for view in views), 0, elapsed)
@@ -109,7 +109,7 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
         facts.append([duration(left), "left"])
     facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
     facts.append([duration(elapsed), "elapsed" if live else "total"])
-    # An ended run's memory is its peak, which nothing uses any more while others are at work.
+    # An ended run's memory is its peak, no longer in use while other runs are active.
     used = _known(view.memory_mb() for view in at_work if not (live and view.finished))
     if used:
         most = max(*used, memory_peak(at_work)) if not live else sum(used)
@@ -118,15 +118,15 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
 
 
 def _elapsed(views: Sequence[RunView]) -> float | None:
-    """Return the seconds from the first run's start to the last one's end, or to now."""
+    """Return the seconds from the first run's start to the last run's end, or to now."""
     spans = [span for view in views if (span := view.span()) is not None]
     return max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else None
 
 
 def _left(views: Sequence[RunView]) -> float | None:
-    """Return the estimated seconds until all have ended, as many at a time as now; ``None`` if unknown.
+    """Return the estimated seconds until all have ended at the current concurrency; ``None`` if unknown.
 
-    A queued run takes the place that is free first, and is as fast as the others are on average.
+    A queued run takes the first free slot, and is as fast as the others on average.
     """
     waiting = [view for view in views if view.status.state is State.QUEUED]
     working = [view for view in views if not view.finished and view not in waiting]

@@ -1,4 +1,4 @@
-"""The resources that the runs of a panel use: small charts, collapsed at first to a line."""
+"""The resources that a panel's runs use: small charts, initially collapsed to one line."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from mosaic_lab.widgets.runs.run_chart import MOST_LINES, x_unit
 from mosaic_lab.widgets.runs.run_view import RunView
 
 POINTS = 300
-"""Of a line, which is a few hundred pixels wide."""
+"""Points per line, which is a few hundred pixels wide."""
 
 
 class Quantity(NamedTuple):
-    """A chart: which metrics it draws, by a pattern of their names, and how it is labelled."""
+    """A chart: a pattern of the names of its metrics, and its labels."""
 
     pattern: re.Pattern[str]
     label: str
     unit: str
     total: Callable[..., Any]
-    """How the numbers of several runs or GPUs become one: NumPy's sum or mean, without NaN."""
+    """NumPy's sum or mean, ignoring NaN: combines the values of several runs or GPUs."""
     stays: bool = False
-    """Whether it remains when the run has ended."""
+    """Whether the chart remains after the run has ended."""
 
 
 MEMORY = f"{SYSTEM_PREFIX}memory_mb"
@@ -50,11 +50,11 @@ QUANTITIES = (
 class SystemCharts:
     """A collapsible row of charts; ``widgets`` belong below each other in the panel.
 
-    A line is a run, in its colour, or one of several GPUs. Nothing is drawn while it is collapsed.
+    A line is a run, in its colour, or one of several GPUs. Nothing is drawn while the row is collapsed.
     """
 
     def __init__(self, at_work: Callable[[], Sequence[RunView]]) -> None:
-        """``at_work`` returns the runs that are counted."""
+        """``at_work`` returns the runs to include."""
         self.head = Collapsible(title="System")
         self._at_work = at_work
         self._views: Sequence[RunView] = ()
@@ -69,11 +69,11 @@ class SystemCharts:
 
     @property
     def widgets_beside(self) -> list[Widget]:
-        """The widgets of the charts, also of those that are collapsed now."""
+        """The widgets of the charts, including collapsed ones."""
         return [widget for chart in self._charts.values() for widget in chart.widgets]
 
     def draw(self, x: Axis) -> None:
-        """Bring the line, and the charts where they are expanded, up to date."""
+        """Update the line and, if expanded, the charts."""
         self._views = self._at_work()
         found = [(one, entries) for one in QUANTITIES if (entries := self._entries(one))]
         self.head.layout.display = None if found else "none"
@@ -95,7 +95,7 @@ class SystemCharts:
         self._content.children = [widget for chart in self._charts.values() for widget in chart.parts]
 
     def draw_again(self) -> None:
-        """Send once more what a view that has just appeared may have missed."""
+        """Send the last update again for a view that has just appeared."""
         for chart in self._charts.values():
             chart.send_again()
 
@@ -120,7 +120,7 @@ class SystemCharts:
 
 
 def _figure(one: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
-    """Return what the live runs cost now; of ended ones the most that they did at any time."""
+    """Return the current use of live runs; for ended runs, their peak use."""
     alive = [(view, name) for view, name, _ in entries if not view.finished]
     if alive:
         latest: dict[tuple[str, str], float] = {}
@@ -135,13 +135,13 @@ def _figure(one: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
 
 
 def source(view: RunView, name: str) -> tuple[str, str]:
-    """Return what a metric is measured of: a run or, where runs share it, a whole GPU."""
+    """Return the source of a metric: a run or, if runs share it, a whole GPU."""
     shared = name.startswith(f"{SYSTEM_PREFIX}gpu") and not view.run.on
     return ("" if shared else view.run.id, name)
 
 
 def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
-    """Return the greatest total of a quantity at any time, of the runs that were at work then."""
+    """Return the peak total of a quantity over the runs active at each time."""
     curves = []
     for view, name in measured:
         seconds, values = view.feed.series[name].view("time", POINTS)
@@ -157,6 +157,6 @@ def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
 
 
 def memory_peak(views: Sequence[RunView]) -> float:
-    """Return the most memory that runs used together at any time, MB; 0 where it was not measured."""
+    """Return the peak memory that the runs used together, in MB; 0 if it was not measured."""
     measured = [(view, MEMORY) for view in views if MEMORY in view.feed.series]
     return peak(_MEMORY, measured) if measured else 0.0

@@ -1,4 +1,4 @@
-"""The live panel of a sweep: how far it is, its trials, and what they say of the hyperparameters."""
+"""The live panel of a sweep: its progress, its trials, and plots of the hyperparameters."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ from mosaic_lab.widgets.runs.summary import state_reason
 from mosaic_lab.widgets.sweeps.trials_table import TrialsTable, states_caption, trial_rows
 
 SAVED_ROWS = 20
-"""Trials in the static form: the best."""
+"""Number of trials in the static form: the best ones."""
 LEAST_BETWEEN, MOST_BETWEEN = 1.0, 10.0
-"""Seconds between readings: the first is slow, which imports what it needs, and delays no other."""
+"""Limits on the seconds between readings. The first reading is slow because of imports; the upper limit keeps
+it from delaying the next."""
 SHARE = 0.05
-"""Of the time that reading and summarising may take."""
+"""Maximum share of time spent on reading and summarising."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class SweepSnapshot:
-    """The content of a panel: the trials as they were read, their table and plots."""
+    """The content of a panel: the trials, their table and plots."""
 
     trials: tuple[Trial, ...]
     done: int
@@ -52,7 +53,7 @@ class SweepSnapshot:
 
 
 class SweepReader:
-    """Reads ``sweep``, a handle of its own, in the background, and calls ``news`` after each reading."""
+    """Reads ``sweep``, its own handle, in the background, and calls ``news`` after each reading."""
 
     def __init__(self, sweep: Sweep, news: Callable[[], None]) -> None:
         self.latest: SweepSnapshot | None = None
@@ -64,7 +65,7 @@ class SweepReader:
         self._intervals = Intervals(sweep.plan.aggregate)
 
     def read_in_background(self) -> None:
-        """Have it read in a thread of its own, unless that is under way or too soon."""
+        """Start a reading in its own thread, unless one is running or it is too early."""
         under_way = self._thread is not None and self._thread.is_alive()
         if not under_way and time.monotonic() >= self._due:
             self._thread = threading.Thread(target=self._try, name="mosaic-sweep", daemon=True)
@@ -78,7 +79,7 @@ class SweepReader:
         self._news()
 
     def read(self) -> SweepSnapshot:
-        """Read all of it now."""
+        """Read everything now."""
         with self._lock:
             began, sweep = time.monotonic(), self._sweep
             trials = tuple(sweep.records)
@@ -100,7 +101,7 @@ class SweepPanel(FollowingPanel):
     """The live panel of the sweep in ``folder``."""
 
     def __init__(self, folder: RunFolder) -> None:
-        self._sweep = sweep = Sweep(folder)  # of its own: a handle is read by one at a time
+        self._sweep = sweep = Sweep(folder)  # its own: a handle serves one reader at a time
         config = sweep.config
         what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
         self.title = f"Sweep · {what}"
@@ -126,7 +127,7 @@ class SweepPanel(FollowingPanel):
             figures.send_again()
 
     def static_caption(self) -> Caption:
-        """Return the progress, the best trials and what failed."""
+        """Return the progress, the best trials and the failures."""
         snapshot = self._reader.latest or self._reader.read()
         text = f"{self._progress(snapshot)}, {self._view.status.state}: {states_caption(snapshot.trials)}"
         columns = [column["title"] for column in snapshot.table["columns"]]
@@ -199,5 +200,5 @@ class SweepPanel(FollowingPanel):
 
 
 def _shape(plot: Plot) -> object:
-    """Return the facets of a plot and their rows, which decide whether its figures can be reused."""
+    """Return a plot's facets and their rows, which decide whether its figures can be reused."""
     return [(facet.title, facet.x_label, facet.rows) for facet in plot.facets]

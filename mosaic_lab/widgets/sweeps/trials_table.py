@@ -1,4 +1,4 @@
-"""The table of a sweep's trials: every cell as text, and what it is sorted by."""
+"""The table of a sweep's trials: the text and the sort key of every cell."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class TrialsTable(anywidget.AnyWidget):
 
 
 def trial_rows(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -> dict[str, Any]:
-    """Return {"columns": [{"title", "numeric"}], "rows": [[{"text", "key", "hint"}]], "caption"}: a row a
-    trial, in order; ``key`` is what a column is sorted by, None last. ``intervals`` are of earlier calls."""
+    """Return the table, a row per trial, in order.
+
+    The result is {"columns": [{"title", "numeric"}], "rows": [[{"text", "key", "hint"}]], "caption"}; ``key``
+    is the sort key of a cell, None last. ``intervals`` are those of earlier calls.
+    """
     names = dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)])
     numeric = [all(_is_number(one.parameters.get(name, 0)) for one in trials) for name in names]
     columns = [
@@ -44,7 +47,7 @@ def trial_rows(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -
 
 
 def states_caption(trials: Sequence[Trial]) -> str:
-    """Return how many trials are in each state: "12 completed, 5 pruned"."""
+    """Return the number of trials in each state: "12 completed, 5 pruned"."""
     counts = Counter(str(one.state) for one in trials)
     return ", ".join(f"{count:,} {state}" for state, count in counts.most_common())
 
