@@ -1,8 +1,7 @@
 """Language models as operators, for the shims that call one.
 
-A shim calls a `LanguageModel`, which handles the vendor's SDK, recording, replay, retries and the budget. The
-SDKs and the local model are imported when they are first used: the package itself needs the standard library
-only.
+A shim calls a `LanguageModel`, which handles the vendor's SDK, recording, replay, retries and the budget.
+SDKs and the local model are imported on first use; the package itself needs only the standard library.
 """
 
 from mosaic_contract.language.exchange import Exchange, Parsed, Turn

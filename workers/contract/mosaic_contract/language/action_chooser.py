@@ -1,4 +1,4 @@
-"""From a prompt to a legal action: one request, one repair turn, then the action that does nothing."""
+"""From a prompt to a legal action: one request, one repair turn, then the default action, which does nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mosaic_contract.language.settings import BUNDLED, LOCAL
 from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
-_LONGEST_ANSWER = 2_000  # characters of an answer that come back in later prompts
+_LONGEST_ANSWER = 2_000  # characters of an answer repeated in later prompts
 _LONGEST_REASONING = 20_000  # characters
-_MOST_LISTED = 100  # legal actions that are written out
+_MOST_LISTED = 100  # legal actions that a prompt lists
 _TYPED = {chr(code) for code in range(32, 127)}
 _NAMES = {" ": "space", "\n": "new line", "\t": "tab", ",": "comma", "-": "hyphen"}
 _WRONG = {
@@ -33,7 +33,7 @@ _WRONG = {
 
 @dataclass(frozen=True)
 class Options:
-    """An agent's choices at one step: its actions with their current names, the legal ones of a Discrete
+    """An agent's choices at one step: its actions with their current names, the legal actions of a Discrete
     space, the default action played without a valid answer, and the prompt's text about them."""
 
     actions: Actions
@@ -49,7 +49,8 @@ class Options:
 
 @dataclass(frozen=True)
 class Choice:
-    """An action, by its name, and the exchanges that led to it; `is_default`: no answer had a legal one."""
+    """An action, its name, and the exchanges that led to it. `is_default`: no answer contained a legal
+    action."""
 
     action: Any
     name: str
@@ -63,7 +64,7 @@ class Choice:
 
     @property
     def remembered(self) -> str:
-        """The answer as later prompts repeat it."""
+        """The answer, as repeated in later prompts."""
         return f"ACTION: {self.name}" if self.is_default else shortened(self.exchanges[-1].answer)
 
     def decision(self, messages: Sequence[Mapping[str, str]] = ()) -> Decision:
@@ -81,12 +82,11 @@ class Choice:
 
 
 class ActionChooser:
-    """Chooses the actions of one agent.
+    """The action selection of one agent.
 
-    `names` are what the actions of a Discrete space are called, None where nothing is known. `structured`:
-    the endpoint restricts answers to the legal actions; None: where it is the bundled model, which rarely
-    names an action by itself, and there is a list of actions. Raises `ConfigError` where there is nothing to
-    choose from.
+    `names` are the names of the actions of a Discrete space, None if unknown. `structured`: the endpoint
+    restricts answers to the legal actions; None: only for the bundled model, which otherwise rarely names an
+    action, and only if there is a list of actions. Raises `ConfigError` if there is nothing to choose from.
     """
 
     def __init__(self, setup: AgentSetup, names: Sequence[str] | None, structured: bool | None) -> None:
@@ -106,7 +106,7 @@ class ActionChooser:
 
     @property
     def answering(self) -> str:
-        """How an answer has to look, for the prompt."""
+        """The required form of an answer, for the prompt."""
         if self.structured:
             return "Answer with one of the legal actions, word for word, and with nothing else."
         if not self._actions.discrete:
@@ -119,7 +119,7 @@ class ActionChooser:
     def options(
         self, mask: Any, info: Mapping[str, Any] | None, description: Mapping[str, Any] | None
     ) -> Options:
-        """Return what a mask, or else a list of legal moves, leaves to choose from."""
+        """Return the choices left by a mask, or else by a list of legal moves."""
         moves = (info or {}).get("legal_moves")
         actions, legal = self._legal(mask, moves, description)
         default = self._noop
@@ -128,7 +128,8 @@ class ActionChooser:
         return Options(actions, legal, default, _choices_text(actions.names(legal), self._space))
 
     def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> Choice:
-        """Send a dialog to a model; after an answer without a legal action once more, with what was wrong."""
+        """Send a dialog to a model. After an answer without a legal action, send it once more with the
+        reason."""
         listed = options.names if self.structured else None
         first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=listed)
         if first.action is not None:
@@ -150,7 +151,7 @@ class ActionChooser:
         return Choice(action, options.actions.name(action), is_default, [first, second])
 
     def _repair_text(self, exchange: Exchange, choices: str) -> str:
-        """Return the request to answer again, after an answer without a legal action."""
+        """Return the request for another answer, after an answer without a legal action."""
         wrong = next((text for fault, text in _WRONG.items() if fault in exchange.faults), _WRONG["unparsed"])
         wrong = wrong.format(action=action_text(exchange.answer) or "The action in it")
         if self.structured:
@@ -164,7 +165,7 @@ class ActionChooser:
     def _legal(
         self, mask: Any, moves: Any, description: Mapping[str, Any] | None
     ) -> tuple[Actions, list[int]]:
-        """The actions under the names that they have now, and which of them are legal."""
+        """Return the actions under their current names, and the legal ones."""
         if not self._actions.discrete:
             return self._actions, []
         named = (description or {}).get("legal_moves")
@@ -174,21 +175,21 @@ class ActionChooser:
 
 
 def shortened(answer: str) -> str:
-    """Return as much of an answer as comes back in later prompts."""
+    """Return an answer shortened for later prompts."""
     return answer[:_LONGEST_ANSWER].strip()
 
 
 def _reasoning(exchanges: Sequence[Exchange]) -> str:
-    """Return what the model wrote beside its action, with its thoughts where the endpoint sends them.
+    """Return the model's text other than its action, with its thoughts if the endpoint sends them.
 
-    What a repaired answer repeats of the one before it appears once.
+    Text that a repaired answer repeats from the previous answer appears once.
     """
     parts = [text for one in exchanges for text in (one.reasoning.strip(), reasoning_in(one.answer)) if text]
     return "\n\n".join(dict.fromkeys(parts))[:_LONGEST_REASONING]
 
 
 def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
-    """Return what is legal now: the actions' names, or for a space without single actions its form."""
+    """Return the legal actions' names, or the form of an action if the space has no single actions."""
     if space.get("type") == "Discrete":
         shown = ", ".join(names[:_MOST_LISTED])
         more = len(names) - _MOST_LISTED
@@ -231,8 +232,8 @@ def _form(space: Mapping[str, Any]) -> str:
 
 
 def _text_form(space: Mapping[str, Any]) -> str:
-    """Describe the form of an action of a described Text space, for a prompt; list its characters unless they
-    include every character that can be typed."""
+    """Describe the form of an action of a described Text space, for a prompt. Its characters are listed
+    unless they include every character that can be typed."""
     least, most = space.get("min_length", 0), space.get("max_length", "a few")
     length = f"at most {most}" if not least else f"exactly {most}" if least == most else f"{least} to {most}"
     known = sorted(set(space.get("characters") or _TYPED))
@@ -241,7 +242,7 @@ def _text_form(space: Mapping[str, Any]) -> str:
 
 
 def _runs(characters: Sequence[str]) -> Iterator[str]:
-    """Yield sorted characters, three and more in a row as "a-z"."""
+    """Yield sorted characters, with runs of three and more as "a-z"."""
     first = 0
     for at in range(1, len(characters) + 1):
         if at < len(characters) and ord(characters[at]) == ord(characters[at - 1]) + 1:

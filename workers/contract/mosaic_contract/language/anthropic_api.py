@@ -1,4 +1,4 @@
-"""Anthropic's messages."""
+"""Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ class AnthropicEndpoint(Endpoint):
         if choices is not None:
             request["output_config"] = {"format": {"type": "json_schema", "schema": schema_of(choices)}}
         if self.settings.temperature is not None and "temperature" not in self._left_out:
-            request["extra_body"]["temperature"] = self.settings.temperature  # no argument in this SDK
+            request["extra_body"]["temperature"] = self.settings.temperature  # not an argument in this SDK
         return request
 
     def _image(self, data: str) -> dict[str, Any]:
         return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
     def _take(self, event: Any, writing: StreamedReply) -> None:
-        """Read an event of a stream, or a whole answer: the SDK does not check the types of what came."""
+        """Read an event of a stream, or a whole answer. The SDK does not check the types of its contents."""
         kind = getattr(event, "type", None)
         if kind == "message_start":
             self._begin(getattr(event, "message", None), writing)
-            writing.usage.pop("output_tokens", None)  # of an answer that has only begun
+            writing.usage.pop("output_tokens", None)  # of an answer that has only started
         elif kind == "message":
             self._begin(event, writing)
             for block in event.content if isinstance(event.content, list) else ():
@@ -98,7 +98,7 @@ class AnthropicEndpoint(Endpoint):
 
 
 def _count(usage: Any, writing: StreamedReply) -> None:
-    """Take the numbers of a `Reply` that the endpoint reports; cached tokens count as input."""
+    """Record the token counts of a `Reply` reported by the endpoint; cached tokens count as input."""
     read = tokens(getattr(usage, "input_tokens", None))
     cached = tokens(getattr(usage, "cache_read_input_tokens", None))
     if read is not None:

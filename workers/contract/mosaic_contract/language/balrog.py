@@ -1,7 +1,7 @@
-"""BALROG's agents: the instructions of each to the model, and how it reads its action from an answer.
+"""BALROG's agents: their instructions to the model, and how each reads its action from an answer.
 
-Reading an answer follows BALROG to the letter, so that the same answers lead to the same actions; the
-instructions are worded independently. Used by the operator and by reports on its recorded exchanges.
+Parsing follows BALROG exactly, so that the same answers lead to the same actions; the instructions are worded
+independently. Used by the operator and by reports on its recorded exchanges.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Callable, NamedTuple
 CURRENT, EARLIER = "Current observation:", "Observation:"
 """The first lines of the turns with the latest observation and with earlier observations."""
 DIVIDER = "\n\n---\n\n"
-"""Between the latest observation and the agent's instructions."""
+"""Separator between the latest observation and the agent's instructions."""
 DEFAULT_ACTIONS = {
     "babyai": "go forward",
     "minigrid": "go forward",
@@ -22,10 +22,10 @@ DEFAULT_ACTIONS = {
     "nle": "esc",
     "minihack": "north",
 }
-"""The action played after an answer without a valid one, by BALROG's name of the environment."""
+"""The action played after an answer without a valid action, by BALROG's name of the environment."""
 NO_CHANGE = "No changes to the plan."
 NOT_MARKED = "The reasoning holds no marked action."
-"""The action that robust_cot reads from an answer without one."""
+"""The action that robust_cot reads from an answer without a marked action."""
 
 _MARKED = re.compile(r"<\|ACTION\|>(.*?)<\|END\|>", re.DOTALL)
 _OTHERS = re.compile(r"[^a-zA-Z\s:]")
@@ -56,9 +56,8 @@ _WITH_PLAN = (
 
 
 class AgentAnswer(NamedTuple):
-    """The parts of a model's answer: the text of the action (None: there is none), the reasoning to record,
-    and the new plan (None: unchanged).
-    """
+    """The parts of a model's answer: the text of the action (None: no action), the reasoning to record, and
+    the new plan (None: unchanged)."""
 
     candidate: str | None
     reasoning: str | None = None
@@ -67,8 +66,12 @@ class AgentAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class Agent:
-    """``instructions`` follow the current observation; ``read`` reads an answer. ``remembers``: its reasoning
-    comes back in later prompts. ``plans``: its plan does. ``learns``: demonstrations come first."""
+    """An agent of BALROG.
+
+    ``instructions`` follow the current observation; ``read`` parses an answer. ``remembers``: its reasoning
+    is repeated in later prompts. ``plans``: its plan is repeated. ``learns``: prompts begin with
+    demonstrations.
+    """
 
     instructions: str
     read: Callable[[str], AgentAnswer]
@@ -117,9 +120,9 @@ AGENTS: dict[str, Agent] = {
     "custom": Agent(_WITH_PLAN, _read_plan, plans=True),
     "dummy": Agent("", lambda answer: AgentAnswer("wait")),
 }
-"""By their names in BALROG. "dummy" names the action "wait" and calls no model."""
+"""Agents by their names in BALROG. "dummy" always plays "wait" and calls no model."""
 
 
 def observation_in(turn: str) -> str:
-    """Return the observation in the last turn of a prompt, without the instructions after it."""
+    """Return the observation in the last turn of a prompt, without the following instructions."""
     return turn.rpartition(DIVIDER)[0].removeprefix(CURRENT).lstrip("\n")

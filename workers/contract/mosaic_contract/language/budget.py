@@ -1,9 +1,10 @@
-"""A budget in money or tokens that all operator processes of an evaluation share.
+"""A budget in money or tokens, shared by all operator processes of an evaluation.
 
-What a call may cost at most is reserved before it, what it has cost is booked after it. The ledger is a file
-beside the recording, `budget.json`, changed under a lock. A process holds a lock of its own while it lives,
-so that its reservations end with it; then, and where the file is gone, what is spent is counted again from
-the recording. An evaluation removes the file when it starts, since it may have run without a budget before.
+The maximum cost of a call is reserved before it; its actual cost is booked afterwards. The ledger is a file
+beside the recording, `budget.json`, changed under a lock. Each process holds its own lock while it is alive,
+so that its reservations end with it. In that case, and if the file is missing, the amount spent is recomputed
+from the recording. An evaluation removes the file when it starts, since an earlier start may have had no
+budget.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from mosaic_contract.language.prices import Price
 from mosaic_contract.language.recording import read
 
 LEDGER = "budget.json"
-"""The name of the ledger in a recording's folder."""
+"""The name of the ledger file in a recording's folder."""
 
 _POLL_SECONDS = 0.05
-_TINY = 1e-9  # USD: sums of floating-point numbers may end a little above a budget that they fill
+_TINY = 1e-9  # USD: floating-point sums may slightly exceed a budget that they exhaust
 _IMAGE_TOKENS = 1_600
 _TURN_TOKENS = 8
-_BYTES_PER_TOKEN = 3  # of an estimate from above; English text has about 4
+_BYTES_PER_TOKEN = 3  # conservative estimate; English text has about 4
 
 
 class Budget:
-    """The share of one operator process in a budget: `usd` or `tokens`, or both; `price` is its model's."""
+    """One operator process's share of a budget: `usd`, `tokens` or both. `price` is the price of its model."""
 
     def __init__(
         self, folder: Path, usd: float | None, tokens: int | None, price: Price | None, patience: float
@@ -43,14 +44,14 @@ class Budget:
         self._locks = folder / "locks"
         self._locks.mkdir(parents=True, exist_ok=True)
         self._holder = uuid.uuid4().hex
-        self._open: set[str] = set()  # reservations
+        self._open: set[str] = set()  # open reservations
         self._life = _open(self._locks / self._holder)
         fcntl.flock(self._life, fcntl.LOCK_EX)
 
     def reserve(self, usd: float | None, tokens: int) -> str:
-        """Reserve what a call may cost at most, and return the reservation.
+        """Reserve the maximum cost of a call and return the reservation.
 
-        Waits while only the calls under way of others stand against it. Raises `BudgetSpent`.
+        Waits while only pending calls of other processes prevent it. Raises `BudgetSpent`.
         """
         deadline = time.monotonic() + self._patience
         while True:
@@ -68,8 +69,8 @@ class Budget:
             time.sleep(_POLL_SECONDS)
 
     def book(self, name: str, usd: float, tokens: int, record: Callable[[], None]) -> None:
-        """Replace a reservation by what the call has cost, and record its exchange: both or none, for whoever
-        looks after this process has died."""
+        """Replace a reservation by the actual cost of the call, and record its exchange: both or neither,
+        even if this process dies."""
         with self._locked_ledger() as ledger:
             record()
             ledger["reserved"].pop(name, None)
@@ -79,7 +80,7 @@ class Budget:
         self._open.discard(name)
 
     def release(self, name: str) -> None:
-        """Give a reservation back, unless it has been booked: the call did not come to an answer."""
+        """Return a reservation that has not been booked because the call produced no answer."""
         if name in self._open:
             self._open.discard(name)
             with self._locked_ledger() as ledger:
@@ -105,7 +106,7 @@ class Budget:
 
     @contextmanager
     def _locked_ledger(self) -> Iterator[dict[str, Any]]:
-        """The ledger, locked; changes are kept unless the block raises."""
+        """Provide the locked ledger. Changes are saved unless the block raises."""
         path = self._folder / LEDGER
         lock = _open(self._locks / "budget")
         try:
@@ -125,8 +126,8 @@ class Budget:
             os.close(lock)
 
     def _release_abandoned(self, ledger: dict[str, Any]) -> None:
-        """Give back what processes that are gone have reserved. One of them may have recorded an exchange
-        and not booked it, so everything is counted again."""
+        """Return the reservations of dead processes. Since such a process may have recorded an exchange
+        without booking it, everything is counted again."""
         holders = {one[0] for one in ledger["reserved"].values()} - {self._holder}
         dead = {holder for holder in holders if not self._lives(holder)}
         if dead:
@@ -149,8 +150,8 @@ class Budget:
 
 
 def read_budget(value: Any, price: Price | None, model: str) -> tuple[float | None, int | None] | None:
-    """Read {"usd": …, "tokens": …}; None where neither is given. Raises `ConfigError`, also for a budget in
-    USD where the price of the model is unknown."""
+    """Read {"usd": …, "tokens": …}; None if neither is given. Raises `ConfigError`, also for a budget in USD
+    if the price of the model is unknown."""
     if value is None:
         return None
     if not isinstance(value, Mapping) or not value.keys() <= {"usd", "tokens"}:
@@ -170,23 +171,23 @@ def read_budget(value: Any, price: Price | None, model: str) -> tuple[float | No
 
 
 def spent(folder: Path, price: Price | None = None) -> dict[str, Any]:
-    """Return what the calls of a recording have cost: {"usd", "tokens", "calls"}.
+    """Return the cost of the calls in a recording: {"usd", "tokens", "calls"}.
 
-    Exchanges that were themselves played from a recording cost nothing. Where an endpoint has reported no
-    tokens they are estimated, and where it is not known what a call has cost, `price` is taken; without one
-    "usd" counts only what is known.
+    Exchanges that were themselves replayed from a recording cost nothing. Tokens are estimated if an endpoint
+    reported none. If the cost of a call is unknown, `price` is used; without it, "usd" includes only known
+    costs.
     """
     usd, tokens, calls = 0.0, 0, 0
     for entry in read(folder):
         if not entry.get("recorded"):
             one_usd, one_tokens = charge(entry, price)
             usd, tokens = usd + (one_usd or 0.0), tokens + one_tokens
-            calls += one_tokens > 0  # the moves of an engine are recorded too, and have none
+            calls += one_tokens > 0  # moves of an engine are recorded too, without tokens
     return {"usd": usd, "tokens": tokens, "calls": calls}
 
 
 def charge(exchange: Mapping[str, Any], price: Price | None) -> tuple[float | None, int]:
-    """Return what an exchange counts in a budget: USD, None if unknown, and tokens."""
+    """Return the amounts that an exchange adds to a budget: USD, None if unknown, and tokens."""
     prompt, answer = exchange["prompt"], exchange["answer"]
     prompt_tokens, answer_tokens = exchange["input_tokens"], exchange["output_tokens"]
     if prompt_tokens is None:
@@ -200,13 +201,13 @@ def charge(exchange: Mapping[str, Any], price: Price | None) -> tuple[float | No
 
 
 def estimate(turns: Sequence[Turn], max_tokens: int, price: Price | None) -> tuple[float | None, int]:
-    """Return what a call may cost at most: USD, None if the price is unknown, and tokens."""
+    """Return the maximum cost of a call: USD, None if the price is unknown, and tokens."""
     prompt_tokens = sum(_tokens(turn.text, len(turn.images)) for turn in turns)
     return (None if price is None else price.cost(prompt_tokens, max_tokens)), prompt_tokens + max_tokens
 
 
 def dollars(usd: float) -> str:
-    """Return an amount as messages have it: at least cents, and at most four decimals where that says it."""
+    """Return an amount formatted for messages: two decimals, or up to four if needed."""
     if 0 < usd < 1e-4:
         return f"${usd:.2g}"
     whole, _, decimals = f"{usd:,.4f}".partition(".")

@@ -1,7 +1,8 @@
-"""The common part of calls to the two SDKs: the client, its limits, and the meaning of its errors.
+"""Common code of calls to the two SDKs: the client, its limits, and the translation of its errors.
 
-SDK errors become one of three: `EndpointRefused` (repeating the call cannot help), `EndpointFailed` (nor can
-it, and no setting is wrong), `AttemptFailed` (it may). Keys are redacted here, in errors and in answers.
+SDK errors become one of three: `EndpointRefused` (the settings are wrong, so repeating the call cannot help),
+`EndpointFailed` (repeating cannot help, but no setting is wrong), `AttemptFailed` (repeating may help). Keys
+are redacted here, in errors and in answers.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from mosaic_contract.language.settings import ModelSettings, filled
 from mosaic_contract.language.streamed_reply import StreamedReply, paired
 
 _LONGEST_ERROR = 500  # characters of an endpoint's text in an error
-_MOST_SEARCHED = 10_000  # characters of it that are looked at
-_SHORTEST_PART = 8  # characters of a key's beginning or end that are redacted
-_NO_KEY = "none"  # for servers that want no key; the SDKs insist on one
+_MOST_SEARCHED = 10_000  # characters of it that are examined
+_SHORTEST_PART = 8  # characters of a key's prefix or suffix that are redacted
+_NO_KEY = "none"  # for servers that need no key; the SDKs require one
 _FILTERED = ("content_filter", "content_policy", "responsibleai")
-_ADAPTABLE = (400, 405, 415, 422, 500, 501)  # what servers answer to a request whose form they do not know
+_ADAPTABLE = (400, 405, 415, 422, 500, 501)  # status codes of servers for requests in an unknown form
 _NO_SYSTEM = re.compile(
     r"\bsystem\b.{0,40}\b(role|message|prompt|instruction)|\brole\b.{0,40}\bsystem\b|developer instruction",
     re.I | re.S,
@@ -41,17 +42,17 @@ _LIBRARIES = ("openai", "anthropic", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
 class Endpoint:
-    """A model behind one of the SDKs; the agents of a process share it. Thread-safe.
+    """A model behind one of the SDKs, shared by the agents of a process. Thread-safe.
 
-    Subclasses name the SDK's package and its class, make a request and read the events of its answer.
+    Subclasses name the SDK's package and class, make a request, and read the events of its answer.
     """
 
     package = ""
     client_class = ""
     whole_class = "", ""
-    """The module and the name of the SDK's type of an answer that is not streamed."""
+    """The module and name of the SDK's type of an unstreamed answer."""
     address_hint = ""
-    """The hint in an error whose cause is the address, not the model."""
+    """The hint in an error caused by the address rather than the model."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
@@ -59,24 +60,24 @@ class Endpoint:
         self._base_url = None if settings.base_url is None else filled(settings.base_url)
         self._headers = {name: filled(value) for name, value in settings.headers}
         self._body = json.loads(settings.body)
-        self._left_out: set[str] = set()  # what this model refuses of a request
+        self._left_out: set[str] = set()  # request parameters that this model rejects
         self._lock = threading.Lock()
         self._client: Any = None
 
     def warm(self) -> None:
-        """Import the SDK in another thread, so that the first call need not wait for it."""
+        """Import the SDK in another thread, so that the first call does not wait for it."""
         threading.Thread(target=self._warm, name="mosaic-sdk", daemon=True).start()
 
     def _warm(self) -> None:
         try:
             self._connected()
-        except Exception:  # the first call meets the same error, and raises it
+        except Exception:  # the first call raises the same error
             logging.getLogger("mosaic_contract").debug("the SDK was not imported", exc_info=True)
 
     def complete(
         self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
-        """Make one attempt; `show` is given what has been written so far. Raises `EndpointRefused`,
+        """Make one attempt. `show` receives the text written so far. Raises `EndpointRefused`,
         `EndpointFailed` and `AttemptFailed`."""
         client = self._connected()
         writing = StreamedReply(self.settings.model, show, self._redacted)
@@ -101,7 +102,7 @@ class Endpoint:
     def _events(
         self, client: Any, request: dict[str, Any], writing: StreamedReply
     ) -> Generator[Any, None, None]:
-        """Yield the events of a streamed answer, or the one answer of an endpoint that does not stream."""
+        """Yield the events of a streamed answer, or the single answer of an endpoint that does not stream."""
         answer = self._create(client)(**request)
         if not request.get("stream"):
             yield self._whole(answer) if isinstance(answer, str) else answer
@@ -119,11 +120,11 @@ class Endpoint:
                 writing.finished = True
 
     def _create(self, client: Any) -> Callable[..., Any]:
-        """The SDK's method that makes a request."""
+        """Return the SDK's method that makes a request."""
         raise NotImplementedError
 
     def _whole(self, text: str) -> Any:
-        """An answer that was not streamed, as the SDK's type."""
+        """Return an unstreamed answer as an object of the SDK's type."""
         if is_web_page(text):
             page = self._shown(_of_web_page(text))
             raise EndpointRefused(f"{self.settings.where}: {page}{self.address_hint}")
@@ -136,17 +137,17 @@ class Endpoint:
         return getattr(import_module(module), name).construct(**answer)
 
     def _accepted(self, turns: Sequence[Turn]) -> Sequence[Turn]:
-        """The turns in the roles that this model accepts."""
+        """Return the turns in the roles accepted by this model."""
         if "system" in self._left_out:
             turns = [replace(turn, role="user") if turn.role == "system" else turn for turn in turns]
         return joined(turns) if self._left_out & {"system", "consecutive turns"} else turns
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
-        """The keywords of the SDK's call, without `_left_out`."""
+        """Return the keywords of the SDK's call, without `_left_out`."""
         raise NotImplementedError
 
     def _message(self, turn: Turn) -> dict[str, Any]:
-        """A turn with its images as PNG files in base64, in the API's form."""
+        """Return a turn in the API's form, with its images as PNG files in base64."""
         text = paired(turn.text)
         if not turn.images:
             return {"role": turn.role, "content": text}
@@ -160,8 +161,8 @@ class Endpoint:
         raise NotImplementedError
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
-        """Note what the model refuses of a request, as this text of its error says; False where that is
-        nothing that the call can do without."""
+        """Record which part of a request the model rejects, according to the text of its error. Return False
+        if it is not an optional part."""
         has_system = "system" in request or any(one["role"] == "system" for one in request["messages"])
         refused = {
             "system": has_system and _NO_SYSTEM.search(text),
@@ -183,7 +184,7 @@ class Endpoint:
             sdk = import_module(self.package)
         except ImportError as error:
             raise EndpointRefused(f"{self.package}'s SDK is not in this environment: {error}") from None
-        for name in _LIBRARIES:  # what they log are prompts and addresses
+        for name in _LIBRARIES:  # their logs contain prompts and addresses
             logging.getLogger(name).setLevel(logging.WARNING)
         given = {} if self._key is None else {"api_key": self._key}
         timeout = self.settings.timeout
@@ -205,14 +206,14 @@ class Endpoint:
         Returns True for a request refused by a content filter, False for one to send again after a parameter
         that the model rejects was removed from `request`.
         """
-        if isinstance(error.__cause__, EndpointRefused):  # of the HTTP client; Anthropic's SDK wraps it
+        if isinstance(error.__cause__, EndpointRefused):  # from the HTTP client; Anthropic's SDK wraps it
             raise error.__cause__
         status = getattr(error, "status_code", None)
         where, text = self.settings.where, self._shown(_message_of(error))
         filtered = status is not None and any(word in text.lower() for word in _FILTERED)
         if status in _ADAPTABLE and not filtered and self._leave_out(text, request):
             return False
-        if status is None and "authentication" in text:  # raised by the SDK before anything is sent
+        if status is None and "authentication" in text:  # raised by the SDK before it sends anything
             step = "name the variable that has the key, api_key_env="
             raise EndpointRefused(f"{where}: no credentials were found for a call ({text}): {step}") from None
         if status is None and not _may_pass(error):
@@ -248,13 +249,13 @@ class Endpoint:
         return f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
 
     def _shown(self, text: str) -> str:
-        """An error's text as it may be shown: redacted, with the shortest keys, then cut."""
+        """Return an error's text for display: redacted, including short keys, then truncated."""
         return self._redacted(text, shortest=1)[:_LONGEST_ERROR]
 
     def _redacted(self, text: str, shortest: int = _SHORTEST_PART) -> str:
-        """Redact the key and the values of variables, whether they were given to the SDK or the SDK has found
-        them, and what an endpoint repeats of their ends. Values of fewer characters than `shortest` are kept:
-        in an answer they may be a word of the game."""
+        """Redact the key and the values of variables, whether given to the SDK or found by it, and any
+        prefixes and suffixes of them repeated by an endpoint. Values shorter than `shortest` characters are
+        kept: in an answer they may be a word of the game."""
         found = {self._key, *(getattr(self._client, name, None) for name in ("api_key", "auth_token"))}
         found |= {os.environ.get(name) for name in self.settings.variables}
         parts = {
@@ -271,7 +272,7 @@ class Endpoint:
 
 
 def schema_of(choices: Sequence[str]) -> dict[str, Any]:
-    """Return a JSON schema that allows one of the choices, as {"answer": choice}."""
+    """Return a JSON schema that allows exactly the choices, as {"answer": choice}."""
     return {
         "type": "object",
         "properties": {"answer": {"type": "string", "enum": list(choices)}},
@@ -281,7 +282,7 @@ def schema_of(choices: Sequence[str]) -> dict[str, Any]:
 
 
 def chosen(text: str) -> str:
-    """Return the choice in an answer that followed `schema_of`, or the text itself where it did not."""
+    """Return the choice in an answer that follows `schema_of`; the text itself for any other answer."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -291,13 +292,13 @@ def chosen(text: str) -> str:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Return whether an error without a status comes from the connection or a broken stream."""
+    """Return whether an error without a status was caused by the connection or a broken stream."""
     library = type(error).__module__.partition(".")[0]
     return library in _LIBRARIES or isinstance(error, (OSError, ValueError))
 
 
 def _key_of(settings: ModelSettings) -> str | None:
-    """The key from the environment; None leaves it to the SDK. Raises `ConfigError`."""
+    """Return the key from the environment; None leaves it to the SDK. Raises `ConfigError`."""
     if settings.api_key_env is None:
         return _NO_KEY if settings.base_url is not None or settings.provider == "openai" else None
     key = os.environ.get(settings.api_key_env)
@@ -309,7 +310,7 @@ def _key_of(settings: ModelSettings) -> str | None:
 
 
 def _message_of(error: Exception) -> str:
-    """An SDK's error in a line: what the endpoint says, where it says something."""
+    """Return an SDK's error in one line: the endpoint's message, if any."""
     said = _said(getattr(error, "body", None))
     text = said or str(getattr(error, "message", "") or error)
     if is_web_page(text):
@@ -320,7 +321,7 @@ def _message_of(error: Exception) -> str:
 
 
 def _said(body: Any) -> str:
-    """The message in the body of an error, with its code; empty where there is none."""
+    """Return the message in the body of an error, with its code; empty if there is none."""
     inner = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(inner, dict):
         return inner if isinstance(inner, str) else ""

@@ -1,4 +1,4 @@
-"""A request to a language model with its answer, as it is sent, returned and recorded."""
+"""A request to a language model with its answer, as sent, returned and recorded."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ REPLY_FAULTS = ("truncated", "refused", "tool_call", "cut", "too_long")
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of a dialog: who speaks ("system", "user" or "assistant"), the text, and images as the bytes
-    of PNG files."""
+    """One turn of a dialog: the role ("system", "user" or "assistant"), the text, and images as the bytes of
+    PNG files."""
 
     role: str
     text: str
@@ -23,8 +23,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The action in an answer: the action, None where there is none; its text as it stood in the answer; and
-    the names of faults ("unparsed", "illegal", "ambiguous", …)."""
+    """The action in an answer: the action, None if there is none; its text in the answer; and the names of
+    faults ("unparsed", "illegal", "ambiguous", …)."""
 
     action: Any | None
     text: str | None
@@ -34,8 +34,7 @@ class Parsed:
 @dataclass(frozen=True)
 class Reply:
     """A model's answer. Numbers that it does not report are None; `cost_usd` is reported by the endpoint.
-    `reasoning` is the thinking text of models that send it, apart from the answer.
-    """
+    `reasoning` is the thinking text of models that send it separately from the answer."""
 
     text: str
     model: str
@@ -49,11 +48,11 @@ class Reply:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request with its answer and the action in it.
+    """A request with its answer and the parsed action.
 
-    `prompt` is a list of {"role", "text", "images": [SHA-256]}. `faults` are the faults of the answer and
-    of its parsing. Unknown numbers are None, never 0. `recorded`: it was played from a recording, and nothing
-    was paid for it now. `retries`: attempts that failed before this answer.
+    `prompt` is a list of {"role", "text", "images": [SHA-256]}. `faults` are the faults of the answer and of
+    its parsing. Unknown numbers are None, never 0. `recorded`: replayed from a recording, at no cost now.
+    `retries`: failed attempts before this answer.
     """
 
     prompt: Sequence[Mapping[str, Any]]
@@ -90,7 +89,7 @@ class Exchange:
 
 
 def joined(turns: Sequence[Turn]) -> list[Turn]:
-    """Return the turns with consecutive ones of the same role as one."""
+    """Return the turns, merging consecutive turns of the same role."""
     found: list[Turn] = []
     for turn in turns:
         if found and found[-1].role == turn.role:
@@ -101,7 +100,7 @@ def joined(turns: Sequence[Turn]) -> list[Turn]:
 
 
 def prompt_of(turns: Sequence[Turn]) -> list[dict[str, Any]]:
-    """Return turns as they are recorded: images by the SHA-256 of their bytes."""
+    """Return turns in their recorded form: images by the SHA-256 of their bytes."""
     return [
         {"role": turn.role, "text": turn.text, "images": [image_name(image) for image in turn.images]}
         for turn in turns

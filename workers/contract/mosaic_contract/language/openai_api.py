@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, and what speaks the same: vLLM, Ollama, OpenRouter, llama.cpp …"""
+"""OpenAI's Chat Completions API, and compatible servers such as vLLM, Ollama, OpenRouter and llama.cpp."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class OpenAIEndpoint(Endpoint):
 
     @property
     def _limits(self) -> tuple[str, str]:
-        """The name that this server probably has for the limit of an answer, and the other one: OpenAI's
-        reasoning models know the one only, many other servers the other."""
+        """Return the parameter name that this server probably uses for the length limit of an answer, and the
+        other name: OpenAI's reasoning models accept only one, many other servers only the other."""
         names = "max_tokens", "max_completion_tokens"
         return names if self.settings.base_url is not None else (names[1], names[0])
 
@@ -58,7 +58,7 @@ class OpenAIEndpoint(Endpoint):
         return {"type": "image_url", "image_url": {"url": url, "detail": self.settings.detail}}
 
     def _take(self, event: Any, writing: StreamedReply) -> None:
-        """Read a piece of a stream, or a whole answer: the SDK does not check the types of what came."""
+        """Read a chunk of a stream, or a whole answer. The SDK does not check the types of its contents."""
         model, usage, choices = (getattr(event, name, None) for name in ("model", "usage", "choices"))
         writing.model = model if isinstance(model, str) and model else writing.model
         if usage is not None:
@@ -114,5 +114,5 @@ def _count(usage: Any, writing: StreamedReply) -> None:
         getattr(usage, "prompt_tokens", None),
         getattr(usage, "completion_tokens", None),
         getattr(details, "cached_tokens", None),
-        extra.get("cost"),  # OpenRouter's, in USD
+        extra.get("cost"),  # sent by OpenRouter, in USD
     )

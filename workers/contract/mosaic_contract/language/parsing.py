@@ -1,8 +1,8 @@
-"""An answer in text → an action of the space, and the messages in it. Strict: only a legal action results.
+"""Parsing of a text answer into an action of the space and messages. Strict: only legal actions are accepted.
 
-The action is in the answer's only line of the form `ACTION: go forward`, or is the whole answer. Nothing is
-guessed from a sentence, so that a model that repeats its prompt, or text of the environment, chooses nothing
-by accident.
+The action is either in the answer's only line of the form `ACTION: go forward`, or the whole answer. Nothing
+is guessed from a sentence, so that a model that repeats its prompt, or text of the environment, chooses
+nothing by accident.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract.language.exchange import Parsed
 from mosaic_contract.legal import action_reader
 
-MESSAGE_LIMIT = 500  # characters, as arenas deliver them
-MOST_MESSAGES = 8  # of one answer
+MESSAGE_LIMIT = 500  # characters, the limit of arenas
+MOST_MESSAGES = 8  # per answer
 
 _ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*[:：][*_`]*[ \t]*(.*?)[ \t]*$", re.I | re.M)
 _MESSAGE = re.compile(
     r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*[:：][*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M
 )
 _AROUND = " \t\r\n\"'`*_.<>“”‘’«»"
-_LONGEST = 200  # characters of an action that is quoted
+_LONGEST = 200  # maximum characters of an action quoted in a message
 
 
 class Actions:
-    """The actions of one agent by their names: what a prompt lists and an answer is read with.
+    """The actions of one agent by name, for listing in prompts and for parsing answers.
 
-    `space` is the description of the action space, `names` a name for each action of a Discrete one; without
-    them, and where two would be the same, actions go by their numbers.
+    `space` is the description of the action space, `names` has a name for each action of a Discrete space.
+    Without names, or if two would be the same, actions are named by their numbers.
     """
 
     def __init__(self, space: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
@@ -52,14 +52,14 @@ class Actions:
         self._by_name = {_plain(name): action for action, name in self._names.items()}
 
     def called(self, names: Mapping[str, int]) -> Actions:
-        """Return the same actions of a Discrete space, some under these names: moves of chess, say."""
+        """Return the same actions of a Discrete space, some under these names, such as moves of chess."""
         other = Actions(self._space)
         other._names = {**self._names, **{int(action): name for name, action in names.items()}}
         other._by_name = {_plain(name): int(action) for name, action in names.items()}
         return other
 
     def legal(self, mask: Any = None, moves: Any = None) -> list[int]:
-        """Return the actions of a Discrete space that a mask, or a list of legal moves, leaves."""
+        """Return the actions of a Discrete space allowed by a mask or a list of legal moves."""
         actions = list(self._names)
         if mask is not None:
             return [action for action, allowed in zip(actions, mask) if allowed]
@@ -69,7 +69,7 @@ class Actions:
         return actions
 
     def name(self, action: Any) -> str:
-        """Return what an action is called in prompts and on the page."""
+        """Return the name of an action in prompts and on the page."""
         if self.discrete:
             return self._names[action]
         return action if isinstance(action, str) else json.dumps(action, default=lambda array: array.tolist())
@@ -79,8 +79,8 @@ class Actions:
         return [self._names[action] for action in legal]
 
     def parse(self, answer: str, legal: Sequence[int]) -> Parsed:
-        """Return the one action in an answer; without one, the fault that says why: "unparsed", "illegal" or
-        "ambiguous". `legal` are the actions of a Discrete space that may be chosen now."""
+        """Return the one action in an answer; without one, a fault: "unparsed", "illegal" or "ambiguous".
+        `legal` are the currently legal actions of a Discrete space."""
         found = list(dict.fromkeys(_stripped(text) for text in _ACTION.findall(answer)))
         if not found:
             whole = _stripped(answer)
@@ -98,7 +98,7 @@ class Actions:
             return Parsed(None, None, ("illegal",))
 
     def _action(self, text: str, legal: Sequence[int]) -> Any:
-        """Raises `ValueError` for what is not a legal action."""
+        """Return an action by its text. Raises `ValueError` if it is not a legal action."""
         if self.discrete:
             action = self._by_name.get(_plain(text))
             if action is None or action not in legal:
@@ -114,13 +114,14 @@ class Actions:
 
 
 def action_text(answer: str) -> str:
-    """Return the text of the first action that an answer names, "" without one."""
+    """Return the text of the first action in an answer, "" without one."""
     return next(map(_stripped, _ACTION.findall(answer)), "")[:_LONGEST]
 
 
 def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) -> list[dict[str, str]]:
-    """Return the messages {"to", "text"} of an answer, its lines `MESSAGE agent_1: text`, to these agents or
-    to "all". What is longer than `MESSAGE_LIMIT` is cut; those after the first `limit` are left out."""
+    """Return the messages {"to", "text"} in an answer, from lines such as `MESSAGE agent_1: text`, to these
+    agents or to "all". Messages longer than `MESSAGE_LIMIT` are truncated; those after the first `limit` are
+    dropped."""
     known = {_plain(agent): agent for agent in (*agents, "all")}
     found = [
         {"to": known[_plain(to)], "text": text[:MESSAGE_LIMIT]}
@@ -131,7 +132,7 @@ def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) 
 
 
 def reasoning_in(answer: str) -> str:
-    """Return an answer without its lines of action and messages."""
+    """Return an answer without its action and message lines."""
     return _MESSAGE.sub("", _ACTION.sub("", answer)).strip()
 
 

@@ -1,4 +1,4 @@
-"""Prices of tokens: a small table, overridden by the user's own prices."""
+"""Token prices: a small table, overridden by the user's own prices."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Mapping
 from mosaic_contract.language.settings import ANTHROPIC, LOCAL, OPENAI
 
 PRICES_OF = "2026-11"
-"""The month of the table. It has the price of a plain request: none of a provider's tiers for prompts of more
-than 100,000 tokens, and nothing for what is written into its cache."""
+"""The month of the table. It lists prices of plain requests, without a provider's tiers for prompts of more
+than 100,000 tokens and without charges for cache writes."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """USD per million tokens; `cached` is that of input tokens which the endpoint had in its cache."""
+    """USD per million tokens; `cached` is the price of input tokens found in the endpoint's cache."""
 
     input: float
     output: float
     cached: float | None = None
 
     def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
-        """Return the cost in USD; cached tokens are among the input tokens."""
+        """Return the cost in USD. Cached tokens are included in the input tokens."""
         cached = self.input if self.cached is None else self.cached
         fresh = input_tokens - cached_tokens
         return (fresh * self.input + cached_tokens * cached + output_tokens * self.output) / 1e6
@@ -59,7 +59,8 @@ def price_of(
     provider: str, model: str, prices: Mapping[str, float] | None = None, base_url: str | None = None
 ) -> Price | None:
     """Return the price of a model: the user's `prices` ({"input", "output"}, USD per million tokens), else
-    the table's, else None. A server at a `base_url` has none in the table; the local model costs nothing."""
+    the table's, else None. The table does not apply to a server at a `base_url`; the local model costs
+    nothing."""
     if provider == LOCAL:
         return Price(0.0, 0.0)
     if prices is not None:

@@ -1,9 +1,9 @@
-"""The exchanges of an evaluation on disk: written before their action is played, read back, looked up.
+"""The exchanges of an evaluation on disk: written before their action is played, read, and looked up.
 
 A recording is a folder: one file of sealed JSON lines for each operator process, and the images of prompts,
-each once, as `images/<SHA-256>.png`. A line is an `Exchange.to_dict()` with where it happened: lane,
-operator, agent, seed (that the operator's episode began with), episode_index, step_index, call (0, 1, …
-within the step), provider, prompt_sha256, started (Unix seconds), retries.
+each stored once as `images/<SHA-256>.png`. A line is an `Exchange.to_dict()` with its context: lane,
+operator, agent, seed (of the operator's episode), episode_index, step_index, call (0, 1, … within the step),
+provider, prompt_sha256, started (Unix seconds), retries.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from mosaic_contract.errors import BadLine
 from mosaic_contract.language.exchange import REPLY_FAULTS, Exchange, Turn, hash_of, image_name
 
 LINE_LIMIT = 8 << 20
-"""Longest line of a recording, in bytes."""
+"""Maximum length of a recording's line, in bytes."""
 
 _IMAGES = "images"
 
 Episode = Tuple[Optional[int], int]
-"""The seed that an operator's episode began with, and its index."""
+"""The seed of an operator's episode, and its index."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """When and for whom a model is called: what an exchange is found by."""
+    """The time and agent of a model call, by which an exchange is looked up."""
 
     lane: str
     agent: str
@@ -41,7 +41,7 @@ class Moment:
 
 
 class RecordingWriter:
-    """Appends the exchanges of one operator process to its file in a recording."""
+    """The writer of one operator process's exchanges to its file in a recording."""
 
     def __init__(self, folder: Path, file: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,10 +51,10 @@ class RecordingWriter:
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
-            os.write(self._file, b"\n")  # ends what a killed process has left in the middle of a line
+            os.write(self._file, b"\n")  # terminates a partial line left by a killed process
 
     def images(self, turns: Sequence[Turn]) -> None:
-        """Store the images of a prompt, those that the folder does not have yet."""
+        """Store the images of a prompt that the folder does not contain yet."""
         for image in (image for turn in turns for image in turn.images):
             name = image_name(image)
             if name in self._written:
@@ -68,8 +68,8 @@ class RecordingWriter:
             self._written.add(name)
 
     def write(self, exchange: Exchange, moment: Moment, operator: str, provider: str) -> tuple[Path, int]:
-        """Append one exchange and return its file and offset. Raises `LineTooLong` beyond `LINE_LIMIT`
-        bytes, and OSError for a full disk."""
+        """Append one exchange and return its file and offset. Raises `LineTooLong` beyond `LINE_LIMIT` bytes,
+        and OSError if the disk is full."""
         line = {
             **asdict(moment),
             "operator": operator,
@@ -89,9 +89,9 @@ class RecordingWriter:
 
 
 class RecordedExchanges:
-    """The exchanges of a recording, each as the dict that its line has.
+    """The exchanges of a recording, each as the dict on its line.
 
-    `.damaged_in` counts, by file, the lines so far that are none: cut off, changed, or longer than
+    `.damaged_in` counts, by file, the damaged lines found so far: truncated, changed, or longer than
     `LINE_LIMIT`; `.damaged` is their total.
     """
 
@@ -108,8 +108,8 @@ class RecordedExchanges:
             yield entry
 
     def located(self, begins: bytes = b"") -> Iterator[tuple[Path, int, dict[str, Any]]]:
-        """Yield (file, byte offset of the line, exchange) for the lines that start with `begins`. Other lines
-        are not parsed: every operator of an evaluation searches the exchanges of all operators."""
+        """Yield (file, byte offset of the line, exchange) for lines that start with `begins`. Other lines are
+        not parsed: every operator of an evaluation searches the exchanges of all operators."""
         for path in sorted(self._folder.glob("*.jsonl")):
             with path.open("rb") as file:
                 for offset, line in _lines(file):
@@ -123,8 +123,8 @@ class RecordedExchanges:
 
 
 def read(folder: Path) -> RecordedExchanges:
-    """Return the exchanges of a recording, file by file, in the order in which they were written; nothing
-    for a folder that does not exist."""
+    """Return the exchanges of a recording, file by file, in the order written; none if the folder does not
+    exist."""
     return RecordedExchanges(folder)
 
 
@@ -134,9 +134,9 @@ class RecordingIndex:
     def __init__(self, folder: Path, lane: str, agent: str) -> None:
         self._places: dict[Episode, dict[Moment, list[tuple[Path, int, str]]]] = {}
         self._files: dict[Path, BinaryIO] = {}
-        begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # as `RecordingWriter` writes a line
+        begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # the format of `RecordingWriter`
         for path, offset, entry in read(folder).located(begins):
-            with contextlib.suppress(KeyError, TypeError):  # a line of another program's
+            with contextlib.suppress(KeyError, TypeError):  # a line written by another program
                 self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
 
     def add(self, moment: Moment, path: Path, offset: int, prompt_sha256: str) -> None:
@@ -145,18 +145,18 @@ class RecordingIndex:
         places.setdefault(moment, []).append((path, offset, prompt_sha256))
 
     def forget(self, episode: Episode) -> None:
-        """Drop an episode that is not played again."""
+        """Drop an episode that will not be replayed."""
         self._places.pop(episode, None)
 
     def find(self, moment: Moment, prompt_sha256: str) -> dict[str, Any] | None:
-        """Return the latest exchange at a moment that has this prompt, None where there is none."""
+        """Return the latest exchange at a moment with this prompt, None if there is none."""
         for path, offset, found in reversed(self._at(moment)):
             if found == prompt_sha256:
                 return self._read(path, offset)
         return None
 
     def at(self, moment: Moment) -> dict[str, Any] | None:
-        """Return the latest exchange at a moment, whatever its prompt; None where there is none."""
+        """Return the latest exchange at a moment, with any prompt; None if there is none."""
         places = self._at(moment)
         return self._read(*places[-1][:2]) if places else None
 
@@ -176,8 +176,7 @@ class RecordingIndex:
 
 
 def exchange_of(entry: Mapping[str, Any]) -> Exchange:
-    """Return a recorded exchange as it is before its answer is parsed, with what it cost when it was
-    recorded."""
+    """Return a recorded exchange before its answer is parsed, with its cost at the time of recording."""
     return Exchange(
         prompt=entry["prompt"],
         answer=str(entry["answer"]),
@@ -200,7 +199,7 @@ def _moment(entry: Mapping[str, Any]) -> Moment:
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """The exchange in a line, None for a line that is damaged or too long."""
+    """Return the exchange in a line, None for a damaged or oversized line."""
     if len(line) > LINE_LIMIT or not line.endswith(b"\n") or not is_sealed(line):
         return None
     try:
@@ -210,7 +209,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their offsets; of one that is longer than the limit, its beginning."""
+    """Yield the lines of a file with their offsets; of an oversized line, only its beginning."""
     offset = 0
     while line := file.readline(LINE_LIMIT + 1):
         yield offset, line

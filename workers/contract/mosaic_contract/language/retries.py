@@ -1,4 +1,4 @@
-"""Retries of calls: a bounded number of times, with back-off and jitter; rate limits for a bounded time."""
+"""Retries of calls: a limited number with back-off and jitter, and a limited time for rate limits."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from mosaic_contract.language.exchange import Reply
 _FIRST_SECONDS, _MOST_SECONDS = 0.5, 30.0  # back-off
 
 PATIENCE = 180.0
-"""Seconds that the attempts of a call wait for rate limits in total: most are of requests per minute."""
+"""Total seconds that the attempts of a call wait for rate limits, most of which are per minute."""
 
 _DURATION = r"(?:[\d.]+ ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)[ ,]*)+"
 _SAID = re.compile(rf"(?:try again|retry) (?:in|after) ({_DURATION})(?![a-z])", re.I)
 _PART = re.compile(r"([\d.]+) ?([a-z]+)", re.I)
-_UNITS = {"ms": 1e-3, "mil": 1e-3, "m": 60.0, "s": 1.0, "h": 3600.0}  # by how they begin
-_EPOCH = 1e8  # numbers beyond are Unix times, in seconds or milliseconds
+_UNITS = {"ms": 1e-3, "mil": 1e-3, "m": 60.0, "s": 1.0, "h": 3600.0}  # by prefix
+_EPOCH = 1e8  # larger numbers are Unix times, in seconds or milliseconds
 
 log = logging.getLogger("mosaic_contract")
 
 
 class AttemptFailed(Exception):
-    """Raised when an attempt failed that may succeed when repeated. `retry_after`: seconds that the endpoint
-    requires first; `limited`: it was a rate limit; `partial`: the answer up to the point where the stream
-    broke off."""
+    """Raised after a failed attempt that may succeed when repeated.
+
+    `retry_after`: seconds that the endpoint requires first; `limited`: the cause was a rate limit; `partial`:
+    the answer up to the point where the stream broke.
+    """
 
     def __init__(
         self, text: str, retry_after: float | None = None, partial: Reply | None = None, limited: bool = False
@@ -42,11 +44,11 @@ class AttemptFailed(Exception):
 
 
 def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Reply, int]:
-    """Return the reply of the first attempt that succeeds, and how many failed before it.
+    """Return the reply of the first successful attempt, and the number of failed attempts before it.
 
-    Rate limits are waited for up to `PATIENCE` seconds and do not count among the `retries`, unless there are
-    to be none. Where the last attempt breaks off in the middle of its answer, that is the reply, with the
-    fault "cut". Raises `EndpointFailed`.
+    Rate limits are waited for up to `PATIENCE` seconds and do not count as `retries`, unless `retries` is 0.
+    If the last attempt breaks within its answer, the partial answer is the reply, with the fault "cut".
+    Raises `EndpointFailed`.
     """
     failed = limited = 0
     waited = 0.0
@@ -80,15 +82,17 @@ def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Repl
 
 
 def _wait(failed: int, required: float | None) -> float:
-    """Seconds until the next attempt. Jitter: many lanes that fail together do not come back together."""
-    jitter = random.Random().uniform(0.5, 1.0)  # not from the shared generator, which users seed
+    """Return the seconds until the next attempt. Jitter keeps lanes that fail together from retrying
+    together."""
+    jitter = random.Random().uniform(0.5, 1.0)  # not from the global generator, which users seed
     backoff = jitter * min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (failed - 1))
     return max(backoff, (required or 0.0) + jitter * 0.1)
 
 
 def required_wait(headers: Mapping[str, str], text: str) -> float | None:
-    """Return the seconds that a response requires before the next request: of Retry-After, else in the text
-    of its error ("try again in 20s"), else of a limit that resets; None where it names none."""
+    """Return the seconds that a response requires before the next request: from Retry-After, else from the
+    text of its error ("try again in 20s"), else from the reset time of a limit; None if it has none of these.
+    """
     found = _retry_after(headers)
     if found is None and (said := _SAID.search(text)):
         found = _seconds(said[1])
@@ -111,8 +115,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the first of the limits in `x-ratelimit-reset*` resets, of those that are used up where
-    the headers say so."""
+    """Return the seconds until the first limit in `x-ratelimit-reset*` resets; only exhausted limits count if
+    the headers identify them."""
     resets = {}
     for name, text in headers.items():
         kind, found, rest = name.lower().partition("ratelimit-reset")
@@ -123,7 +127,8 @@ def _reset(headers: Mapping[str, str]) -> float | None:
 
 
 def _seconds(text: str) -> float | None:
-    """Seconds in a duration ("20s", "1m2.5s", "300 ms", "12") or until a Unix time; None for other texts."""
+    """Return the seconds in a duration ("20s", "1m2.5s", "300 ms", "12") or until a Unix time; None for any
+    other text."""
     try:
         number = float(text)
     except ValueError:

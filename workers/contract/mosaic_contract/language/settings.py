@@ -1,4 +1,4 @@
-"""The settings of a language model as they stand in an operator's `init_agent`, checked."""
+"""The settings of a language model in an operator's `init_agent`, validated."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from mosaic_contract.errors import ConfigError
 OPENAI, ANTHROPIC, LOCAL = "openai", "anthropic", "local"
 PROVIDERS = (OPENAI, ANTHROPIC, LOCAL)
 BUNDLED = "local"
-"""The name of the model that comes with the environments of language models."""
+"""The name of the model bundled with the environments of language models."""
 
 KEY_VARIABLES = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
 """The environment variable of each provider's key."""
 
 _MAX_TOKENS = {OPENAI: 2_048, ANTHROPIC: 2_048, LOCAL: 256}
-_FEW_TOKENS = 48  # of the bundled model, which does not end by itself
+_FEW_TOKENS = 48  # for the bundled model, which does not stop by itself
 _DETAILS = ("auto", "low", "high")
 _MOST_TOKENS = 1_000_000
 _MOST_RETRIES = 20
-_MOST_CALLS = 1_000  # at once
+_MOST_CALLS = 1_000  # concurrent calls
 _DAY = 86_400.0
 _MOST_HEADERS = 50
 _MOST_TEXT = 20_000  # characters of headers and body
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_OWN_SETTINGS = {  # keys of a request that have a setting of their own
+_OWN_SETTINGS = {  # request keys that have their own setting
     "model": "model",
     "max_tokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
@@ -45,25 +45,25 @@ _PROMPT = ("messages", "system", "stream", "stream_options")
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Which model answers, and how it is called.
+    """The model and the options of its calls.
 
     model: its name at the endpoint; for the provider "local", "local" or the path of a GGUF file.
-    provider: "openai" (and everything that speaks its API), "anthropic" or "local".
-    base_url: of a server other than the provider's own; OpenAI's ends in /v1.
-    api_key_env: the environment variable that holds the key; None sends a placeholder to a `base_url`, and
-        leaves it to Anthropic's SDK to find credentials without one.
-    temperature: None is not sent. `temperature_fixed`: it was given, so a model that refuses it is an error;
-        else it is 0, and left out for a model that refuses it.
-    max_tokens: the most that an answer may have, thoughts included.
+    provider: "openai" (and all compatible APIs), "anthropic" or "local".
+    base_url: the address of a server other than the provider's; for OpenAI's API it ends in /v1.
+    api_key_env: the environment variable with the key; None sends a placeholder to a `base_url`, and lets
+        Anthropic's SDK find credentials itself.
+    temperature: None is not sent. `temperature_fixed`: set by the user, so a model that rejects it is an
+        error; otherwise 0, and omitted for a model that rejects it.
+    max_tokens: maximum length of an answer, including thoughts.
     timeout: seconds for one attempt, from the request to the last byte.
     retries: attempts after the first.
-    concurrency: calls at once, over all operators of an evaluation.
-    seed: sent with requests where the endpoint takes one; None: not sent (the local model has its episode's).
+    concurrency: concurrent calls, over all operators of an evaluation.
+    seed: sent with requests if the endpoint accepts one; None: not sent (the local model uses its episode's).
     detail: of images, "auto", "low" or "high" (OpenAI only).
-    prices: USD per million tokens, {"input", "output", "cached"}; over the table.
-    headers: more headers of each request. `${NAME}` in a value, as in `base_url`, is a variable of the
-        process's environment.
-    body: more keys of each request, as the text of a JSON object.
+    prices: USD per million tokens, {"input", "output", "cached"}; overrides the table.
+    headers: additional headers of each request. `${NAME}` in a value, as in `base_url`, is replaced by an
+        environment variable of the process.
+    body: additional keys of each request, as the text of a JSON object.
     """
 
     model: str
@@ -84,8 +84,7 @@ class ModelSettings:
 
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> ModelSettings:
-        """Read an operator's settings; keys of other meaning are left alone. Raises `ConfigError` with every
-        problem."""
+        """Read an operator's settings; unrelated keys are ignored. Raises `ConfigError` with all problems."""
         problems: list[str] = []
         known = {field.name for field in fields(cls)} - {"temperature_fixed"}
         given = {name: settings[name] for name in known & settings.keys()}
@@ -113,20 +112,20 @@ class ModelSettings:
 
     @property
     def variables(self) -> list[str]:
-        """The names of the variables in `base_url` and `headers`."""
+        """The names of the environment variables in `base_url` and `headers`."""
         return _VARIABLE.findall(" ".join((self.base_url or "", *(value for _, value in self.headers))))
 
     @property
     def where(self) -> str:
-        """The endpoint as messages name it."""
+        """The name of the endpoint in messages."""
         if self.provider == LOCAL:
             return f"the local model {Path(self.model).name}"
         return f"{self.model} at {self.base_url}" if self.base_url else f"{self.provider}'s {self.model}"
 
 
 def filled(text: str) -> str:
-    """Return a string with the values of its variables, `${NAME}`. Raises `ConfigError` for one that is not
-    set."""
+    """Return a string with its variables, `${NAME}`, replaced by their values. Raises `ConfigError` for a
+    variable that is not set."""
 
     def value(found: re.Match[str]) -> str:
         if not os.environ.get(found[1]):
@@ -137,7 +136,7 @@ def filled(text: str) -> str:
 
 
 def default_max_tokens(provider: str, model: Any) -> int:
-    """Return how many tokens an answer of a model may have where the user does not say."""
+    """Return the default maximum number of tokens in an answer of a model."""
     return _FEW_TOKENS if provider == LOCAL and model == BUNDLED else _MAX_TOKENS[provider]
 
 
@@ -157,7 +156,7 @@ def _check_texts(given: Mapping[str, Any], problems: list[str]) -> None:
 
 
 def _check_numbers(given: Mapping[str, Any], problems: list[str]) -> None:
-    limits: dict[str, tuple[float, float, bool]] = {  # from, to, an integer
+    limits: dict[str, tuple[float, float, bool]] = {  # minimum, maximum, whether an integer
         "temperature": (0, 2, False),
         "max_tokens": (1, _MOST_TOKENS, True),
         "timeout": (0.001, _DAY, False),
@@ -176,7 +175,7 @@ def _check_numbers(given: Mapping[str, Any], problems: list[str]) -> None:
 
 
 def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] | None:
-    """The user's prices in a form that can be compared; None where there are none."""
+    """Return the user's prices in a comparable form; None if there are none."""
     if prices is None:
         return None
     wanted = 'prices={"input": USD per million tokens, "output": …}'

@@ -1,4 +1,4 @@
-"""An answer while it is written: its text, its thoughts, and the numbers that the endpoint reports."""
+"""An answer while it is being written: its text, its thoughts, and the numbers reported by the endpoint."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from mosaic_contract.codec import whole_number
 from mosaic_contract.language.exchange import Reply
 
 ANSWER_LIMIT = 64_000
-"""The most characters of an answer, and of its thoughts, that are read."""
+"""Maximum number of characters of an answer, and of its thoughts, that are read."""
 
-_MOST_TOKENS = 10**9  # of one exchange; more is not a count
+_MOST_TOKENS = 10**9  # per exchange; a larger number is not a valid count
 _MOST_USD = 1e6
 _NAMES = "think|thinking|thought|thoughts|reasoning|reflection|analysis|seed:think"
 _OPENS = re.compile(rf"<(?:{_NAMES})>|\[THINK\]|◁think▷", re.I)
@@ -19,8 +19,8 @@ _CLOSES = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷", re.I)
 
 
 class StreamedReply:
-    """An answer while it is written; `show` is given all that has been written so far, `redact` takes out
-    of it and of the reply what must not be recorded."""
+    """An answer while it is being written. `show` receives all text written so far; `redact` removes secrets
+    from that text and from the reply."""
 
     def __init__(self, model: str, show: Callable[[str], None], redact: Callable[[str], str] = str) -> None:
         self.model = model
@@ -51,7 +51,7 @@ class StreamedReply:
     def count(
         self, input_tokens: Any = None, output_tokens: Any = None, cached: Any = None, cost: Any = None
     ) -> None:
-        """Note the numbers that an endpoint reports, as far as they can be right; others are unknown."""
+        """Record the plausible numbers reported by an endpoint; others are unknown."""
         read, written, cached = tokens(input_tokens), tokens(output_tokens), tokens(cached)
         found = {
             "input_tokens": read,
@@ -68,7 +68,7 @@ class StreamedReply:
         return Reply(text, self._clean(self.model), reasoning, tuple(self.faults), **self.usage)
 
     def partial(self) -> Reply | None:
-        """Return the answer so far; None where nothing has come."""
+        """Return the answer so far; None if nothing has arrived."""
         return self.reply() if self.text or self.reasoning else None
 
     def _clean(self, text: str) -> str:
@@ -76,10 +76,10 @@ class StreamedReply:
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Split an answer with thoughts in tags into the answer and the thoughts.
+    """Split an answer with tagged thoughts into the answer and the thoughts.
 
-    Thoughts end at the last closing tag, whether they were opened or not (some servers cut the opening tag
-    off); those that are opened and not closed go to the end.
+    Thoughts end at the last closing tag, with or without an opening tag (some servers cut it off). Unclosed
+    thoughts extend to the end.
     """
     closings = list(_CLOSES.finditer(text))
     thoughts, answer = (text[: closings[-1].start()], text[closings[-1].end() :]) if closings else ("", text)
@@ -92,12 +92,12 @@ def split_thoughts(text: str) -> tuple[str, str]:
 
 
 def paired(text: str) -> str:
-    """Return text with the halves of surrogate pairs put together, as those that came in two pieces of a
-    stream; a half without the other becomes U+FFFD."""
+    """Return text with the halves of surrogate pairs joined, which may arrive in separate pieces of a stream.
+    An unpaired half becomes U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def tokens(value: Any) -> int | None:
-    """Return a reported number of tokens; None for what is not one."""
+    """Return a reported number of tokens; None if it is not a valid count."""
     number = whole_number(value)
     return number if number is not None and 0 <= number <= _MOST_TOKENS else None

@@ -1,7 +1,7 @@
 """Observations as text, for language models.
 
-Each module describes one family of environments, recognised by their ids and the shapes of their
-observations; `spaces` describes any other, `custom` calls the user's own function.
+Each module describes one family of environments, recognized by their ids and the shapes of their
+observations; `spaces` describes all others, and `custom` calls the user's own function.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from mosaic_contract.operators import AgentSetup
 
 __all__ = ["Describer", "EnvironmentDescriber"]
 
-_MOST_TEXT = 100_000  # characters of what an environment says
+_MOST_TEXT = 100_000  # characters of an environment's own text
 
 
 class Describer:
-    """Turns one agent's observations into text, and describes its environment.
+    """Converter of one agent's observations to text, with a description of its environment.
 
-    `rules`, `advice`, `role` and `names` are as in `EnvironmentDescriber`; `names` fall back to the names
-    that the environment gives. Text comes from the user's describer (`settings["describe"]`) if there is one,
-    else from the environment (a text observation, or its `description`), else from ours.
+    `rules`, `advice`, `role` and `names` are as in `EnvironmentDescriber`; `names` default to the
+    environment's own. The text comes from the user's describer (`settings["describe"]`) if given, else from
+    the environment (a text observation, or its `description`), else from our describer.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
@@ -71,7 +71,7 @@ class Describer:
         teammates: Mapping[str, Any] | None = None,
         description: Mapping[str, Any] | None = None,
     ) -> str:
-        """Return an observation as text. Raises `ConfigError` where the user's describer fails."""
+        """Return an observation as text. Raises `ConfigError` if the user's describer fails."""
         if self._custom is not None:
             return self._custom(
                 observation,
@@ -90,7 +90,7 @@ class Describer:
     def of_others(
         self, observations: Mapping[str, Any] | None, description: Mapping[str, Any] | None = None
     ) -> dict[str, str]:
-        """Return what other agents observe, by agent; nothing where the rules hide it."""
+        """Return the observations of other agents, by agent; empty if the rules hide them."""
         if not self._describer.shares:
             return {}
         said = (description or {}).get("teammates")
@@ -105,7 +105,8 @@ class Describer:
             return observation[:_MOST_TEXT]
         try:
             return read(observation, description or {})
-        except (TypeError, ValueError, LookupError, AttributeError):  # of another form than its space says
+        # an observation that does not match its space
+        except (TypeError, ValueError, LookupError, AttributeError):
             return spaces.text_of(observation, self._space)
 
 

@@ -1,6 +1,6 @@
 """PettingZoo's classic games: boards and cards as text.
 
-Where an observation has two planes of pieces, the first has the observing agent's pieces.
+If an observation has two planes of pieces, the first has the observing agent's pieces.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from mosaic_contract.language.describers.environment_describer import (
 
 _RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
 _SUITS = ("spades", "hearts", "diamonds", "clubs")
-_COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # of a Go board: without I
+_COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # of a Go board, without I
 _MINE, _THEIRS, _NONE = "X", "O", "."
 _HANABI = ("red", "yellow", "green", "white", "blue")
-_HANABI_COPIES = (3, 2, 2, 2, 1)  # of the ranks 1 to 5, of each colour
+_HANABI_COPIES = (3, 2, 2, 2, 1)  # for the ranks 1 to 5 of each colour
 
 _BETTING = (
     "You win the chips of the pot with the better hand at the end, or when your opponent folds. What you "
@@ -28,7 +28,7 @@ _BETTING = (
 
 
 def _board(pieces: Any) -> list[list[str]]:
-    """The rows of a board of shape (rows, columns, planes)."""
+    """Return the rows of a board of shape (rows, columns, planes)."""
     rows = pieces.tolist() if hasattr(pieces, "tolist") else pieces
     return [[_MINE if cell[0] else _THEIRS if cell[1] else _NONE for cell in row] for row in rows]
 
@@ -51,7 +51,8 @@ def _connect_four(pieces: Any) -> str:
 
 
 def _go(planes: Any) -> str:
-    """Of the agent whose turn it is: its stones are in the second plane, the last mover's in the first."""
+    """Describe a Go board to the agent to move: its stones are in the second plane, the last mover's in the
+    first."""
     rows = _board(planes[:, :, 1::-1])
     size = len(rows)
     lines = [f"{size - index:>2} {' '.join(row)}" for index, row in enumerate(rows)]
@@ -106,7 +107,8 @@ def _no_limit(values: Any) -> str:
 
 
 def _hanabi(bits: Any) -> str:
-    """Of two players with five cards each: the encoding of the Hanabi Learning Environment."""
+    """Describe a game of two players with five cards each, from the encoding of the Hanabi Learning
+    Environment."""
     flags = [bool(bit) for bit in (bits.tolist() if hasattr(bits, "tolist") else bits)]
     names = [f"{colour} {rank}" for colour in _HANABI for rank in range(1, 6)]
     partner = [_one(flags[25 * card : 25 * card + 25], names) for card in range(5)]
@@ -230,8 +232,8 @@ _GAMES: Mapping[str, tuple[str, str, Any, Callable[[Any], str]]] = {
 def describer(
     env_id: str, space: Mapping[str, Any] | None, action_space: Mapping[str, Any] | None
 ) -> EnvironmentDescriber | None:
-    """Return the describer of a game of the classic family; None for any other environment, and for one whose
-    observations differ from the game's."""
+    """Return the describer of a game of the classic family; None for other environments and for observations
+    that differ from the game's."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
     if name not in _GAMES:
         return None
@@ -256,5 +258,5 @@ def describer(
 
 
 def _planes(observation: Any) -> Any:
-    """Of {"observation", "action_mask"}, or of what is only the first."""
+    """Return the planes of {"observation", "action_mask"}, or of the observation alone."""
     return observation["observation"] if isinstance(observation, Mapping) else observation

@@ -1,4 +1,4 @@
-"""Gymnasium's classic control, and Lunar Lander: each number of an observation with what it measures."""
+"""Gymnasium's classic control environments and Lunar Lander: each number of an observation with its meaning."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _NAME = re.compile(rf"(?:.*[/:])?({'|'.join(_KNOWN)})(Continuous)?(?:-v\d+)?")
 
 
 def describer(env_id: str, space: Mapping[str, Any] | None) -> EnvironmentDescriber | None:
-    """Return the describer of a classic control environment; None for others and other observations."""
+    """Return the describer of a classic control environment; None for other environments and observations."""
     match = _NAME.fullmatch(env_id)
     if match is None or not space:
         return None

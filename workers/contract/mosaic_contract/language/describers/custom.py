@@ -10,17 +10,17 @@ from mosaic_contract.errors import ConfigError
 from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
 
 CONTEXT = ("agent", "info", "step_index", "legal_actions", "teammates", "description")
-"""Keyword arguments that a describer may take beside the observation."""
+"""Keyword arguments that a describer may accept in addition to the observation."""
 
 _MOST_TEXT = 100_000  # characters
 
 
 def describer(settings: Mapping[str, Any]) -> Callable[..., str]:
-    """Return the function that `settings` name, {"folder", "file", "attribute"}, with the keywords of
-    `CONTEXT` that it takes.
+    """Return the function named by `settings`, {"folder", "file", "attribute"}, called with the keywords of
+    `CONTEXT` that it accepts.
 
-    Raises `ConfigError`, now for what cannot be imported or called, later for what the user's code raises and
-    for a result that is not a string; with the line in the user's file.
+    Raises `ConfigError` with the line in the user's file: immediately if it cannot be imported or called,
+    later for errors of the user's code and results that are not strings.
     """
     function, file = attribute_of(settings)
     taken = _taken(function, file)

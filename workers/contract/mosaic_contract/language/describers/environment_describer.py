@@ -1,4 +1,4 @@
-"""`EnvironmentDescriber`, which each family of environments makes, and text helpers for describers."""
+"""`EnvironmentDescriber`, created by each family of environments, and text helpers for describers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ ANY_TEAM = (
     "You lead: go for the goal yourself, by the shortest way.",
     "You support: do what your teammates leave undone, and keep out of their way.",
 )
-"""Roles for teams of environments that have no roles of their own."""
+"""Roles for teams in environments without roles of their own."""
 
 
 @dataclass(frozen=True)
 class EnvironmentDescriber:
-    """Describes an environment to one agent.
+    """The description of an environment for one agent.
 
-    `rules` say what it is about, `advice` how to do well, `role` is this agent's in its team. `names` are
-    names of the actions (None: those that the environment gives). `observe` turns an observation and the
-    environment's description of the state into text; it may raise any error for an observation of another
-    form. `of_other` does the same for another agent's observation, in the third person, with the description
-    of that agent. `shares`: whether this agent may see the observations of others; False where the rules hide
-    them.
+    `rules` describe the task, `advice` the strategy, `role` this agent's role in its team. `names` are names
+    of the actions (None: the environment's). `observe` converts an observation and the environment's
+    description of the state to text; it may raise any error for an unexpected observation. `of_other` does
+    the same for another agent's observation, in the third person, with that agent's description. `shares`:
+    whether this agent may see other agents' observations; False if the rules hide them.
     """
 
     rules: str
@@ -36,7 +35,7 @@ class EnvironmentDescriber:
 
 
 def bullets(head: str, lines: Sequence[str], nothing: str) -> list[str]:
-    """Return a heading with a line for each entry; `nothing` where there are none."""
+    """Return a heading with a line for each entry; `nothing` if there are none."""
     return [head, *(f"- {line}" for line in lines)] if lines else [nothing]
 
 
@@ -46,7 +45,7 @@ def plural(count: int, what: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number in three significant digits, without an exponent where it reads well without."""
+    """Return a number with three significant digits, without an exponent if it is readable without."""
     value = float(value)
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
@@ -54,17 +53,17 @@ def number(value: float) -> str:
 
 
 def rounded(values: Sequence[float]) -> str:
-    """Return numbers as (1, -0.25)."""
+    """Return numbers in the form (1, -0.25)."""
     return f"({', '.join(number(value) for value in values)})"
 
 
 def role_of(roles: Sequence[str], agent: str, teammates: Sequence[str]) -> str:
-    """Return the role of an agent; where there are more agents than roles, these begin again."""
+    """Return the role of an agent; roles repeat if there are more agents than roles."""
     place = sorted([agent, *teammates], key=_natural).index(agent)
     return roles[place % len(roles)]
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """ "agent_10" after "agent_9"."""
+    """Return a sort key that places "agent_10" after "agent_9"."""
     text, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()  # type: ignore[union-attr]
     return text, int(digits or 0)

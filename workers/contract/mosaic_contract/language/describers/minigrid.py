@@ -1,6 +1,6 @@
-"""MiniGrid and BabyAI: the agent's view as cells, and as text. `mosaic-multigrid` encodes its views alike.
+"""MiniGrid and BabyAI: the agent's view as cells and as text. `mosaic-multigrid` uses the same encoding.
 
-`view_of` reads an observation {"image": (width, height, 3), "direction", "mission"}; the image's first axis
+`view_of` reads an observation {"image": (width, height, 3), "direction", "mission"}. The image's first axis
 goes from left to right, its second towards the agent, who is in the middle of the last row and faces away
 from it.
 """
@@ -26,20 +26,19 @@ ACTIONS = {
     "done": "done",
     "noop": "wait",
 }
-"""Our names of the actions, by MiniGrid's."""
+"""Our names of the actions, by MiniGrid's names."""
 
-_WIDEST = 25  # cells of a view
+_WIDEST = 25  # maximum cells of a view
 _FREE = ("empty", "floor", "goal", "lava")
-_OF_TEAMS = ("team goal", "switch", "end zone")  # kinds that mosaic-multigrid adds
-_HAS_BALL = 100  # what mosaic-multigrid adds to the state of an agent who carries a ball
+_OF_TEAMS = ("team goal", "switch", "end zone")  # kinds added by mosaic-multigrid
+_HAS_BALL = 100  # added by mosaic-multigrid to the state of an agent with a ball
 
 
 @dataclass(frozen=True)
 class Cell:
     """The contents of one cell. `right` and `forward` are steps from the agent (negative right: to the left).
 
-    `state` is a door's state or the direction that another agent faces; `carries` says that another agent
-    has a ball.
+    `state` is a door's state or the direction of another agent; `carries`: another agent has a ball.
     """
 
     kind: str
@@ -51,7 +50,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The kind of thing, with its colour and, for a door, its state."""
+        """The kind of object, with its colour and, for a door, its state."""
         if self.kind == "door":
             return f"{self.state} {self.colour} {self.kind}"
         if self.kind == "agent":
@@ -61,9 +60,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class View:
-    """An agent's view: visible, non-empty `cells` in the image's order (from left to right, within that from
-    far to near); `carried` is the object it holds; `direction` is one of `DIRECTIONS`, or empty. `width` and
-    `depth` are the view's size in cells."""
+    """An agent's view.
+
+    `cells` are the visible, non-empty cells in the image's order (from left to right, then from far to near);
+    `carried` is the object it holds; `direction` is one of `DIRECTIONS`, or empty. `width` and `depth` are
+    the view's size in cells.
+    """
 
     cells: Sequence[Cell]
     carried: Cell | None
@@ -74,14 +76,14 @@ class View:
     unseen: frozenset[tuple[int, int]] = frozenset()
 
     def at(self, right: int, forward: int) -> str:
-        """Return the name of what is in a cell: "wall", "empty", "unseen" …"""
+        """Return the name of a cell's contents: "wall", "empty", "unseen" …"""
         if abs(right) > self.width // 2 or not 0 <= forward < self.depth or (right, forward) in self.unseen:
             return "unseen"
         return next((c.name for c in self.cells if (c.right, c.forward) == (right, forward)), "empty")
 
 
 def is_view(space: Mapping[str, Any] | None) -> bool:
-    """Whether observations of this described space are such views."""
+    """Return whether observations of this described space are such views."""
     parts = (space or {}).get("spaces")
     if not isinstance(parts, Mapping) or "direction" not in parts:
         return False
@@ -90,7 +92,7 @@ def is_view(space: Mapping[str, Any] | None) -> bool:
 
 
 def view_of(observation: Mapping[str, Any]) -> View:
-    """Return the view in an observation. Raises `ValueError` for one that is not encoded so."""
+    """Return the view in an observation. Raises `ValueError` if it is not encoded this way."""
     image = observation["image"]
     rows = image.tolist() if hasattr(image, "tolist") else image
     width, depth = len(rows), len(rows[0])
@@ -110,7 +112,7 @@ def view_of(observation: Mapping[str, Any]) -> View:
 
 
 def text_of(view: View, mission: bool = True) -> str:
-    """Return a view in sentences: where the agent looks, what it holds, what is around it, what it sees."""
+    """Return a view in sentences: the agent's direction, carried object, surroundings and visible objects."""
     lines = [f"Mission: {view.mission}"] if mission and view.mission else []
     facing = f"You face {view.direction} and " if view.direction else "You "
     return "\n".join(
@@ -125,7 +127,7 @@ def text_of(view: View, mission: bool = True) -> str:
 
 
 def text_of_other(view: View) -> str:
-    """Return another agent's view in sentences: where it looks, what it holds, what it sees."""
+    """Return another agent's view in sentences: its direction, carried object and visible objects."""
     facing = f"It faces {view.direction} and " if view.direction else "It "
     lines = [f"{facing}carries {_held(view)}. In front of it: {_ahead(view)}."]
     return "\n".join([*lines, *bullets("It sees, counted from itself:", _seen(view), "It sees no objects.")])
@@ -144,7 +146,7 @@ def _seen(view: View) -> list[str]:
 
 
 def place_of(right: int, forward: int) -> str:
-    """Return where something is, such as "3 steps ahead and 2 to the left"."""
+    """Return a relative position in words, such as "3 steps ahead and 2 to the left"."""
     parts = []
     if forward:
         parts.append(f"{plural(abs(forward), 'step')} {'ahead' if forward > 0 else 'behind'}")
@@ -157,7 +159,7 @@ def place_of(right: int, forward: int) -> str:
 def describer(
     env_id: str, space: Mapping[str, Any] | None, meanings: Sequence[str] | None
 ) -> EnvironmentDescriber | None:
-    """Return the describer of an environment of MiniGrid or BabyAI; None for any other."""
+    """Return the describer of a MiniGrid or BabyAI environment; None for any other."""
     if not is_view(space):
         return None
     return EnvironmentDescriber(
@@ -184,7 +186,7 @@ def describer(
 
 
 def names_of(meanings: Sequence[str] | None) -> list[str] | None:
-    """Return our names of actions with these meanings; None where some are not MiniGrid's."""
+    """Return our names of actions with these meanings; None if some are not MiniGrid's."""
     if not meanings or any(str(one) not in ACTIONS for one in meanings):
         return None
     return [ACTIONS[str(one)] for one in meanings]

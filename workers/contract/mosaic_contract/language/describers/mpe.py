@@ -1,4 +1,4 @@
-"""mpe2's particle environments: which numbers of an observation are whose position, velocity or colour."""
+"""mpe2's particle environments: the position, velocity or colour behind each number of an observation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _many(name: str, count: int, kind: str = "place") -> tuple[tuple[str, str], 
 
 _SIZES = {"vector": 2, "place": 2, "colour": 3, "word3": 3, "word4": 4, "word10": 10}
 _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]] = {
-    # by the environment, by the length of the observation: rules, advice, parts
+    # by environment and length of the observation: rules, advice, parts
     "simple": {
         4: (
             "Move to the landmark.",
@@ -154,7 +154,7 @@ _ROLES: Mapping[str, Sequence[str]] = {
 def describer(
     env_id: str, space: Mapping[str, Any] | None, agent: str, teammates: Sequence[str]
 ) -> EnvironmentDescriber | None:
-    """Return how an environment of mpe2 reads for the agent with this space; None for any other."""
+    """Return the describer of an mpe2 environment for the agent with this space; None for any other."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
     shape = (space or {}).get("shape")
     known = _KNOWN.get(name, {}).get(shape[0]) if isinstance(shape, list) and len(shape) == 1 else None
@@ -179,6 +179,6 @@ def _text(observation: Any, parts: Sequence[tuple[str, str]]) -> str:
 
 
 def _where(x: float, y: float) -> str:
-    """A relative position in words."""
+    """Return a relative position in words."""
     across = f"{number(abs(x))} to the {'right' if x > 0 else 'left'}"
     return f"{across}, {number(abs(y))} {'up' if y > 0 else 'down'}"

@@ -1,7 +1,7 @@
 """mosaic-multigrid: soccer, basketball, American football and collect, from the views of `minigrid`.
 
-Rules and roles follow from the environment's id and the agents; a view is an agent's own, of three by three
-cells unless the environment says otherwise.
+Rules and roles follow from the environment's id and the agents. Views are the agent's own, of three by three
+cells unless the environment uses another size.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def describer(
     agent: str,
     teammates: Sequence[str],
 ) -> EnvironmentDescriber | None:
-    """Return how a team game reads for one agent; None for any other environment."""
+    """Return the describer of a team game for one agent; None for any other environment."""
     match = _ID.match(env_id)
     if match is None or not is_view(space):
         return None

@@ -1,4 +1,4 @@
-"""Any observation as text, from the description of its space: names, bounds, numbers rounded."""
+"""Any observation as text, from the description of its space: names, bounds, rounded numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mosaic_contract.codec import as_number
 from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
 
 MOST_NUMBERS = 200
-"""So many numbers of an array are written out."""
+"""Maximum number of elements of an array that are written out."""
 
 _MOST_TEXT = 20_000  # characters of a text observation
 _MOST_DEPTH = 8
@@ -26,7 +26,7 @@ def describer(space: Mapping[str, Any] | None) -> EnvironmentDescriber:
 
 
 def text_of(observation: Any, space: Mapping[str, Any] | None = None) -> str:
-    """Return an observation in lines, with what its space says of it."""
+    """Return an observation in lines, with the facts of its space."""
     return "\n".join(_lines("", observation, space or {}, 0))
 
 
@@ -89,7 +89,7 @@ def _one(value: Any) -> str:
 
 
 def _range(space: Mapping[str, Any]) -> str:
-    """The bounds where they are the same for all numbers and finite."""
+    """Return the bounds if they are finite and the same for all numbers."""
     if space.get("type") == "Discrete":
         start = int(space.get("start", 0))
         return f" (from {start} to {start + int(space['n']) - 1})"

@@ -1,4 +1,4 @@
-"""Gymnasium's toy text: what a number or a tuple of numbers says, in words."""
+"""Gymnasium's toy text environments: the meaning of a number or a tuple of numbers, in words."""
 
 from __future__ import annotations
 
