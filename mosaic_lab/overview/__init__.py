@@ -1,1 +1,1 @@
-"""Every run at a glance: what the panel of runs, the workspace and the forms of a page are made of."""
+"""An overview of all runs: the basis of the runs panel, the workspace and the forms of a page."""

@@ -1,6 +1,6 @@
 """The arithmetic of curves: averages, smoothing, means over runs.
 
-A *curve* is ``(x: float64[n], y: float64[n])`` with x never falling and NaN in y as a gap.
+A *curve* is ``(x: float64[n], y: float64[n])``, with non-decreasing x and NaN in y as a gap.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ GRID_POINTS = 200
 def smooth(y: Floats, weight: float) -> Floats:
     """Return the exponential moving average with weights ``weight**k``, normalised over the points so far.
 
-    ``weight`` is in [0, 1); 0 returns y itself. NaN stays NaN and does not move the average.
+    ``weight`` is in [0, 1); 0 returns y itself. NaN stays NaN and does not affect the average.
     """
     if weight <= 0 or not len(y):
         return y
-    import pandas as pd  # takes a second: a table of runs smooths nothing
+    import pandas as pd  # the import takes a second; a table of runs needs no smoothing
 
     mean = pd.Series(y).ewm(alpha=1 - weight, ignore_na=True).mean().to_numpy()
     return np.where(np.isnan(y), np.nan, mean)
 
 
 def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> LearningCurve | None:
-    """Return the mean over curves with its 95% interval, where all of them have values; None without such.
+    """Return the mean over curves with its 95% interval, over the range in which all have values; None if
+    there is none.
 
-    The interval over runs has one definition: `mosaic_lab.evaluation.learning_curve`, a percentile bootstrap
-    over runs. Its generator always starts the same, so that a chart drawn again shows the same band.
+    The interval over runs is defined in `mosaic_lab.evaluation.learning_curve`: a percentile bootstrap over
+    runs. Its generator has a fixed seed, so that a redrawn chart shows the same band.
     """
-    # Here, so that a chart without a mean does not pay for the import.
+    # Imported here so that charts without a mean do not pay for it.
     from mosaic_lab.evaluation.statistics.curves import learning_curve
 
     curves = [(x[keep], y[keep]) for x, y in curves if (keep := np.isfinite(y)).any()]
@@ -48,7 +49,7 @@ def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> Learni
 
 
 def averages(curve: Curve, length: int) -> Curve:
-    """Return the means over stretches of ``length`` points, without gaps; the last may be shorter."""
+    """Return the means over segments of ``length`` points, ignoring gaps; the last segment may be shorter."""
     x, y = curve
     finite = np.isfinite(y)
     if not finite.all():

@@ -1,4 +1,4 @@
-"""Charts of curves as files: CSV of their data, PNG and SVG of what is drawn."""
+"""Charts of curves as files: their data as CSV, their pictures as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 TYPES = {"csv": "text/csv", "png": "image/png", "svg": "image/svg+xml"}
 MOST_ROWS = 1_000_000
-"""Of a CSV file: some 80 MB, and more than a spreadsheet opens."""
+"""Maximum number of rows of a CSV file: about 80 MB, and more than a spreadsheet opens."""
 MOST_CHARTS = 24
-"""In one picture."""
+"""Maximum number of charts in one picture."""
 COLUMNS = 2
 DAY = 86_400
 """Seconds; matplotlib's dates are days."""
 READ_SECONDS = 60.0
-"""How long parsing may take: a file must not lack what is not read yet."""
+"""Time limit for parsing: an exported file must be complete."""
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True)
 class ExportedChart:
-    """A chart to export, as it is on the page. Raises ConfigurationError for values that cannot be drawn.
+    """A chart to export, as shown on the page. Raises ConfigurationError for values that cannot be drawn.
 
-    ``colors``: by the key of a line, ``#rrggbb``; without one, those of all charts. ``low`` and ``high``: the
-    limits of the y axis.
+    ``colors`` maps the key of a line to ``#rrggbb``; by default lines have the colours of all charts. ``low``
+    and ``high`` are the limits of the y axis.
     """
 
     runs: Sequence[Run]
@@ -79,12 +79,12 @@ class ChartFile(NamedTuple):
 def export(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> ChartFile:
     """Return charts as one file; ``format`` is "csv", "png" or "svg".
 
-    A CSV file has all points in view at full resolution, as the runs reported them, whatever is smoothed,
-    grouped or left out as an outlier on the page; its columns are run (id), name, metric, step, time (Unix
-    seconds), value. A picture has what is drawn.
+    A CSV file has all points in view at full resolution, as reported by the runs, regardless of smoothing,
+    grouping and outliers on the page. Its columns are run (id), name, metric, step, time (Unix seconds),
+    value. A picture shows the charts as drawn.
 
-    Raises ConfigurationError for another format, no charts, or more than fit, and MosaicError while the runs'
-    files are so large that they are not read yet.
+    Raises ConfigurationError for another format, no charts, or too many, and MosaicError while the runs'
+    files are too large to have been read completely.
     """
     if format not in TYPES:
         raise ConfigurationError(f"format must be one of {', '.join(TYPES)}, not {format!r}")
@@ -109,7 +109,7 @@ def picture(
     background: str = "white",
     dots_per_inch: int = SAVED_DOTS_PER_INCH,
 ) -> bytes:
-    """Return what is drawn of charts as a PNG or SVG, two beside each other where there are several.
+    """Return drawn charts as a PNG or SVG, in two columns if there are several.
 
     ``background``: a colour, or "none" (transparent).
     """
@@ -157,7 +157,7 @@ def _scale(axes: Axes, chart: ExportedChart) -> None:
 
 
 def _date(axes: Axes) -> None:
-    """Number the x axis by dates, which name themselves."""
+    """Use dates on the x axis; they need no axis label."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = AutoDateLocator()  # type: ignore[no-untyped-call]
@@ -168,7 +168,7 @@ def _date(axes: Axes) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return a text in which matplotlib finds neither formulas nor a reason to hide it."""
+    """Return a text without matplotlib's formulas and without the prefix that hides a label."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 

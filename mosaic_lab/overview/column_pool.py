@@ -1,4 +1,4 @@
-"""The columns of many runs, kept open between requests, within bounds."""
+"""A bounded pool that keeps the columns of many runs open between requests."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from mosaic_lab.telemetry.column_cache import ColumnCache
 from mosaic_lab.telemetry.columns import RunColumns
 
 MOST_OPEN = 256
-"""Runs whose columns stay open: each takes one or two file descriptors, a live one a few megabytes."""
+"""Maximum number of runs with open columns. Each takes one or two file descriptors; a live run takes a few
+megabytes."""
 READ_SECONDS = 0.5
-"""Time that one request may spend on parsing."""
+"""Time limit for parsing in one request."""
 FIRST_BYTES = 64 << 10
-"""Read of each run, however much there is to read of all."""
+"""Bytes read of each run even if the time limit is exceeded."""
 
 
 @dataclass
 class Reading:
-    """How far the runs of a request are read."""
+    """The progress of reading the runs of a request."""
 
     size: int = 0
     unread: int = 0
@@ -33,15 +34,15 @@ class Reading:
 
     @property
     def fraction(self) -> float:
-        """The part of the files that is read, 0 to 1."""
+        """The fraction of the files' bytes that has been read, 0 to 1."""
         return 1 - self.unread / self.size if self.unread else 1.0
 
 
 class ColumnPool:
-    """The columns of the runs that were requested last. Safe in any thread."""
+    """The columns of the most recently requested runs. Thread-safe."""
 
     def __init__(self, cache: ColumnCache | None = None) -> None:
-        """``cache``: without one, that of the user."""
+        """Create a pool; the default ``cache`` is the user's."""
         self._cache = cache or ColumnCache()
         self._open: OrderedDict[Path, RunColumns] = OrderedDict()
         self._lock = threading.Lock()
@@ -49,10 +50,10 @@ class ColumnPool:
     def columns(
         self, runs: Sequence[Run], reading: Reading, seconds: float = READ_SECONDS
     ) -> Iterator[tuple[Run, RunColumns]]:
-        """Yield each run that can be read with its columns, one at a time, brought up to date.
+        """Yield each readable run with its updated columns, one at a time.
 
-        Parsing takes about ``seconds``: then of every further run a little is read, and ``reading`` reports
-        how much is unread. The next request reads on.
+        Parsing takes about ``seconds``. After that, only a small part of each further run is read, and
+        ``reading`` reports the remaining part. The next request continues from there.
         """
         deadline = time.monotonic() + seconds
         for run in runs:
@@ -61,7 +62,7 @@ class ColumnPool:
                 more = columns.read(lambda run=run: not run.alive, FIRST_BYTES)  # type: ignore[misc]
                 while more and time.monotonic() < deadline:
                     more = columns.read(lambda run=run: not run.alive)  # type: ignore[misc]
-            except Exception as error:  # of this run alone, whatever its files hold
+            except Exception as error:  # an error in one run's files must not affect the others
                 reading.problems.append(sanitize(f"{run.label} ({run.id}) cannot be read: {error}"))
                 continue
             reading.size += columns.size

@@ -1,4 +1,4 @@
-"""A chart of curves: its request, and the lines that answer it."""
+"""A chart of curves: its request, and the lines of the answer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mosaic_lab.overview.averages import Floats
 
 Axis = Literal["step", "episode", "time", "relative"]
 FEWEST_POINTS = 16
-"""Of a line: fewer do not show a curve."""
+"""Minimum number of points of a line: fewer do not show a curve."""
 MOST_POINTS = 10_000
 LARGEST_EXACT = 2.0**24
-"""Whole numbers up to it are exact in float32."""
+"""Integers up to this value are exact in float32."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,13 @@ class CurveRequest:
 
     Raises ConfigurationError for values that cannot be drawn.
 
-    ``x``: the steps, the episodes ended so far, Unix seconds ("time"), or seconds since the run's first line
-    ("relative"). ``start`` and ``end``: the part of the x axis in view, None as far as there is data; the
-    next point beyond either side belongs to it, so that lines reach the edges. ``points``: of a line at most.
-    ``smoothing``: the weight of the past in an exponential moving average, 0 to less than 1. ``outliers``:
-    whether values are left out that `run_points.usual_range` excludes. ``group_by``: names of settings (see
-    `grouping.setting`); runs that agree in all of them become one line, their mean with its 95% interval.
+    ``x``: the steps, the number of ended episodes, Unix seconds ("time"), or seconds since the run's first
+    line ("relative"). ``start`` and ``end``: the visible part of the x axis, None for the limit of the data;
+    the next point beyond either side is included so that lines reach the edges. ``points``: maximum number of
+    points per line. ``smoothing``: the weight of the past in an exponential moving average, in [0, 1).
+    ``outliers``: whether values excluded by `run_points.usual_range` are omitted. ``group_by``: names of
+    settings (see `grouping.setting`); runs with equal values become one line, their mean with its 95%
+    interval.
     """
 
     metric: str
@@ -61,11 +62,11 @@ class CurveRequest:
 
 @dataclass(frozen=True, eq=False)
 class CurveLine:
-    """One line: of a run, or the mean over the runs of a group with its interval.
+    """One line: a run, or the mean over a group of runs with its interval.
 
-    ``low`` and ``high`` are the bounds where there are enough runs for an interval; with fewer each run of
-    the group has a line of its own, in which ``thin`` is the key of the mean that it is drawn behind.
-    ``marks`` are where the stages of a curriculum begin.
+    ``low`` and ``high`` are the bounds of the interval if the group has enough runs. With fewer runs, each
+    run of the group has its own line, and its ``thin`` is the key of the mean in front of it. ``marks`` are
+    the starts of a curriculum's stages.
     """
 
     key: str
@@ -81,10 +82,10 @@ class CurveLine:
 
 @dataclass(eq=False)
 class Curves:
-    """The lines of a chart. ``range`` is of all data of these runs on the x axis, in view or not.
+    """The lines of a chart. ``range`` covers all data of these runs on the x axis, in view or not.
 
-    ``read`` is below 1 while more of the runs' files is to be parsed: requested again, the lines are longer.
-    ``notes`` say what is not shown, and why.
+    ``read`` is below 1 while some of the runs' files remain to be parsed; a later request returns longer
+    lines. ``notes`` name omitted data and the reasons.
     """
 
     x_label: str
@@ -94,7 +95,7 @@ class Curves:
     notes: list[str] = field(default_factory=list)
 
     def answer(self) -> tuple[dict[str, Any], list[bytes]]:
-        """Return what is sent to a page: JSON with the places of the numbers, and these."""
+        """Return the message for a page: JSON with the positions of the numbers, and their bytes."""
         buffers: list[bytes] = []
         lines = []
         for line in self.lines:
@@ -115,6 +116,6 @@ class Curves:
 
 
 def _compact(column: Floats) -> NDArray[np.floating]:
-    """Return the numbers in float32, unless this would change large whole ones."""
+    """Return the numbers in float32, unless this would change large integers."""
     large = np.nanmax(np.abs(column), initial=0.0) > LARGEST_EXACT
     return column if large else column.astype(np.float32)

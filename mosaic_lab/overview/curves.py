@@ -1,4 +1,4 @@
-"""Curves to draw of any number of runs: the part in view, as many points as a chart has pixels."""
+"""Curves of any number of runs for drawing: the visible part, at the resolution of the chart."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mosaic_lab.telemetry.metric_names import ordered
 __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
 
 ALL_POINTS = 120_000
-"""Of all lines of a chart together: 600 each of 200 runs."""
+"""Maximum number of points of all lines of a chart: 600 each for 200 runs."""
 X_LABELS = {"step": "steps", "episode": "episodes", "time": "time", "relative": "seconds since the start"}
 
 
 def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
-    """Return every metric of any of the runs, in the usual order: the default first."""
+    """Return the metrics of all runs in the usual order, the default first."""
     found = pool.columns(runs, Reading())
     return ordered(name for _, columns in found for name in columns.names)
 
@@ -33,17 +33,17 @@ def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
 def curves(
     runs: Sequence[Run], request: CurveRequest, pool: ColumnPool, seconds: float = READ_SECONDS
 ) -> Curves:
-    """Return the lines of a chart: one a run, or one a group; parsing takes about ``seconds`` at most.
+    """Return the lines of a chart, one per run or one per group; parsing takes at most about ``seconds``.
 
-    A line has at most ``request.points`` points, fewer where all together would be more than 120,000. A point
-    of a line is a point of the run's file, and the extremes are among them, unless it is smoothed or grouped:
-    that starts from averages over stretches of equally many points.
+    A line has at most ``request.points`` points, fewer if the total would exceed 120,000. A line's points are
+    points of the run's file, including the extremes, unless the line is smoothed or grouped: these start from
+    averages over segments of equally many points.
     """
     most = max(FEWEST_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
     averaged = bool(request.smoothing) or request.group_by is not None
     if request.group_by is not None:
-        # As coarse as the grid: an interval over single episodes would be their noise, not the runs'. Of the
-        # whole axis, whatever is in view: a mean does not depend on it.
+        # As coarse as the grid: an interval over single episodes would show their noise, not the runs'.
+        # Computed over the whole axis, because a mean must not depend on the visible range.
         most = min(most, GRID_POINTS)
         whole = replace(request, start=None, end=None)
     else:
@@ -70,7 +70,7 @@ def curves(
 
 
 def _in_view(line: CurveLine, request: CurveRequest) -> CurveLine:
-    """Return the part of a line that is in view, with the next point beyond either side."""
+    """Return the visible part of a line, with the next point beyond either side."""
     first = 0 if request.start is None else max(0, int(np.searchsorted(line.x, request.start, "left")) - 1)
     last = len(line.x) if request.end is None else int(np.searchsorted(line.x, request.end, "right")) + 1
     part = slice(first, last)

@@ -1,4 +1,4 @@
-"""Runs as a pandas table: what they were given, what came out, with what."""
+"""Runs as a pandas table: settings, results and versions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def data_frame(runs: Iterable[Run], pool: ColumnPool | None = None) -> pd.DataFr
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    """Return each name once: what every run has, hyperparameters, metrics, then versions and notes."""
+    """Return each name once: common columns, hyperparameters, metrics, then versions and notes."""
     known = list(dict.fromkeys((*COLUMNS, *names)))
 
     def place(name: str) -> int:

@@ -16,9 +16,9 @@ from mosaic_lab.runs import Run
 from mosaic_lab.text_table import shortened
 
 MOST_ROWS = 1_000
-"""Of one section."""
+"""Maximum number of rows of one section."""
 LONGEST_VALUE = 1_000
-"""Letters of a value that are shown; all of them are compared."""
+"""Maximum number of displayed characters of a value; values are compared in full."""
 _DEPTH = 3
 _OWN = ("run_id", "run_dir", "hyperparameters")
 _PACKAGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(==|@)\s*(.+)")
@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """One fact of two runs: as texts, empty where a run does not have it, and whether the two agree."""
+    """A fact about two runs as texts, empty if a run does not have it, and whether they agree."""
 
     name: str
     values: tuple[str, str]
@@ -38,16 +38,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Section:
-    """Facts of one kind, in the order of the first run, then those that only the second one has."""
+    """Facts of one kind, in the order of the first run, followed by those only the second run has."""
 
     title: str
     rows: list[Row] = field(default_factory=list)
 
 
 def difference(first: Run, second: Run, pool: ColumnPool) -> list[Section]:
-    """Return all that is recorded of two runs in sections, those with nothing to show left out.
+    """Return all recorded facts of two runs in sections, without empty sections.
 
-    A row says whether the runs agree; rows that do are there too. ``pool`` is where their metrics are read.
+    Rows in which the runs agree are included and marked as such. ``pool`` reads their metrics.
     """
     sections = [
         Section(title, rows_of(facts(first), facts(second), text))
@@ -64,8 +64,8 @@ def difference(first: Run, second: Run, pool: ColumnPool) -> list[Section]:
 
 
 def rows_of(first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[[Any], str]) -> list[Row]:
-    """Return a row for each fact of either, its values as ``text`` writes them; the first 1,000, and what is
-    left out as one row more."""
+    """Return a row for each fact of either run, with values formatted by ``text``. After the first 1,000, one
+    more row states how many are omitted."""
     names = list(dict.fromkeys((*first, *second)))
     rows = [_row(name, first, second, text) for name in names[:MOST_ROWS]]
     if rest := names[MOST_ROWS:]:
@@ -177,7 +177,7 @@ def _leaves(table: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple
 def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[[Any], str]) -> Row:
     same = _same(first, second, name)
     one, other = (text(facts[name]) if name in facts else "" for facts in (first, second))
-    if not same and one == other:  # 0.1 + 0.2 and 0.3, or 3 and "3"
+    if not same and one == other:  # same text, such as 0.1 + 0.2 and 0.3, or 3 and "3"
         one, other = (
             shortened(repr(facts[name]), LONGEST_VALUE) if name in facts else "" for facts in (first, second)
         )
@@ -200,7 +200,7 @@ def _text(value: Any) -> str:
 
 
 def _result_text(value: Any) -> str:
-    """A number as the page's other views have it."""
+    """Format a number as in the page's other views."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return number(value) if isinstance(value, float) else _text(value)

@@ -1,4 +1,4 @@
-"""Forms for new trainings, evaluations and comparisons, as JSON schemas, and the code of a filled-in one.
+"""Forms for new trainings, evaluations and comparisons as JSON schemas, and the code of a completed form.
 
 A form starts nothing: the page inserts its code as a cell, which the user reads and executes.
 """
@@ -24,11 +24,11 @@ from mosaic_lab.workers.families import families
 
 KINDS = ("training", "evaluation", "comparison")
 SEEDS = r"^\s*\d{1,18}(\s*-\s*\d{1,18}|(\s*,\s*\d{1,18})*)\s*$"
-"""A number, several separated by commas, or a range such as ``0-9``, which includes its end."""
+"""A number, several numbers separated by commas, or an inclusive range such as ``0-9``."""
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 _LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exclusiveMinimum"}
 _DEFAULTS = {field.name: field.default for field in fields(TrainRequest)}
-_MOST_ENVIRONMENTS = 2000  # suggested
+_MOST_ENVIRONMENTS = 2000  # maximum number of suggestions
 _STEPS = 100_000
 
 Schema = dict[str, Any]
@@ -37,9 +37,10 @@ Schema = dict[str, Any]
 def training_form(worker: str, algorithm: str | None = None) -> Schema:
     """Return ``{"schema", "hyperparameters", "algorithms", "algorithm", "note"}`` for ``lab.train``.
 
-    ``hyperparameters`` is the schema of those of ``algorithm`` (default: the worker's first), from the
-    worker's own table. Of a worker that is not installed they are unknown, which ``note`` says. Raises
-    WorkerEnvironmentError where there is no such worker, ConfigurationError where it has no such algorithm.
+    ``hyperparameters`` is the schema of the hyperparameters of ``algorithm`` (default: the worker's first),
+    from the worker's own table. They are unknown for a worker that is not installed; ``note`` then says so.
+    Raises WorkerEnvironmentError for an unknown worker, ConfigurationError for an algorithm that it does not
+    have.
     """
     info, known = workers.info(worker), description(worker)
     tables = known["hyperparameters"]
@@ -90,10 +91,10 @@ def match_form(kind: str) -> Schema:
 
 
 def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collection[str] = ()) -> str:
-    """Return the cell of a filled-in form: the call, with what differs from the defaults.
+    """Return the cell for a completed form: the call with all arguments that differ from the defaults.
 
-    ``lab`` is the notebook's variable of its `Lab`, ``taken`` are the names that the notebook uses, none of
-    which the cell assigns. Raises ConfigurationError for values that no form of this kind has.
+    ``lab`` is the name of the notebook's `Lab` variable. ``taken`` are names in use in the notebook, which
+    the cell does not assign. Raises ConfigurationError for values that do not fit this kind of form.
     """
     if not lab.isidentifier() or iskeyword(lab):
         raise ConfigurationError(f"{lab!r} is not the name of a variable")
@@ -110,7 +111,7 @@ def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collecti
 
 
 def _free(name: str, taken: Collection[str]) -> str:
-    """Return a name for a variable that is not taken: ``run``, ``run_2``, …"""
+    """Return a variable name that is not taken: ``run``, ``run_2``, …"""
     names = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
     return next(one for one in names if one not in taken)
 
@@ -133,9 +134,9 @@ def _training_schema(environments: list[str]) -> Schema:
 
 
 def _parameter(row: Mapping[str, Any]) -> Schema:
-    """One hyperparameter; a list or table is entered as JSON."""
+    """Return the schema of one hyperparameter; lists and tables are entered as JSON."""
     kind, default = str(row["type"]), row.get("default")
-    about = str(row.get("help") or "").replace("`", "")  # upstream's, which may be Markdown
+    about = str(row.get("help") or "").replace("`", "")  # from upstream, possibly Markdown
     field: Schema = {"type": _TYPES.get(kind, "string"), "title": str(row["name"])}
     if kind not in _TYPES:
         about = f"{about} (JSON, such as {'[64, 64]' if kind == 'list' else '{}'})".strip()
@@ -199,7 +200,7 @@ def _seeds(default: str, description: str) -> Schema:
 
 
 def description(worker: str) -> Mapping[str, Any]:
-    """Return a worker's description of itself (`workers.describe`); empty where it is not installed."""
+    """Return a worker's description of itself (`workers.describe`); empty if it is not installed."""
     installed = workers.find(worker)
     if installed is None or not installed.valid:
         return {"hyperparameters": {}, "environments": []}
@@ -208,7 +209,7 @@ def description(worker: str) -> Mapping[str, Any]:
 
 @functools.lru_cache(maxsize=64)
 def _described(worker: str, created: float) -> Mapping[str, Any]:
-    """A worker's description of itself, for which a process of it is started, once for each installation."""
+    """Return a worker's description of itself, from one process per installation."""
     installed = workers.find(worker)
     return workers.describe(installed) if installed else {"hyperparameters": {}, "environments": []}
 
@@ -218,7 +219,8 @@ def _provided(worker: str) -> list[str]:
 
 
 def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
-    """Return ids to suggest: a worker's own, else those of the installed workers that provide any."""
+    """Return environment ids to suggest: the worker's own, otherwise those of installed workers that provide
+    any."""
     own = known["environments"] if known else ()
     found = own or sorted({one for name in families() for one in _provided(name)})
     return list(found[:_MOST_ENVIRONMENTS])
@@ -279,7 +281,7 @@ def _operator_code(operator: Mapping[str, Any], lab: str, module: str) -> str:
 
 
 def _seeds_code(seeds: object, always: bool = False) -> str:
-    """Return a number, a list or a range; with ``always`` a single number is a list too."""
+    """Return the code of a number, a list or a range; with ``always``, a single number becomes a list."""
     text = str(seeds)
     if not re.match(SEEDS, text):
         raise ConfigurationError(f"seeds: {text!r} is not a number, several (1, 2, 3) or a range (0-9)")

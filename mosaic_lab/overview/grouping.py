@@ -1,4 +1,4 @@
-"""Runs grouped by their settings, and the mean of each group with its interval."""
+"""Groups of runs with equal settings, and the mean of each group with its interval."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mosaic_lab.runs import Run
 from mosaic_lab.text_table import shortened
 
 APART = ("worker", "algorithm", "env")
-"""Settings whose values a mean does not mix."""
+"""Settings that always separate groups."""
 MOST_LETTERS = 40
-"""Of a setting's value in a label."""
+"""Maximum length of a setting's value in a label."""
 
 
 def setting(run: Run, name: str) -> Any:
-    """Return a setting of a run by its name; None for one that the run does not have.
+    """Return a setting of a run by name; None if the run does not have it.
 
-    First come "worker", "algorithm", "env", "seed", "group" and "total_steps" (those that are trained), then
-    the hyperparameters, then everything else of the run's configuration.
+    Names are looked up first among "worker", "algorithm", "env", "seed", "group" and "total_steps" (the
+    trained steps), then among the hyperparameters, then in the rest of the run's configuration.
     """
     known = {
         "worker": run.worker,
@@ -41,11 +41,11 @@ def setting(run: Run, name: str) -> Any:
 def mean_lines(
     runs: Sequence[Run], curves: Sequence[CurveLine], names: Sequence[str]
 ) -> tuple[list[CurveLine], list[str]]:
-    """Return a line for each group of runs that agree in the settings of these names, and notes on them.
+    """Return a line for each group of runs with equal values of the named settings, and notes on the groups.
 
-    Runs of several workers, algorithms or environments are never in one group. ``curves`` are the runs' own.
-    The mean and its 95% interval are those of `mosaic_lab.evaluation.learning_curve`, where all runs of a
-    group have values; below five runs the runs' own lines are there instead of the interval.
+    Runs of different workers, algorithms or environments are never grouped. ``curves`` are the runs' own. The
+    mean and its 95% interval are from `mosaic_lab.evaluation.learning_curve`, over the range in which all
+    runs of a group have values. With fewer than five runs, the individual lines replace the interval.
     """
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
@@ -82,7 +82,7 @@ def _differ(runs: Sequence[Run], name: str) -> bool:
 
 
 def _label(run: Run, names: Sequence[str]) -> str:
-    """Return what the runs of a group share, such as ``env=CartPole-v1, gamma=0.9``."""
+    """Return the shared settings of the runs, such as ``env=CartPole-v1, gamma=0.9``."""
     return ", ".join(f"{name}={_text(setting(run, name))}" for name in names)
 
 

@@ -1,7 +1,7 @@
-"""The rows of one run store, kept current at little cost: what has changed since a version of them.
+"""An index of the rows of one run store with cheap, versioned updates.
 
-A run that has ended costs a look at its small files once in a while, a live one at each look. Telemetry is
-read in the background of the looks, a bounded part at each, the newest runs first.
+The small files of a live run are checked at each update, those of an ended run only now and then. Telemetry
+is read incrementally, a bounded part per update, newest runs first.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.sanitize import sanitize
 
 READ_SECONDS = 0.1
-"""Time that one look may spend on telemetry."""
+"""Time limit for telemetry in one update."""
 LEAST_CHECKED = 50
-"""Ended runs whose files are looked at again at each look; a twentieth of them where that is more."""
+"""Minimum number of ended runs checked at each update; one twentieth of them if that is more."""
 MOST_REMOVED = 10_000
-"""Ids of removed runs that are remembered."""
+"""Maximum number of ids of removed runs kept."""
 
 NONE_READ = Returns()
 
 Stamp = tuple[int, ...]
-"""Times of a run's small files: equal while nothing has changed."""
+"""Modification times of a run's small files; unchanged if no file has changed."""
 CONFIG = 1
-"""The place of its configuration's."""
+"""The position of the configuration's time in a stamp."""
 
 
 @dataclass
@@ -50,9 +50,9 @@ class _Entry:
 
 
 class RunIndex:
-    """The rows of the store at ``root``, which need not exist yet. Use it from one thread at a time.
+    """The rows of the store at ``root``, which need not exist yet. Not thread-safe.
 
-    ``pool``: where the columns of its runs are read; default: one of its own.
+    ``pool`` reads the columns of its runs; default: a pool of its own.
     """
 
     def __init__(self, root: Path | str, pool: ColumnPool | None = None) -> None:
@@ -63,11 +63,13 @@ class RunIndex:
         self._removed: dict[str, int] = {}
         self._version = 0
         self._listed: Stamp = ()
-        self._next = 0  # of the ended runs, which is looked at next
+        self._next = 0  # the ended run to check next
 
     def changes(self, version: int) -> tuple[int, list[RunRow], list[str]]:
-        """Look at the store; return its version now, the rows that are newer than ``version``, oldest first,
-        and the ids of runs that were removed since. Version 0, and one that is unknown, is before everything.
+        """Update the index, and return its version, the rows newer than ``version``, oldest first, and the
+        ids of runs removed since.
+
+        Version 0 and unknown versions precede all rows.
         """
         self._look()
         if version > self._version:
@@ -93,7 +95,7 @@ class RunIndex:
         self._read_telemetry()
 
     def _list(self) -> None:
-        """Find runs that are new, and those that are gone."""
+        """Find new runs and removed ones."""
         listed = _times(self.store.root)
         if listed == self._listed and time.time_ns() - listed[0] > 2_000_000_000:  # two writes in one tick
             return
@@ -115,9 +117,9 @@ class RunIndex:
         self._next = (self._next + count) % max(1, len(ended))
 
     def _refresh(self, entry: _Entry) -> None:
-        """Make the row again; it has a new version if anything but its duration differs."""
+        """Recompute the row; any change except in its duration gives it a new version."""
         former, entry.stamp = entry.stamp, _stamp(entry.run.folder)
-        if former[CONFIG] != entry.stamp[CONFIG]:  # it was being started, or resumes to do more
+        if former[CONFIG] != entry.stamp[CONFIG]:  # just started, or resumed with more to do
             entry.run, entry.counted = Run(entry.run.folder), None
         row = self._row(entry)
         if replace(row, duration=entry.row.duration) != entry.row:
@@ -142,7 +144,7 @@ class RunIndex:
                     self._comparisons[name] = (row, self._raised(), stamp)
 
     def _read_telemetry(self) -> None:
-        """Read on in the telemetry of live runs, then of ended ones that are not read yet, newest first."""
+        """Read more telemetry of live runs, then of ended runs not yet read completely, newest first."""
         deadline = time.monotonic() + READ_SECONDS
         waiting = [entry for entry in reversed(self._entries.values()) if not entry.complete]
         for entry in sorted(waiting, key=lambda entry: not entry.row.alive):
@@ -173,7 +175,7 @@ def _stamp(folder: RunFolder) -> Stamp:
 
 
 def _times(*paths: Path) -> Stamp:
-    """Return when each was changed, in nanoseconds; 0 for what is not there."""
+    """Return the modification times in nanoseconds; 0 for missing files."""
     times = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""The results of a run: how many of its parts are done, its returns in a few numbers, its last metrics.
+"""The results of a run: its finished parts, statistics of its returns, its last metrics.
 
 The parts of a run are the episodes of an evaluation or the trials of a sweep.
 """
@@ -30,20 +30,21 @@ Counted = Evaluation | Sweep
 
 
 def counted(run: Run) -> Counted | None:
-    """Return a run as the kind whose parts are counted; None for a run without parts."""
+    """Return a run as its own kind if that kind has parts; None for a run without parts."""
     found = as_kind(run)
     return found if isinstance(found, Counted) else None
 
 
 def row_with_parts(run: Run, step: int | None, parts: Counted | None) -> RunRow:
-    """Return the row of a run, with how many of its ``parts`` are done; one that cannot be read says so."""
+    """Return the row of a run, with the number of its finished ``parts``; if the run cannot be read, the row
+    has the reason."""
 
     def read() -> RunRow:
         done, trouble = isolated(
             lambda: (None if parts is None else parts.done, ""), lambda reason: (None, reason)
         )
         trials, episodes = (done, None) if isinstance(parts, Sweep) else (None, done)
-        steps = step if parts is None else None  # the telemetry of the others numbers the parts
+        steps = step if parts is None else None  # in other telemetry, steps number the parts
         return run_row(parts or run, steps, episodes, trials, trouble)
 
     return isolated(read, lambda reason: unreadable_row(run.id, "training", reason))
@@ -51,8 +52,10 @@ def row_with_parts(run: Run, step: int | None, parts: Counted | None) -> RunRow:
 
 @dataclass(frozen=True)
 class Returns:
-    """The step, speed and returns of a run, from its telemetry; see `RunRow`. ``first`` is the first step
-    reported, ``speed`` that of the last seconds."""
+    """The step, speed and returns of a run, from its telemetry; see `RunRow`.
+
+    ``first`` is the first reported step, ``speed`` the speed over the last seconds.
+    """
 
     step: int | None = None
     first: int | None = None
@@ -63,8 +66,8 @@ class Returns:
 
 
 def returns_of(run: Run, columns: RunColumns) -> Returns:
-    """Return the numbers of what has been read of a run. Of one whose episodes alone have returns, only the
-    last is known."""
+    """Return the numbers from a run's columns. If only its episodes have returns, only the last return is
+    known."""
     names = [name for name in columns.names if not name.startswith(SYSTEM_PREFIX)]
     steps = [(pieces[0].step[0], pieces[-1].step[-1]) for pieces in map(columns.pieces, names)]
     progress = columns.progress
@@ -86,7 +89,7 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
 
 
 def with_returns(row: RunRow, found: Returns) -> RunRow:
-    """Return the row of a run with what has been read of its telemetry."""
+    """Return the row of a run completed with numbers from its telemetry."""
     begun = found.first if row.continues else 0
     speed = found.speed if row.alive else mean_speed(row.step, begun, row.duration)
     return replace(
@@ -95,8 +98,8 @@ def with_returns(row: RunRow, found: Returns) -> RunRow:
 
 
 def mean_speed(step: int | None, begun: int | None, seconds: float | None) -> float | None:
-    """Return the steps per second of a run that has ended: from the step that it began at, over all the time
-    that its worker ran."""
+    """Return the steps per second of an ended run: the steps since ``begun``, over the whole run time of its
+    worker."""
     steps = (step or 0) - (begun or 0)
     return steps / seconds if steps > 0 and seconds else None
 
@@ -108,8 +111,11 @@ def _values(columns: RunColumns, name: str | None) -> Floats:
 
 @dataclass(frozen=True)
 class RunResults:
-    """``last`` is the last value of each metric, the usual ones first; None for NaN and the infinities, which
-    JSON does not have. ``complete``: whether all of the telemetry has been read."""
+    """The results of a run.
+
+    ``last`` is the last value of each metric, the default ones first; None for NaN and infinities, which JSON
+    cannot represent. ``complete``: whether all telemetry has been read.
+    """
 
     last: dict[str, float | None] = field(default_factory=dict)
     returns: Returns = field(default_factory=Returns)
@@ -117,7 +123,8 @@ class RunResults:
 
 
 def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> RunResults:
-    """Return the results of a run; parsing takes about ``seconds`` at most. What cannot be read has none."""
+    """Return the results of a run; parsing takes at most about ``seconds``. A run that cannot be read has no
+    results."""
     reading = Reading()
     for _, columns in pool.columns([run], reading, seconds):
         return RunResults(last_values(columns), returns_of(run, columns), not reading.unread)
@@ -125,12 +132,12 @@ def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> RunRes
 
 
 def last_values(columns: RunColumns) -> dict[str, float | None]:
-    """Return the last value of each metric, as `RunResults.last` has it."""
+    """Return the last value of each metric, as in `RunResults.last`."""
     last = {name: float(columns.pieces(name)[-1].value[-1]) for name in ordered(columns.names)}
     return {name: value if math.isfinite(value) else None for name, value in last.items()}
 
 
 def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, RunResults]:
-    """Return the row of a run with what its telemetry says, and its results."""
+    """Return the row of a run, completed from its telemetry, and its results."""
     found = results(run, pool)
     return with_returns(row_with_parts(run, found.returns.step, counted(run)), found.returns), found

@@ -17,23 +17,24 @@ from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.sanitize import sanitize
 
-_LARGEST = 2**53  # beyond which JavaScript's numbers leave integers out
+_LARGEST = 2**53  # JavaScript's numbers are exact integers up to here
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """One row. Times are Unix seconds; what is not known is None.
+    """One row. Times are Unix seconds; unknown values are None.
 
-    ``label`` is what the run was called when it was started, ``name`` the same until the user gives another.
-    ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
-    run that it belongs below: of a trial its sweep, of a stage its curriculum; ``continues`` the id of the
-    run from whose checkpoint it continues. ``total_steps`` are trained, in whole updates, of the
-    ``requested_steps``. ``trials`` are a sweep's that have ended, of a population, which is ``segmented``,
-    the segments. ``duration`` is in seconds, ``speed`` in steps a second: of a live run over the last 12
-    seconds, afterwards over all of ``duration``.
+    ``label`` is the run's label from its start; ``name`` is the same until the user sets another. ``kind`` is
+    "training", "evaluation", "comparison", "sweep", "films" or "script". ``parent`` is the id of the
+    enclosing run: a trial's sweep, a stage's curriculum. ``continues`` is the id of the run from whose
+    checkpoint this one continues. ``total_steps`` are the steps to train, in whole updates;
+    ``requested_steps`` the requested ones. ``trials`` counts the ended trials of a sweep, or the ended
+    segments of a population, which is ``segmented``. ``duration`` is in seconds, ``speed`` in steps per
+    second: for a live run over the last 12 seconds, for an ended run over ``duration``.
+
     ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
-    ones, ``sparkline`` at most 40 means over equal parts of the returns so far. These four come later than
-    the rest, when the run's telemetry has been read.
+    episodes, ``sparkline`` at most 40 means over equal parts of the returns so far. These three and ``speed``
+    are filled in later, after the run's telemetry has been read.
     """
 
     id: str
@@ -81,8 +82,8 @@ def run_row(
 ) -> RunRow:
     """Return the row of a run from its small files alone.
 
-    ``step``, ``episodes`` and ``trials``: how far it is, where that is known. ``trouble``: what prevents
-    knowing it.
+    ``step``, ``episodes`` and ``trials`` are the progress, if known. ``trouble`` is the reason if it is
+    unknown.
     """
     status, config = run.status, run.config
     annotations = read_annotations(run.folder)
@@ -128,13 +129,15 @@ def run_row(
 
 
 def unreadable_row(run_id: str, kind: str, reason: str) -> RunRow:
-    """Return the row of a run, or comparison, that cannot be read."""
+    """Return the row of a run or comparison that cannot be read."""
     return RunRow(run_id, run_id, run_id, kind, str(State.LOST), reason, alive=False, worker="unknown")
 
 
 def showable(value: Any) -> Any:
-    """Return a JSON value as a page can read it: texts sanitized, and numbers as texts where JSON has no
-    token for them, or JavaScript no number."""
+    """Return a JSON value in a form that a page can read.
+
+    Strings are sanitized. Numbers that JSON or JavaScript cannot represent become strings.
+    """
     if isinstance(value, int) and abs(value) > _LARGEST:
         return f"{value}"
     if isinstance(value, float) and not math.isfinite(value):

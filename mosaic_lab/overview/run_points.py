@@ -1,6 +1,6 @@
 """The points of one run's metric for a chart: in view, without outliers, few enough to draw.
 
-`step_places` finds where steps of the run, such as those of its films, lie on the chart's x axes.
+`step_places` maps steps of the run, such as those of its films, to the chart's x axes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from mosaic_lab.telemetry.series import thin
 
 Steps = NDArray[np.int64]
 SAMPLE = 4096
-"""Values from which it is decided what an outlier is."""
+"""Number of values sampled to detect outliers."""
 CENTRE = (2.5, 97.5)
-"""Percentiles around most values."""
+"""Percentiles that enclose the central values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A curve, and the least and the greatest x of all points, in view or not."""
+    """A curve, and the minimum and maximum x of all points, in view or not."""
 
     curve: Curve
     low: float
@@ -40,9 +40,9 @@ class Points:
 
 
 def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged: bool) -> Points:
-    """Return at most ``most`` points of a run: its extremes, or means over stretches of equally many points.
+    """Return at most ``most`` points of a run: its extremes, or means over segments of equally many points.
 
-    Gaps are NaN, and left out of means.
+    Gaps are NaN, and excluded from means.
     """
     pieces = columns.pieces(request.metric)
     usual = usual_range(pieces) if request.outliers else None
@@ -73,7 +73,7 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
 
 
 def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple[Steps, Floats, Floats]]:
-    """Yield all points from ``request.start`` to ``request.end`` as they are: step, Unix time, value."""
+    """Yield all points from ``request.start`` to ``request.end`` unchanged: step, Unix time, value."""
     first = -math.inf if request.start is None else request.start
     last = math.inf if request.end is None else request.end
     for piece in columns.pieces(request.metric):
@@ -86,11 +86,11 @@ def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple
 
 
 def usual_range(pieces: Sequence[Piece]) -> tuple[float, float] | None:
-    """Return the range outside of which a metric's values are outliers; None where all are usual.
+    """Return the range outside which a metric's values are outliers; None if there are no outliers.
 
-    It reaches from the 2.5th to the 97.5th percentile, and beyond either by the distance between these. The
-    percentiles are of at most 4,096 evenly spaced values of the run. Where they are equal (a metric that
-    hardly ever changes) nothing is an outlier.
+    It spans the 2.5th to the 97.5th percentile, extended on both sides by the distance between them. The
+    percentiles are taken over at most 4,096 evenly spaced values of the run. If they are equal (a metric that
+    hardly ever changes), no value is an outlier.
     """
     stride = math.ceil(sum(len(piece.value) for piece in pieces) / SAMPLE) or 1
     sample = np.concatenate([piece.value[::stride] for piece in pieces] or [np.empty(0)])
@@ -103,7 +103,7 @@ def usual_range(pieces: Sequence[Piece]) -> tuple[float, float] | None:
 
 
 class _View(NamedTuple):
-    """The part of a curve from the first x to the last, and the number of points in it, at least."""
+    """The x range of the visible part of a curve, and a lower bound on its number of points."""
 
     first: float
     last: float
@@ -111,7 +111,7 @@ class _View(NamedTuple):
 
 
 def _view(pieces: Sequence[Piece], request: CurveRequest, start: float | None) -> _View:
-    """Return the part that is in view, with the next point beyond either side."""
+    """Return the visible part, with the next point beyond either side."""
     if request.start is None and request.end is None:
         return _View(-math.inf, math.inf, sum(len(piece.value) for piece in pieces))
     begin = -math.inf if request.start is None else request.start
@@ -126,7 +126,8 @@ def _view(pieces: Sequence[Piece], request: CurveRequest, start: float | None) -
 
 
 def _curves(pieces: Sequence[Piece], axis: Axis, start: float | None) -> Iterator[Curve]:
-    """Yield the points of each piece with x never falling; those without a place on the axis are left out."""
+    """Yield the points of each piece with non-decreasing x; points without a position on the axis are
+    omitted."""
     for piece in pieces:
         x, y = x_values(piece, axis, start), piece.value
         if axis in ("time", "relative") and (unknown := np.isnan(x)).any():
@@ -137,7 +138,7 @@ def _curves(pieces: Sequence[Piece], axis: Axis, start: float | None) -> Iterato
 
 
 def x_values(piece: Piece, axis: Axis, start: float | None) -> Floats:
-    """Return where the points lie on an axis; ``start`` is the Unix time of the run's first line."""
+    """Return the positions of the points on an axis; ``start`` is the Unix time of the run's first line."""
     if axis == "step":
         return piece.step
     if axis == "episode":
@@ -165,7 +166,7 @@ def _thinned(curve: Curve, most: int) -> Curve:
 
 
 def stage_places(run: Run, columns: RunColumns, axis: Axis) -> tuple[Place, ...]:
-    """Return where the stages of a curriculum begin on an axis, with their labels; none for other runs."""
+    """Return the positions of a curriculum's stages on an axis, with their labels; empty for other runs."""
     marks = stage_marks(run)
     places = step_places(columns, [step for step, _ in marks])
     found = [(place[axis], label) for place, (_, label) in zip(places, marks, strict=True)]
@@ -173,9 +174,10 @@ def stage_places(run: Run, columns: RunColumns, axis: Axis) -> tuple[Place, ...]
 
 
 def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[Axis, float | None]]:
-    """Return for each step the x of the run's curve there, by axis; None where the curve has no such x.
+    """Return the x of the run's curve at each step, by axis; None if the curve has no such x.
 
-    That of steps is the step itself, the others those of the nearest point of the metric shown first.
+    On the axis of steps this is the step itself; on the others it is the x of the nearest point of the
+    default metric.
     """
     places: list[dict[Axis, float | None]] = [dict.fromkeys(get_args(Axis)) for _ in steps]
     metric = default_metric(columns.names) if columns else None

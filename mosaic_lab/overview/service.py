@@ -1,6 +1,6 @@
-"""Answers what a page requests of a run store: a table of methods, with what each takes and what answers it.
+"""The read-only methods of a run store for pages: a table of methods with their parameters and functions.
 
-All of it only reads. What acts on runs is in a kernel: `mosaic_lab.widgets.overview`.
+Actions on runs are in the kernel: `mosaic_lab.widgets.overview`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from mosaic_lab.sanitize import sanitize
 Answer = tuple[dict[str, Any], list[bytes]]
 """An answer as JSON, and the binary parts that it describes."""
 MOST_RUNS = 10_000
-"""Named in one request."""
+"""Maximum number of runs in one request."""
 MOST_LINES = 100_000
 MOST_NAMES = 100_000
-"""Of a notebook's variables."""
+"""Maximum number of a notebook's variable names."""
 MOST_DETAILED = 200
-"""Runs of one request for details, each of which is some ten kilobytes."""
+"""Maximum number of runs in one request for details, which take about ten kilobytes per run."""
 MOST_FILMS = 100
-"""Of a run, in a strip: the newest."""
+"""Maximum number of films of a run in a strip: the newest."""
 _KEPT_RUNS = 20_000
 P = TypeVar("P", bound=Struct)
 RunId = Annotated[str, Meta(min_length=1, max_length=255)]
@@ -77,7 +77,7 @@ class CurvesParams(RunsParams):
     group_by: Annotated[tuple[Name, ...], Meta(max_length=20)] | None = None
 
     def request(self) -> CurveRequest:
-        """Return what the chart shows. Raises ConfigurationError where that cannot be drawn."""
+        """Return the chart's request. Raises ConfigurationError if it cannot be drawn."""
         return CurveRequest(**{name: getattr(self, name) for name in CurveRequest.__annotations__})
 
 
@@ -129,22 +129,22 @@ class CodeParams(Params):
 
 
 class Service:
-    """Answers for the run store below ``root``, on any number of threads at once.
+    """Answers requests for the run store below ``root``, from any number of threads at once.
 
-    Without a root it answers what needs no store. The store need not exist yet: it has no runs then.
+    Without a root, only methods that need no store work. A store that does not exist yet has no runs.
     """
 
     def __init__(self, root: Path | str | None) -> None:
         self._store = None if root is None else RunStore(root)
         self._index_lock = threading.Lock()
-        self._before = int(time.time() * 1000)  # so that no version is one of a former service's
+        self._before = int(time.time() * 1000)  # so that versions differ from those of earlier services
         self._newest = 0
         self._runs: dict[str, Run] = {}
         self._columns = ColumnPool()
         self._index = None if root is None else RunIndex(root, self._columns)
 
     def answer(self, method: str, params: object) -> Answer:
-        """Return the answer of a method. Raises MosaicError, with a sentence for the user, without one."""
+        """Return the answer of a method. Raises MosaicError, with a message for the user, if it fails."""
         known = METHODS.get(method)
         if known is None:
             raise ConfigurationError(
@@ -154,9 +154,9 @@ class Service:
         return known.answer(self, converted(method, params, known.params))
 
     def changes(self, params: ChangesParams) -> Answer:
-        """Return the rows that changed since a version, and the ids of runs that are gone.
+        """Return the rows that changed since a version, and the ids of removed runs.
 
-        Where the version is not one of this service's, the answer is ``whole``: every row that there is.
+        If the version is not from this service, the answer is ``whole``: it has every row.
         """
         if self._index is None:
             raise ConfigurationError("changes need a run store: the request names none")
@@ -209,12 +209,13 @@ class Service:
         return {"text": run.log(params.lines)}, []
 
     def films(self, params: RunParams) -> Answer:
-        """Return the films of a run, the newest at most, with their first frames as PNG files."""
+        """Return the films of a run, at most the newest `MOST_FILMS`, with their first frames as PNG
+        files."""
         run = self.run(params.run)
         films = run.films
         shown, frames = [], []
         for one in films[-MOST_FILMS:]:
-            with suppress(MosaicError):  # one that cannot be read, or was removed
+            with suppress(MosaicError):  # unreadable, or removed meanwhile
                 frames.append(one.first_frame)
                 shown.append(one)
         columns = next((one for _, one in self._columns.columns([run], Reading())), None)
@@ -231,9 +232,9 @@ class Service:
         return {"type": kind}, [data]
 
     def runs(self, ids: list[str]) -> list[Run]:
-        """Return those of the runs that are there. Raises UnknownRun where none is.
+        """Return the existing runs among ``ids``. Raises UnknownRun if none exists.
 
-        A chart of many still draws the others when one of them has been removed.
+        A chart of several runs still draws the others if one was removed.
         """
         found, missing = [], None
         for run_id in dict.fromkeys(ids):
@@ -246,12 +247,12 @@ class Service:
         return found
 
     def run(self, run_id: str) -> Run:
-        """Return a run by its whole id. Raises UnknownRun."""
+        """Return a run by its full id. Raises UnknownRun."""
         if self._store is None:
             raise ConfigurationError(f"run {run_id} is one of a run store: the request names none")
-        # A row of the page may be of a run that was removed since; ids are no paths, nor links to elsewhere.
+        # The page may show a run that was removed since. Ids are neither paths nor links to other folders.
         path = folder_in(self._store.root, run_id)
-        if path is None and "\\" in run_id:  # of a name that is not UTF-8, rows have it escaped
+        if path is None and "\\" in run_id:  # rows escape names that are not UTF-8
             folders = self._store.folders()
             path = next((folder.path for folder in folders if sanitize(folder.run_id) == run_id), None)
         if path is None:
@@ -259,7 +260,7 @@ class Service:
             raise UnknownRun(f"run {run_id!r:.300} is not in {self._store.root} (any more)")
         if len(self._runs) > _KEPT_RUNS:
             self._runs.clear()
-        return self._runs.setdefault(run_id, Run(RunFolder(path)))  # kept: it reads its configuration once
+        return self._runs.setdefault(run_id, Run(RunFolder(path)))  # kept: its configuration is read once
 
 
 class Method(NamedTuple):
@@ -283,11 +284,11 @@ METHODS = {
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),
     "code": Method(CodeParams, lambda service, params: (_code(params), [])),
 }
-"""The methods that a page can call, by the names that `js/src/shared/run-api.ts` has for it."""
+"""The methods for pages, by their names in `js/src/shared/run-api.ts`."""
 
 
 def converted(method: str, params: object, into: type[P]) -> P:
-    """Return the parameters of a method. Raises ConfigurationError where they are not valid."""
+    """Return the parameters of a method. Raises ConfigurationError if they are not valid."""
     try:
         return msgspec.convert(params, into)
     except msgspec.ValidationError as error:
@@ -307,9 +308,9 @@ def _form(params: FormsParams) -> dict[str, Any]:
 
 
 def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
-    """Return ``RunDetails`` of ``js/src/shared/run-api.ts``. ``pool`` is where the metrics are read."""
+    """Return ``RunDetails`` of ``js/src/shared/run-api.ts``. ``pool`` reads the metrics."""
     found = pool.columns([run], Reading(), READ_SECONDS)
-    writer = kind_of(run).code  # none for a run that no single call has made
+    writer = kind_of(run).code  # None if a single call cannot create this kind of run
     return {
         "results": next((last_values(columns) for _, columns in found), {}),
         "code": str(resolve_name(writer)(run)) if writer and run.config else "",

@@ -1,6 +1,6 @@
-"""Pictures of runs by their settings and results: parallel coordinates, and a scatter plot.
+"""Pictures of runs by settings and results: parallel coordinates and a scatter plot.
 
-They are what `js/src/views/workspace/parallel.tsx` and `scatter.tsx` draw on the page.
+They correspond to `js/src/views/workspace/parallel.tsx` and `scatter.tsx` on the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOG_FROM = 9.99
-"""The ratio of the greatest to the least value from which a scale is logarithmic."""
+"""Ratio of the maximum to the minimum value from which a scale is logarithmic."""
 FEW_NUMBERS = 6
 MOST_LETTERS = 16
 MOST_TICKS = 8
@@ -33,7 +33,7 @@ _TITLES = {"last_return": "last return", "best_return": "best return", "speed": 
 
 @dataclass(frozen=True)
 class PicturedRun:
-    """A run with its row, its results and the colour that it has on the page."""
+    """A run with its row, its results and its colour on the page."""
 
     run: Run
     row: RunRow
@@ -41,7 +41,7 @@ class PicturedRun:
     color: str
 
     def value(self, name: str) -> Any:
-        """Return a setting or, where the run has none of this name, a result; None for neither."""
+        """Return a setting or, if the run has no such setting, a result; None if it has neither."""
         own = setting(self.run, name)
         if own is None and name in ("last_return", "best_return", "duration", "speed", "step", "episodes"):
             return getattr(self.row, name)
@@ -50,17 +50,17 @@ class PicturedRun:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where the values of an axis lie, 0 to 1; texts side by side, or numbers."""
+    """Maps axis values to [0, 1]; categorical or numeric."""
 
     texts: tuple[str, ...] = ()
     low: float = 0.0
     high: float = 1.0
     log: bool = False
     numbers: tuple[float, ...] = ()
-    """The values themselves, where they are few."""
+    """The distinct values, if there are few."""
 
     def place(self, value: Any) -> float | None:
-        """Return where a value is; None for one that is not on the axis."""
+        """Return the position of a value; None if it is not on the axis."""
         if value is None:
             return None
         if self.texts:
@@ -74,7 +74,7 @@ class Scale:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """The places that are labelled, with their labels."""
+        """The positions of the ticks, with their labels."""
         if self.texts:
             step = -(-len(self.texts) // MOST_TICKS)
             shown = self.texts[::step]
@@ -86,7 +86,7 @@ class Scale:
 
 
 def scale_of(values: Sequence[Any]) -> Scale:
-    """Return the scale that these values need: logarithmic for positive numbers of several magnitudes."""
+    """Return a scale for these values: logarithmic for positive numbers over several orders of magnitude."""
     known = [value for value in values if value is not None]
     if not known or not all(map(_is_number, known)):
         return Scale(texts=tuple(sorted({_text(value) for value in known})) or ("–",))
@@ -100,7 +100,7 @@ def scale_of(values: Sequence[Any]) -> Scale:
 
 
 def differing(runs: Sequence[PicturedRun]) -> list[str]:
-    """Return the names of the settings of which these runs have several values, the common ones first."""
+    """Return the names of the settings in which these runs differ, the common ones first."""
     common = ("worker", "algorithm", "env", "seed")
     names = dict.fromkeys((*common, *sorted({name for one in runs for name in one.run.hyperparameters})))
     values = {name: [setting(one.run, name) for one in runs] for name in names}
@@ -108,7 +108,8 @@ def differing(runs: Sequence[PicturedRun]) -> list[str]:
 
 
 def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], background: str = "none") -> bytes:
-    """Return a line a run through its values of ``names``, the last of which is the result, as PNG."""
+    """Return parallel coordinates as PNG: a line per run through its values of ``names``, the last of which
+    is the result."""
     figure = new_figure(DOTS_PER_INCH, _HEIGHT)
     axes = figure.add_subplot(facecolor="none")
     scales = [scale_of([one.value(name) for one in runs]) for name in names]
@@ -130,7 +131,7 @@ def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], backgrou
 
 
 def scatter_picture(runs: Sequence[PicturedRun], x: str, y: str, background: str = "none") -> bytes:
-    """Return a dot a run, the setting ``x`` against the result ``y``, as PNG."""
+    """Return a scatter plot as PNG: a point per run, setting ``x`` against result ``y``."""
     figure = new_figure(DOTS_PER_INCH, _HEIGHT)
     axes = figure.add_subplot(facecolor="none")
     scale = scale_of([one.value(x) for one in runs])

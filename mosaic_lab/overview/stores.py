@@ -1,4 +1,4 @@
-"""Run stores below a folder, found by what a `RunStore` leaves there."""
+"""Search for run stores below a folder, recognised by files of `RunStore`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from mosaic_lab.keeper.run_store import is_run_id
 from mosaic_lab.sanitize import escaped
 
-DEEPEST = 6  # folders below the root
+DEEPEST = 6  # maximum folder depth below the root
 MOST_STORES = 200
-MOST_FOLDERS = 20_000  # looked into
+MOST_FOLDERS = 20_000  # maximum number of folders searched
 SECONDS = 5.0
 _NO_STORES_IN = frozenset({"node_modules", "site-packages", "__pycache__", "comparisons"})
 
 
 @dataclass(frozen=True)
 class FoundStore:
-    """A run store. ``runs`` is how many folders of runs it has, ``changed`` when one was last added or
+    """A run store. ``runs`` is its number of run folders; ``changed`` is when a run was last added or
     removed, in Unix seconds."""
 
     path: str
@@ -30,8 +30,11 @@ class FoundStore:
 
 @dataclass(frozen=True)
 class Search:
-    """The stores found, the latest changed first, and why there may be more; empty when all was searched.
-    ``seconds``: how long the search took."""
+    """The stores found, most recently changed first, and why there may be more; empty if the search was
+    complete.
+
+    ``seconds``: duration of the search.
+    """
 
     stores: list[FoundStore]
     cut_short: str
@@ -39,12 +42,12 @@ class Search:
 
 
 def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
-    """Search ``root`` and the folders below it for run stores, breadth first, for ``seconds`` at most.
+    """Search ``root`` and the folders below it for run stores, breadth first, for at most ``seconds``.
 
-    Left out are hidden folders, those of packages and of Python environments, and links: what is linked to
-    below the root is found where it is. Folders that cannot be read are passed over, and so are exported
-    runs, whose folders have the runs' ids as names and other files. Folders whose names are not UTF-8, which
-    no page can request, are left out, too, and counted.
+    Skipped are hidden folders, package folders, Python environments, unreadable folders and links (a link's
+    target below the root is found at its own path). Also skipped are exported runs, whose folders are named
+    by run ids but contain other files. Folders whose names are not UTF-8, which no page can request, are
+    skipped and counted.
     """
     found: list[FoundStore] = []
     waiting = deque([(Path(root).resolve(), 0)])
@@ -80,7 +83,7 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
 
 
 def _folders_in(folder: Path) -> list[str]:
-    """Return the names of folders in this one; none where it is a Python environment or cannot be read."""
+    """Return the names of a folder's subfolders; empty if it is a Python environment or unreadable."""
     try:
         with os.scandir(folder) as entries:
             listed = list(entries)

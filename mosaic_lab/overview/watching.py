@@ -1,4 +1,4 @@
-"""Looks for changes in a run store while a page waits for them, and at no other time."""
+"""Polls a run store for changes, only while a page waits for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from mosaic_lab.overview.service import Service
 logger = logging.getLogger(__name__)
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.4, 0.8
-"""Seconds between two looks: the longer nothing has changed, the longer. An end is known in a second."""
+"""Limits on the seconds between two polls, which grow while nothing changes. The end of a run is noticed
+within a second."""
 
 Changes = dict[str, Any]
 
@@ -28,7 +29,8 @@ class _Waiting:
 
 
 class ChangeWatcher:
-    """The changes of one store, for any number of subscribers, from one thread that ends with the last."""
+    """The changes of one store, for any number of subscribers. One thread serves them and ends with the
+    last."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -39,23 +41,23 @@ class ChangeWatcher:
     def subscribe(
         self, version: int, send: Callable[[Changes], object], wanted: Callable[[], bool]
     ) -> Callable[[], None]:
-        """Have ``send`` called with what has changed since ``version``, then with each change.
+        """Call ``send`` with the changes since ``version``, then with each further change.
 
-        It continues while ``wanted``, which is called at every look, and ends with an exception of ``send``.
-        Both are called on the watcher's thread. Returns the function that ends it.
+        The subscription continues while ``wanted``, called at every poll, returns True, and ends if ``send``
+        raises. Both are called on the watcher's thread. Returns a function that ends the subscription.
         """
         return self._add(_Waiting(version, send, None, wanted))
 
     def poll(self, version: int, seconds: float, send: Callable[[Changes], object]) -> Callable[[], None]:
-        """Have ``send`` called once: when something has changed since ``version``, or after ``seconds``.
+        """Call ``send`` once: when something has changed since ``version``, or after ``seconds``.
 
-        Returns the function that ends the wait.
+        Returns a function that ends the wait.
         """
         return self._add(_Waiting(version, send, time.monotonic() + seconds, lambda: True))
 
     @property
     def watching(self) -> bool:
-        """Whether the store is looked at: a page waits for changes."""
+        """Whether the store is being polled: a page waits for changes."""
         return self._thread is not None
 
     def _add(self, waiting: _Waiting) -> Callable[[], None]:
@@ -83,11 +85,11 @@ class ChangeWatcher:
                     return
             wait = SHORTEST_WAIT if self._look(waiting) else min(wait * 1.25, LONGEST_WAIT)
             with self._woken:
-                if self._waiting == waiting:  # a new one is answered at once
+                if self._waiting == waiting:  # a new subscriber is answered at once
                     self._woken.wait(wait)
 
     def _look(self, waiting: list[_Waiting]) -> bool:
-        """Look at the store once, send what has changed, and return whether anything has."""
+        """Poll the store once, send the changes, and return whether there were any."""
         found: dict[int, Changes] = {}
         now = time.monotonic()
         for one in waiting:
@@ -98,7 +100,8 @@ class ChangeWatcher:
                 if one.version not in found:
                     found[one.version] = self._service.answer("changes", {"version": one.version})[0]
             except Exception:
-                # A store that cannot be read now (a network share, say) may be readable at the next look.
+                # A store that cannot be read now, such as on a network share, may be readable at the next
+                # poll.
                 logger.debug("The run store could not be read.", exc_info=True)
                 continue
             changes = found[one.version]

@@ -1,4 +1,4 @@
-"""The workers as the page lists them: which are installed, their versions, the results of their checks."""
+"""The workers as listed by the page: installation state, versions and results of their checks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mosaic_lab.workers.families import families
 
 @dataclass(frozen=True)
 class WorkerRow:
-    """One worker. What is only known of an installed one is empty, 0 or None before that.
+    """A worker. Fields known only after installation are empty, 0 or None before it.
 
-    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` says why. ``provides``
-    are globs of the environments that it makes. ``checked``: seconds since 1970, ``failed``: names of the
-    checks that failed then, with what was wrong.
+    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` gives the reason.
+    ``provides`` are globs of the environments that it provides. ``checked``: time of the last check in Unix
+    seconds; ``failed``: names of its failed tests, with the errors.
     """
 
     name: str
@@ -40,7 +40,7 @@ class WorkerRow:
 
 
 def worker_rows() -> list[dict[str, Any]]:
-    """Return every known worker, those that train first, each group by name; nothing is started."""
+    """Return every known worker, training workers first, each group by name. Starts no process."""
     globs = families()
     rows = [_row(info, list(globs.get(info.name, ()))) for info in workers.catalog()]
     return [asdict(row) for row in sorted(rows, key=lambda row: (not row.algorithms, row.name))]

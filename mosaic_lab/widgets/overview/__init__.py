@@ -1,6 +1,6 @@
-"""The kernel's part in the page's overview of run stores: it answers over comms, and acts on runs.
+"""The kernel's side of the page's overview of run stores: answers over comms, and actions on runs.
 
-What a page needs is imported when it is first shown.
+Code for the page is imported when first needed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 TARGET = "mosaic_lab.overview"
 STORES: dict[str, Path] = {}
-"""The run stores of this kernel's `Lab`s, by their paths as text: those that it answers for."""
+"""The run stores of this kernel's `Lab`s, by their paths as strings. Only these are served."""
 
 
 def serve(root: Path) -> None:
-    """Let pages open channels to this store. What serves them is imported when the first one is opened."""
+    """Let pages open channels to this store. The serving code is imported when the first channel is
+    opened."""
     import comm
 
     STORES[str(root)] = root
@@ -36,7 +37,7 @@ def _open(comm: BaseComm, message: Mapping[str, Any]) -> None:
 
 
 class LiveRunList(RunList):
-    """`Lab.runs`: all runs of the store at ``root``, as it was read; a cell shows them live."""
+    """`Lab.runs`: all runs of the store at ``root`` when it was read; a cell shows them live."""
 
     def __init__(self, root: Path, runs: Iterable[Run], notes: Iterable[str]) -> None:
         super().__init__(runs, notes=notes)

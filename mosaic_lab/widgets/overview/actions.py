@@ -1,4 +1,4 @@
-"""RunActions of a page on the runs of a store, done by a kernel."""
+"""A page's actions on the runs of a store, executed by a kernel."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview.tabs import Tabs
 
 Report = Callable[[dict[str, Any]], None]
-"""Sends the page how far it is."""
+"""Sends progress to the page."""
 
 MOST_AT_ONCE = 1000
-"""Runs that one request acts on."""
+"""Maximum number of runs in one request."""
 SEEDS = range(5)
-"""Of a comparison that the page requests: the episodes' seeds."""
+"""Episode seeds of a comparison requested by the page."""
 
 
 class ActedOnParams(Params):
@@ -51,7 +51,7 @@ class WorkerParams(Params):
 
 
 class RunActions:
-    """Acts on the runs of one store; each of its methods may be called on any thread but the main one."""
+    """Actions on the runs of one store. Methods may be called on any thread except the main one."""
 
     def __init__(self, root: Path, service: Service, display: NotebookDisplay) -> None:
         self._root = root
@@ -60,18 +60,21 @@ class RunActions:
         self._tabs = Tabs()
 
     def act(self, method: str, params: object, report: Report) -> dict[str, Any]:
-        """Do what the page requests, and return what it is answered. Raises MosaicError."""
+        """Execute an action requested by the page, and return the answer. Raises MosaicError."""
         action = ACTIONS[method]
         return action.act(self, converted(method, params, action.params), report) or {}
 
     def stop(self, params: ActedOnParams, report: Report) -> None:
-        """Request all to end, and return at once: the page sees them end."""
+        """Request the runs to stop, and return at once; the page sees them end."""
         for run in self._runs(params.runs):
             run.stop(wait=False)
 
     def resume(self, params: RunParams, report: Report) -> dict[str, Any]:
-        """Resume an evaluation, a sweep or a curriculum in its folder, or start a training that continues,
-        under the same name, from the newest checkpoint of this one. Returns the id of the resumed run."""
+        """Resume a run, and return the id of the resumed run.
+
+        Evaluations, sweeps and curricula resume in their folders. A training continues from its newest
+        checkpoint as a new run of the same name.
+        """
         (run,) = self._runs([params.run])
         trainer = Trainer(
             Supervisor(self._root, display=self._display),
@@ -80,9 +83,10 @@ class RunActions:
         return {"run": continue_training(trainer, run).id}
 
     def remove(self, params: RemoveParams, report: Report) -> None:
-        """Delete runs that have ended, with the trials of sweeps and the stages of curricula where that is
-        requested. Raises MosaicError,
-        and deletes none, where one is alive."""
+        """Delete ended runs and, on request, the trials of sweeps and the stages of curricula.
+
+        Raises MosaicError, and deletes none, if one is alive.
+        """
         runs = self._runs(params.runs)
         if params.trials:
             runs = self._trials(runs) + runs
@@ -99,12 +103,12 @@ class RunActions:
                 setattr(run, field, value)
 
     def panel(self, params: ActedOnParams, report: Report) -> dict[str, Any]:
-        """Make the panel that a cell would show, for a tab; see `Tabs`."""
+        """Create the panel that a cell would show, for a tab; see `Tabs`."""
         return {"model_id": self._tabs.open_panel(self._runs(params.runs))}
 
     def compare(self, params: ActedOnParams, report: Report) -> dict[str, Any]:
-        """Compare the newest checkpoints of trainings on their environment, side by side, for a tab; what is
-        open of the same runs is shown again."""
+        """Compare the newest checkpoints of trainings on their environment, side by side in a tab. An open
+        comparison of the same runs is shown again."""
         from mosaic_lab import arenas, operators
 
         ids = tuple(params.runs)
@@ -123,7 +127,7 @@ class RunActions:
         return {"model_id": self._tabs.open_comparison(ids, comparison)}
 
     def close(self, params: CloseParams, report: Report) -> None:
-        """Close what `panel` or `compare` has opened; what is closed already stays so."""
+        """Close a tab opened by `panel` or `compare`. No effect if it is already closed."""
         self._tabs.close(params.model_id)
 
     def install(self, params: WorkerParams, report: Report) -> None:
@@ -132,7 +136,7 @@ class RunActions:
         workers.install(params.worker, progress=lambda line: report({"worker": params.worker, "line": line}))
 
     def check(self, params: WorkerParams, report: Report) -> None:
-        """Run the conformance suite on an installed worker; `worker_rows` has its result."""
+        """Run the conformance suite on an installed worker; `worker_rows` has the result."""
         from mosaic_contract.conformance import format_report
 
         from mosaic_lab import workers
@@ -143,8 +147,7 @@ class RunActions:
         )
 
     def _trials(self, runs: list[Run]) -> list[Run]:
-        """Return the runs of the trials of sweeps and of the stages of curricula, without those that are
-        among ``runs``."""
+        """Return the trials of sweeps and the stages of curricula, except those among ``runs``."""
         from mosaic_lab.sweeps import Sweep
 
         named = {run.id for run in runs}
@@ -159,7 +162,7 @@ class RunActions:
 
 
 class Action(NamedTuple):
-    """An action: its parameters and the method that does it."""
+    """An action: its parameters and its method."""
 
     params: type[Params]
     act: Callable[[RunActions, Any, Report], dict[str, Any] | None]
@@ -176,11 +179,11 @@ ACTIONS = {
     "install": Action(WorkerParams, RunActions.install),
     "check": Action(WorkerParams, RunActions.check),
 }
-"""The actions that only a kernel does, by the names that `js/src/shared/run-api.ts` has for it."""
+"""The actions that only a kernel provides, by their names in `js/src/shared/run-api.ts`."""
 
 
 def _labels(runs: list[Run]) -> dict[str, Run]:
-    """Return the runs by names for their lanes, short and no two the same."""
+    """Return the runs by short, unique names for their lanes."""
     names = [f"{run.config.get('algorithm', run.worker)} s{run.seed}" for run in runs]
     return {
         name if names.count(name) == 1 else f"{name} {run.id[-4:]}": run

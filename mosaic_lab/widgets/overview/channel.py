@@ -1,15 +1,16 @@
-"""A page's channel to a run store through this kernel: one comm, opened by the page with ``{"store": path}``.
+"""A page's channel to a run store through this kernel: a comm opened by the page with ``{"store": path}``.
 
-The page sends ``{"id", "method", "params"}``. The kernel answers at once that it has it, ``{"id", "taken":
-true}`` (a long answer is not a kernel that does not answer), and then ``{"id", "result"}`` with the binary
-parts as buffers, or ``{"id", "error": sentence}``. ``subscribe`` with ``{"version"}`` is answered by
-``{"changes": …}`` with each change from then on, as long as the page sends anything (``beat`` does) at least
-every `SILENT_SECONDS`; ``unsubscribe`` ends it. ``{"progress": …}`` comes while something is being installed.
+The page sends ``{"id", "method", "params"}``. The kernel confirms receipt at once with ``{"id", "taken":
+true}``, which distinguishes a slow answer from an unresponsive kernel. It then sends ``{"id", "result"}``
+with the binary parts as buffers, or ``{"id", "error": sentence}``. ``subscribe`` with ``{"version"}`` is
+answered by ``{"changes": …}`` with each change from then on, as long as the page sends any message (such as
+``beat``) at least every `SILENT_SECONDS`; ``unsubscribe`` ends it. ``{"progress": …}`` reports the progress
+of an installation.
 
-Links in a store are followed to anywhere, unlike by Jupyter's server (`mosaic_lab.keeper.files.confine`): a
-page that can open a channel can run code in this kernel.
+Links in a store are followed to any location, unlike by Jupyter's server (`mosaic_lab.keeper.files.confine`):
+a page that can open a channel can run code in this kernel.
 
-Messages are handled on a subshell, so that no running cell delays them, and answered on threads of their own.
+Messages are handled on a subshell, so that a running cell does not delay them, and answered on other threads.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ from mosaic_lab.widgets.page.ipykernel_hooks import on_message, stay_on_subshell
 logger = logging.getLogger(__name__)
 
 SILENT_SECONDS = 90.0
-"""Without a message of the page: it is gone, or hidden. It subscribes again when it is back."""
+"""A page silent for this long is gone or hidden. It subscribes again when it returns."""
 THREADS = 3
 
 
 class StoreAnswers:
-    """The part that all channels to one store share."""
+    """Answers shared by all channels to one store."""
 
     def __init__(self, root: Path) -> None:
         self.service = Service(root)
@@ -49,7 +50,7 @@ class StoreAnswers:
         self.actions = RunActions(root, self.service, NotebookDisplay())
 
     def answer(self, method: str, params: object, report: Report) -> Answer:
-        """Return the answer of a method, reading or acting. Raises MosaicError."""
+        """Return the answer of a method or an action. Raises MosaicError."""
         if method in ACTIONS:
             return self.actions.act(method, params, report), []
         return self.service.answer(method, params)
@@ -82,7 +83,8 @@ class Channel:
         if method in METHODS:
             _readers().submit(self._answer, number, method, params)
         elif method in ACTIONS:
-            # It may take minutes: no reading waits for it, nor does the kernel's end, as for those of a pool.
+            # An action may take minutes. Unlike a pool's thread, its own thread delays neither reads nor the
+            # kernel's exit.
             arguments = (number, method, params)
             threading.Thread(target=self._answer, args=arguments, name="mosaic-action", daemon=True).start()
         elif method not in ("subscribe", "unsubscribe", "beat"):
@@ -104,7 +106,7 @@ class Channel:
             self._comm.send({"id": number, "result": result}, buffers=buffers)
 
     def _subscribe(self, version: object) -> None:
-        """Send changes since ``version`` from now on; none where it is not a version."""
+        """Send changes since ``version`` from now on; does nothing if it is not a valid version."""
         with self._lock:
             if self._unsubscribe is not None:
                 self._unsubscribe()
@@ -116,7 +118,7 @@ class Channel:
         self._comm.send({"changes": changes})
 
     def _wanted(self) -> bool:
-        """Whether the page has said anything lately; the channel of one that has not is closed."""
+        """Return whether the page has sent a message recently; close its channel otherwise."""
         if time.monotonic() - self._heard_at <= SILENT_SECONDS:
             return True
         self._comm.close()
@@ -124,7 +126,7 @@ class Channel:
 
 
 def open_channel(comm: BaseComm, message: Mapping[str, Any]) -> None:
-    """Answer on a comm that a page has just opened; close it where the store is none of this kernel's."""
+    """Answer on a comm opened by a page; close it if the store is not one of this kernel's."""
     store = message["content"]["data"].get("store")
     if store in STORES:
         Channel(comm, _answers(STORES[store]))

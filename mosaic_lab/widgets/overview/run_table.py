@@ -1,4 +1,4 @@
-"""The runs of a store in a cell: the live table of the runs panel, with a static form of its own."""
+"""The runs of a store in a cell: the live table of the runs panel, with its own static form."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class RunTableView(anywidget.AnyWidget):
     _css = page_code("run_table.css")
 
     store = t.Unicode().tag(sync=True)
-    saved: SavedForm  # as long as the view is there: it closes the view when the page has removed the output
+    saved: SavedForm  # kept as long as the view: it closes the view when the page has removed the output
 
 
 def show_run_table(root: Path, runs: RunList) -> None:
     """Show the live table of the store at ``root`` below the running cell.
 
-    The notebook keeps ``runs`` as the table that they are now.
+    The notebook keeps ``runs`` as a static table.
     """
     serve(root)
     view = RunTableView(store=str(root))

@@ -1,4 +1,4 @@
-"""Live panels for tabs of the page's main area, not of cells: closed with their tab, never saved."""
+"""Live panels for tabs of the page's main area rather than cells: closed with their tab, never saved."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from mosaic_lab.widgets.page.live_panel import LivePanel
 
 MOST_OPEN = 32
-"""Tabs of one store. Those of a page that was reloaded or closed are never closed by it: the oldest goes."""
+"""Maximum number of tabs of one store. A reloaded or closed page never closes its tabs, so the oldest is
+dropped."""
 
 
 class Tabs:
-    """The panels open in tabs, by the ids of their widgets' models."""
+    """The panels open in tabs, by the model ids of their widgets."""
 
     def __init__(self) -> None:
         self._open: dict[str, Callable[[], object]] = {}
@@ -30,7 +31,7 @@ class Tabs:
         self._lock = threading.Lock()
 
     def open_panel(self, runs: list[Run]) -> str:
-        """Make the panel of one run, several runs, an evaluation or a sweep, and return its model's id."""
+        """Create the panel of one run, several runs, an evaluation or a sweep, and return its model id."""
         from mosaic_lab.widgets.runs.run_panel import RunPanel
 
         panel: LivePanel
@@ -50,13 +51,13 @@ class Tabs:
         return self._add(panel, panel.close)
 
     def comparison_of(self, runs: tuple[str, ...]) -> str | None:
-        """Return the model's id of the open comparison of the runs with these ids: a page that was reloaded
-        shows it again."""
+        """Return the model id of the open comparison of these runs, so that a reloaded page shows it
+        again."""
         with self._lock:
             return self._comparisons.get(runs)
 
     def open_comparison(self, runs: tuple[str, ...], comparison: Comparison) -> str:
-        """Make the panel of a comparison, which ends with its tab, and return its model's id."""
+        """Create the panel of a comparison, which ends with its tab, and return its model id."""
         from mosaic_lab.widgets.comparison.comparison_panel import panel_of
 
         panel = panel_of(comparison)

@@ -1,4 +1,4 @@
-"""Charts of a selection of runs in a cell: the view of the workspace tab, with a static form of its own."""
+"""Charts of selected runs in a cell: the view of the workspace tab, with its own static form."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 FIRST_CHARTS = 4
 MOST_PICTURED = 12
 REST_SECONDS = 2.0
-"""Without a change of what is shown: then its picture is drawn."""
+"""Seconds without a change before the picture is drawn."""
 
 
 class WorkspaceView(anywidget.AnyWidget):
-    """The workspace on the page; ``state`` is what it shows, as `js/src/views/workspace/state.ts` has it."""
+    """The workspace on the page; ``state`` is its view state, see `js/src/views/workspace/state.ts`."""
 
     _esm = page_code("workspace.js")
     _css = page_code("workspace.css")
@@ -45,7 +45,7 @@ class WorkspaceView(anywidget.AnyWidget):
 
 
 class RunWorkspace:
-    """The value of `workspace`: shown in each cell that it is the value of."""
+    """The result of `workspace`: displayed by each cell that returns it."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = list(runs)
@@ -83,7 +83,7 @@ class RunWorkspace:
         state = self.view.state
         view = state.get("view", "charts")
         if view == "difference":
-            return None  # it is a table, in the caption
+            return None  # a table, shown in the caption
         if view in ("parallel", "scatter") and (runs := self._pictured(state)):
             names = differing(runs)
             if view == "scatter":
@@ -103,7 +103,7 @@ class RunWorkspace:
         ]
 
     def _difference(self) -> str:
-        """Return what differs between the two runs whose difference is shown, as HTML; empty otherwise."""
+        """Return the displayed difference of two runs as HTML; empty if none is shown."""
         state = self.view.state
         if state.get("view") != "difference" or len(self._runs) < 2:
             return ""
@@ -121,7 +121,7 @@ class RunWorkspace:
         return html_table(["", *titles], rows)
 
     def _charts(self, state: Mapping[str, Any]) -> list[ExportedChart]:
-        """Return the charts as they are on the page, the first of those that are many."""
+        """Return the charts as shown on the page, or the first if there are too many."""
         if not (runs := self._visible()):
             return []
         if state.get("charts") is None:
@@ -154,17 +154,16 @@ class RunWorkspace:
         ]
 
     def _visible(self) -> list[Run]:
-        """Return the runs that the page shows; all until it has reported them."""
+        """Return the runs that the page shows; all runs until the page has reported them."""
         visible = self.view.visible
         return self._runs if visible is None else [run for run in self._runs if run.id in visible]
 
 
 def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:
-    """Return the charts of ``runs`` as they are in the workspace tab, to be shown in a cell.
+    """Return the workspace tab's charts of ``runs``, for display in a cell.
 
-    ``runs``: a run, a group, or any of one run store; of a sweep its trials are shown. The notebook keeps a
-    picture of the charts as they are. Raises ConfigurationError for no runs, and for runs of several run
-    stores.
+    ``runs``: a run, a group, or any runs of one run store; a sweep stands for its trials. The notebook keeps
+    a picture of the charts. Raises ConfigurationError for no runs, and for runs of several run stores.
     """
     chosen = [runs] if isinstance(runs, Run) else list(runs)
     if not chosen:
@@ -177,8 +176,11 @@ def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:
 
 
 def charted(chosen: Sequence[Run]) -> list[Run]:
-    """Return the runs to chart: of a sweep its trials; without those that have no curves of their own, unless
-    there are no others. `chartedRuns` in `js/src/views/workspace/state.ts` does the same."""
+    """Return the runs to chart, with a sweep replaced by its trials; runs without curves are omitted unless
+    there are no others.
+
+    `chartedRuns` in `js/src/views/workspace/state.ts` does the same.
+    """
     found: dict[str, Run] = {}
     for run in chosen:
         if kind_of(run).name == "sweep":

@@ -1,1 +1,1 @@
-"""Parts of all panels: life cycle, refresh, visibility, comms, and the outputs that stay when saved."""
+"""Common parts of panels: life cycle, refresh, visibility, comms, and outputs that remain when saved."""

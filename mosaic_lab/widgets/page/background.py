@@ -1,7 +1,7 @@
-"""One background thread for what takes a while and has no caller waiting, such as drawing static forms.
+"""One background thread for slow work without a waiting caller, such as drawing static forms.
 
-The actions are done one after the other: what each of many short-lived threads allocates for a picture stays
-with the process, and grows with their number.
+Actions run one after another: memory allocated for pictures by many short-lived threads stays with the
+process, and grows with their number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _thread: threading.Thread | None = None
 
 
 def in_background(action: Callable[[], object]) -> None:
-    """Have ``action`` called soon, on the background thread."""
+    """Call ``action`` soon, on the background thread."""
     global _thread
     with _lock:
         if _thread is None:
@@ -35,4 +35,4 @@ def _run() -> None:
             action()
         except Exception:
             logger.exception("An action in the background failed; the others continue.")
-        del action  # or what it references would live on until the next one comes
+        del action  # frees the objects that it references before the next action arrives

@@ -1,4 +1,4 @@
-"""The private hooks into ipykernel: comms that are answered, and a kernel shown as busy, while a cell runs.
+"""The private hooks into ipykernel: answer comms, and show a kernel as busy, while a cell runs.
 
 Checked on ipykernel 7.1.0, 7.3.0 and 7.4.0, with comm 0.2.3.
 """
@@ -13,12 +13,12 @@ from comm.base_comm import BaseComm
 
 
 def stay_on_subshell(*comms: BaseComm) -> None:
-    """Have messages to these comms handled where the page sends them.
+    """Handle messages to these comms on the subshell to which the page sends them.
 
     A page sends its widgets' messages to a subshell, a thread that answers while a cell runs. ipykernel 7.4
-    sends them to the shell of the comm's last publish instead (``_reply_subshell_for``), which is the main
-    one for a widget that a cell made: there they would wait for the running cell to end. Other versions have
-    no such hook, and need none.
+    redirects them to the shell of the comm's last publish (``_reply_subshell_for``). For a widget created by
+    a cell this is the main shell, where they would wait for the running cell to end. Other versions have no
+    such hook, and need no workaround.
     """
     for comm in comms:
         if hasattr(comm, "_reply_subshell_for"):
@@ -26,10 +26,10 @@ def stay_on_subshell(*comms: BaseComm) -> None:
 
 
 def on_message(comm: BaseComm, handle: Callable[[dict[str, Any]], object]) -> None:
-    """Have ``handle`` called with each message of the page, and with nothing around it.
+    """Call ``handle`` with each message of the page, without IPython's hooks.
 
-    Not ``comm.on_msg``: with it ipykernel runs IPython's hooks around every message, as if a cell had been
-    run, and the one of matplotlib shows and closes the figures that a running cell is still drawing.
+    ``comm.on_msg`` makes ipykernel run IPython's hooks around every message, as if a cell had been executed;
+    matplotlib's hook then shows and closes figures that a running cell is still drawing.
     """
     comm.handle_msg = handle  # type: ignore[method-assign,assignment]
 
@@ -39,21 +39,21 @@ def _where_it_was_sent(data: object, default: str | None) -> str | None:
 
 
 class BusyStatus:
-    """Watches which cells of a shell run, and completes what its kernel publishes.
+    """Tracks the running cells of a shell, and corrects the status published by its kernel.
 
-    ipykernel publishes "idle" after each message that a subshell or its control thread has handled, also
-    while a cell runs on the main thread; pages show the last status, so a page whose widgets talk to the
-    kernel would show it as idle. Here each such "idle" is followed by another "busy".
+    ipykernel publishes "idle" after each message handled by a subshell or its control thread, even while a
+    cell runs on the main thread. Pages show the last status, so a page whose widgets talk to the kernel would
+    show it as idle. This class publishes another "busy" after each such "idle".
     """
 
     def __init__(self, shell: Any) -> None:
         kernel = shell.kernel
         self._publish_status = kernel._publish_status
-        # An "idle" and the "busy" after it are published together: no other thread's "idle" comes between,
-        # and the cell's own comes after both.
+        # The "idle" and the "busy" after it are published together: no other thread's "idle" comes between
+        # them, and the cell's own comes after both.
         self._lock = threading.Lock()
         parent = kernel.get_parent("shell").get("header", {})
-        self._cells = int(parent.get("msg_type") == "execute_request")  # the cell that runs this, if one does
+        self._cells = int(parent.get("msg_type") == "execute_request")  # the cell that runs this, if any
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
         kernel._publish_status = self._publish
@@ -71,7 +71,7 @@ class BusyStatus:
         self._count(-1)
 
     def _count(self, change: int) -> None:
-        if threading.current_thread() is threading.main_thread():  # a subshell's cells are not what users run
+        if threading.current_thread() is threading.main_thread():  # users' cells do not run on subshells
             with self._lock:
                 self._cells += change
 
@@ -80,7 +80,7 @@ _status: BusyStatus | None = None
 
 
 def keep_busy_while_a_cell_runs(shell: Any) -> None:
-    """Have the kernel of `shell` shown as busy while a cell runs. Does nothing the second time."""
+    """Show the kernel of `shell` as busy while a cell runs. Further calls have no effect."""
     global _status
     if _status is None and hasattr(getattr(shell, "kernel", None), "_publish_status"):
         _status = BusyStatus(shell)

@@ -1,8 +1,8 @@
-"""The life cycle that all live panels share: attach, refresh while visible, end, settle, close.
+"""The life cycle shared by all live panels: attach, refresh while visible, end, settle, close.
 
-Three kinds of threads enter a panel: the refresh scheduler's, those that handle the page's updates while a
-cell runs, and the one that has the static form made. The panel's lock orders them; nothing slow happens under
-it, and none of them is the kernel's main thread.
+Three kinds of threads enter a panel: the refresh scheduler's thread, those that handle the page's updates
+while a cell runs, and the one that creates the static form. The panel's lock synchronises them. Slow work
+does not hold the lock, and none of these threads is the kernel's main thread.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ logger = logging.getLogger(__name__)
 
 
 class LivePanel(ABC):
-    """A widget, ``box``, that shows something as it changes, until that ends.
+    """A widget, ``box``, that follows a source such as a run until the source ends.
 
-    `start` attaches the panel to what it follows. The refresh scheduler then calls `refresh`: a panel that no
-    view shows subscribes to nothing and draws nothing. When what it follows has ended, ``on_ended`` is called
-    once, and whoever set it has the panel `settle`; `close` takes the widgets back at any time. After a
-    restart of the kernel a new panel is made of the description in the saved output, see
-    `mosaic_lab.widgets.status`.
+    `start` attaches the panel to its source. The refresh scheduler then calls `refresh`; a panel without
+    visible views subscribes to nothing and draws nothing. When the source has ended, ``on_ended`` is called
+    once, and its owner calls `settle`. `close` may be called at any time. After a restart of the kernel, a
+    new panel is created from the description in the saved output, see `mosaic_lab.widgets.status`.
     """
 
     title: str
     again: str
-    """How to show the panel again when its kernel is gone."""
+    """How to show the panel again after its kernel is gone."""
     box: Box
 
     def __init__(self) -> None:
@@ -54,43 +53,44 @@ class LivePanel(ABC):
     @property
     @abstractmethod
     def finished(self) -> bool:
-        """Whether what it follows had ended when last looked at."""
+        """Whether the source had ended when last read."""
 
     @property
     def outdated(self) -> bool:
-        """Whether what it follows has gone on since the panel has seen its end: that is what it shows."""
+        """Whether the source has continued after its end, which the panel still shows."""
         return False
 
     @abstractmethod
     def look(self) -> None:
-        """Read the state of what it follows; called under the lock, at least once a second."""
+        """Read the state of the source; called under the lock, at least once a second."""
 
     @abstractmethod
     def draw(self) -> None:
-        """Bring every part up to date, under the lock; what has not changed is not sent."""
+        """Update all parts, under the lock; unchanged state is not sent."""
 
     @abstractmethod
     def static_caption(self) -> Caption:
-        """Return the text and tables that stay in a saved notebook once it has settled."""
+        """Return the text and tables for a saved notebook, after the panel has settled."""
 
     @abstractmethod
     def static_picture(self) -> bytes | None:
-        """Return the picture, as PNG, that stays in a saved notebook; None without data."""
+        """Return the picture for a saved notebook as PNG; None without data."""
 
     @abstractmethod
     def show_message(self, level: str, text: str) -> None:
-        """Show the user a message, of level ``info``, ``warning`` or ``error``."""
+        """Show the user a message of level ``info``, ``warning`` or ``error``."""
 
     def subscribe(self) -> Iterable[Unsubscribe]:
-        """Have `notify` called upon changes, and return what ends that. Called whenever it gets visible."""
+        """Call `notify` on changes, and return functions that end this. Called whenever the panel becomes
+        visible."""
         return ()
 
     def read_rest(self) -> None:  # noqa: B027  # a panel may have nothing more to read
-        """Read what remains to be read after the end. It may take a while: the lock is free."""
+        """Read the remaining data after the end. May be slow: the lock is not held."""
 
     @abstractmethod
     def draw_again(self) -> None:
-        """Send once more what a view that has just appeared may have missed."""
+        """Send the last update again for a view that has just appeared."""
 
     def widgets_beside(self) -> Iterable[Widget]:
         """Return the widgets to close that ``box`` does not contain."""
@@ -100,11 +100,11 @@ class LivePanel(ABC):
 
     @property
     def closed(self) -> bool:
-        """Whether the widgets were taken back."""
+        """Whether the widgets were closed."""
         return self.box.comm is None
 
     def start(self) -> None:
-        """Draw what there is, and follow it until it ends. Starting again changes nothing."""
+        """Draw the current state, and follow the source until it ends. Further calls have no effect."""
         with self._lock:
             if self._attached:
                 return
@@ -116,15 +116,15 @@ class LivePanel(ABC):
                 refresh_scheduler().add(self)
 
     def interval(self) -> float:
-        """Return the seconds from one drawing to the next, at least; infinite while out of sight."""
+        """Return the minimum seconds between two drawings; infinite while no view is visible."""
         return self.visibility.interval()
 
     def notify(self) -> None:
-        """Have the panel refreshed soon; may be called on any thread."""
+        """Refresh the panel soon; may be called on any thread."""
         refresh_scheduler().notify(self)
 
     def refresh(self, *, draw: bool) -> None:
-        """Notice an end, and ``draw`` what changed. On the refresh scheduler's thread."""
+        """Check for the end and, if ``draw``, draw changes. Runs on the refresh scheduler's thread."""
         with self._lock:
             if not self._attached:
                 return
@@ -138,7 +138,7 @@ class LivePanel(ABC):
             self.on_ended()
 
     def settle(self) -> bool:
-        """If it has ended: read and draw what remains, follow no longer, and return True."""
+        """If the source has ended, read and draw the remaining data, stop following, and return True."""
         with self._lock:
             self.look()
             if not self.finished:
@@ -150,7 +150,7 @@ class LivePanel(ABC):
         return True
 
     def close(self) -> None:
-        """Take the widgets back: the page shows the static form in their place, the kernel forgets them."""
+        """Close the widgets: the page shows the static form in their place, and the kernel frees them."""
         with self._lock:
             self._detach()
         close_widgets([self.box, *self.widgets_beside()])
@@ -171,11 +171,11 @@ class LivePanel(ABC):
     # ------------------------------------------------------------------ what the page requests
 
     def observe(self, widget: Widget, trait: str, action: Callable[[Any], object]) -> None:
-        """Call ``action`` with the new value when the page changes a trait; show the user its errors."""
+        """Call ``action`` with the new value when the page changes a trait; show errors to the user."""
         widget.observe(lambda change: self.attempt(action, change["new"]), names=trait)
 
     def attempt(self, action: Callable[[Any], object], value: Any) -> None:
-        """Call ``action`` with a value; show the user its errors."""
+        """Call ``action`` with a value; show errors to the user."""
         try:
             action(value)
         except (MosaicError, OSError) as error:
@@ -185,12 +185,12 @@ class LivePanel(ABC):
             self.show_message("error", f"{type(error).__name__}: {error}")
 
     def on_presence(self, presence: Iterable[Any]) -> None:
-        """Take in which views the page reports to be in sight, see `Visibility.update`."""
+        """Process the page's reports of visible views, see `Visibility.update`."""
         if self.visibility.update(presence):
             self.draw_again()
         self.notify()
 
     def redraw(self, _: object = None) -> None:
-        """Draw now: the page has changed what is shown."""
+        """Draw now, after the page has changed a setting."""
         with self._lock:
             self.draw()

@@ -1,11 +1,11 @@
-"""Outputs of a cell that stay when the kernel is gone, beside a live widget that does not.
+"""Outputs of a cell that remain after the kernel is gone, beside a live widget that does not.
 
-A live output and its static form are outputs in a row, each with a display id: the widget, then a caption
-(HTML), then a picture. A live page hides the last two while the widget is there (``panel.css``); a page
-without the widget shows them, and the caption's own style then hides the widget's error message.
+A live output and its static form are consecutive outputs, each with a display id: the widget, a caption
+(HTML), a picture. A live page hides the last two while it shows the widget (``panel.css``). A page without
+the widget shows them, and the caption's own style hides the widget's error message.
 
-An output's metadata contain its display id, which the notebook's format has no place for: by it the page
-finds the output that a message updates, also one that it has read from a file
+An output's metadata contain its display id, for which the notebook format has no field. The page uses it to
+find the output that a message updates, including outputs read from a file
 (``js/src/extension/saved-outputs.ts``).
 """
 
@@ -23,20 +23,20 @@ _STYLE = (
     ":not(:has(.mosaic-panel, .mosaic-workspace-cell)){display:none}</style>"
 )
 METADATA = "mosaic_lab"
-"""The name of our entry in an output's metadata."""
+"""The key of our entry in an output's metadata."""
 
 Bundle = dict[str, Any]
 NOTHING: Bundle = {"text/html": "", "text/plain": ""}
 
 
 def new_id() -> str:
-    """Return a display id that no other output has."""
+    """Return a new unique display id."""
     return uuid4().hex
 
 
 @dataclass(frozen=True)
 class PanelOutput:
-    """One place in a notebook where a panel is shown: the display ids of its three outputs."""
+    """A place in a notebook that shows a panel: the display ids of its three outputs."""
 
     live: str = field(default_factory=new_id)
     caption: str = field(default_factory=new_id)
@@ -44,7 +44,7 @@ class PanelOutput:
 
 
 def publish(bundle: Bundle, output: str, about: Bundle | None = None, *, update: bool) -> None:
-    """Show a bundle as an output of the running cell, or ``update`` the output of that display id.
+    """Publish a bundle as an output of the running cell, or ``update`` the output with that display id.
 
     ``about`` is added to our metadata of the output.
     """
@@ -57,15 +57,15 @@ def publish(bundle: Bundle, output: str, about: Bundle | None = None, *, update:
 
 
 def live(widget: Any, title: str) -> Bundle:
-    """Return what shows the widget."""
+    """Return the bundle that shows the widget."""
     view = widget._repr_mimebundle_()
     data = view[0] if isinstance(view, tuple) else view  # an anywidget adds metadata
-    # Converters that cannot show a widget fall back to this nothing: the static form follows.
+    # Converters that cannot show a widget fall back to this empty text; the static form follows.
     return {**data, **NOTHING, "text/plain": title}
 
 
 def caption(title: str, html: str, text: str = "") -> Bundle:
-    """Return the head of the static form; ``text`` is for programs that show no HTML."""
+    """Return the caption of the static form; ``text`` is for programs that show no HTML."""
     return {
         "text/html": f'{_STYLE}<div class="mosaic-saved"><b>{escape(title)}</b>{html}</div>',
         "text/plain": text or title,

@@ -1,4 +1,4 @@
-"""The code of widgets in the page: JavaScript and CSS that are built from `js/src/widgets` into `static`."""
+"""The page's widget code: JavaScript and CSS built from `js/src/widgets` into `static`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STATIC = Path(__file__).parents[1] / "static"
 
 
 def page_code(name: str) -> str:
-    """Return a built file, such as ``header.js``. Raises MosaicError where it is missing."""
+    """Return a built file, such as ``header.js``. Raises MosaicError if it is missing."""
     try:
         return (STATIC / name).read_text(encoding="utf-8")
     except FileNotFoundError:

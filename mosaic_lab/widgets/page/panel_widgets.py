@@ -1,8 +1,8 @@
-"""The parts of a panel that live in the page: header, controls, footer.
+"""The parts of a panel in the page: header, controls, footer.
 
-Whatever the page requests of the kernel is a change of a synced trait, never a custom message: state updates
-are handled while a cell runs, on every ipykernel that we allow. Actions (Stop, reset, save) are counters that
-the page raises.
+Every request of the page is a change of a synced trait, never a custom message: state updates are handled
+while a cell runs, on every supported ipykernel. Actions (Stop, reset, save) are counters that the page
+increments.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from mosaic_lab.widgets.page.page_code import page_code
 
 X_AXES = ("step", "episode", "time")
 MOST_METRICS = 8
-"""Metrics in one chart at most."""
+"""Maximum number of metrics in one chart."""
 
 
 class Header(anywidget.AnyWidget):
-    """Title, state, progress, numbers, Stop, Resume. ``presence``: the page's reports of visibility."""
+    """Title, state, progress, numbers, Stop, Resume. ``presence``: the page's visibility reports."""
 
     _esm = page_code("header.js")
     _css = page_code("header.css")
@@ -64,7 +64,7 @@ class Controls(anywidget.AnyWidget):
 
 
 class Footer(anywidget.AnyWidget):
-    """Notices and the log. A collapsed log is its last line only."""
+    """Notices and the log. A collapsed log shows only its last line."""
 
     _esm = page_code("footer.js")
 

@@ -1,7 +1,8 @@
-"""The refresh scheduler: one thread that brings all live panels up to date, each as often as it is looked at.
+"""The refresh scheduler: one thread that updates all live panels, each at a rate that depends on its
+visibility.
 
-A panel is refreshed soon after something changed (`RefreshScheduler.notify`), as often as its interval
-allows, and once a second anyway, for its clock and to notice an end.
+A panel is refreshed soon after a change (`RefreshScheduler.notify`), as often as its interval allows, and at
+least once a second, to update its clock and to notice an end.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from functools import cache
 from typing import Protocol
 
 IDLE_SECONDS = 1.0
-"""Between two refreshes of a panel, at most."""
+"""Maximum interval between two refreshes of a panel."""
 
 logger = logging.getLogger(__name__)
 
 
 class Refreshable(Protocol):
-    """Something that the scheduler keeps up to date."""
+    """An object that the scheduler keeps up to date."""
 
     def interval(self) -> float:
-        """Return the seconds from one drawing to the next, at least; infinite while no view is in sight."""
+        """Return the minimum seconds between two drawings; infinite while no view is visible."""
 
     def refresh(self, *, draw: bool) -> None:
-        """Notice what changed, and if ``draw`` (the interval has passed) bring the page up to date."""
+        """Process changes and, if ``draw`` (the interval has passed), update the page."""
 
 
 class _Schedule:
@@ -39,7 +40,7 @@ class _Schedule:
         return self.refreshed_at + (min(interval, IDLE_SECONDS) if self.notified else IDLE_SECONDS)
 
     def begin(self, now: float, interval: float) -> bool:
-        """Note a refresh that begins now; return whether it draws."""
+        """Record the start of a refresh; return whether it draws."""
         draw = interval < math.inf and now - self.drawn_at >= interval
         self.notified, self.refreshed_at = False, now
         self.drawn_at = now if draw else self.drawn_at
@@ -47,7 +48,7 @@ class _Schedule:
 
 
 class RefreshScheduler:
-    """Refreshes panels on a thread of its own. `refresh_scheduler` returns the one of this process."""
+    """Refreshes panels on its own thread. `refresh_scheduler` returns the process's instance."""
 
     def __init__(self) -> None:
         self._schedules: dict[Refreshable, _Schedule] = {}
@@ -55,7 +56,7 @@ class RefreshScheduler:
         self._thread: threading.Thread | None = None
 
     def add(self, panel: Refreshable) -> None:
-        """Refresh a panel from now on, until it is removed."""
+        """Refresh a panel until it is removed."""
         with self._changed:
             self._schedules.setdefault(panel, _Schedule())
             if self._thread is None:
@@ -64,12 +65,12 @@ class RefreshScheduler:
             self._changed.notify()
 
     def remove(self, panel: Refreshable) -> None:
-        """Refresh a panel no longer."""
+        """Stop refreshing a panel."""
         with self._changed:
             self._schedules.pop(panel, None)
 
     def notify(self, panel: Refreshable) -> None:
-        """Refresh a panel soon: something that it shows, or its visibility, has changed."""
+        """Refresh a panel soon, after a change of its content or visibility."""
         with self._changed:
             schedule = self._schedules.get(panel)
             if schedule is not None and not schedule.notified:

@@ -1,7 +1,7 @@
 """The part of a panel that stays in a saved notebook: its caption with tables, and its picture.
 
-Runs, frames, comparisons and evaluations are all saved by this one class. See ``outputs`` for how its outputs
-lie in a cell.
+Runs, frames, comparisons and evaluations all use this class. See ``outputs`` for the layout of its outputs in
+a cell.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from weakref import WeakValueDictionary
 from mosaic_lab.widgets.page.outputs import NOTHING, PanelOutput, caption, live, picture, publish
 
 MOST_OUTPUTS = 16
-"""In which the same panel is kept up to date; those shown first stay as they are."""
+"""Maximum number of outputs in which a panel is kept up to date; those shown first are no longer updated."""
 
 logger = logging.getLogger(__name__)
 
 
 class Caption(NamedTuple):
-    """``text`` follows the title; ``tables`` is HTML below it, whose texts are escaped already."""
+    """``text`` follows the title; ``tables`` is HTML below it, with escaped texts."""
 
     text: str = ""
     tables: str = ""
@@ -31,11 +31,10 @@ class Caption(NamedTuple):
 class SavedForm:
     """The widget and the static form of one panel, in every output of the notebook that shows it.
 
-    ``describe`` returns the caption and ``draw`` the picture as PNG (None: there is none); both are called on
-    the thread that shows or updates the form, and ``draw`` may take its time. ``pictured`` is the text for
-    programs that show no pictures. ``on_removed`` is called when the last output has left the page.
-    ``description`` describes the panel to a later kernel (see ``saved_panels``); None for one that ends with
-    its own.
+    ``describe`` returns the caption and ``draw`` the picture as PNG (None: no picture). Both are called on
+    the thread that shows or updates the form; ``draw`` may be slow. ``pictured`` is the text for programs
+    that show no pictures. ``on_removed`` is called when the last output has left the page. ``description``
+    describes the panel to a later kernel (see ``saved_panels``); None for a panel that ends with its kernel.
 
     For example, a form that is complete at once::
 
@@ -55,7 +54,7 @@ class SavedForm:
         description: Mapping[str, Any] | None = None,
     ) -> None:
         self.final = False
-        """It will not change any more."""
+        """Whether the form will not change any more."""
         self.outputs: tuple[PanelOutput, ...] = ()
         """The outputs that show the panel, in the order in which they were added."""
         self._title = title
@@ -71,23 +70,23 @@ class SavedForm:
         self._drawing = threading.Lock()
 
     def add(self, output: PanelOutput | None = None) -> PanelOutput:
-        """Return a new output, or add the ``output`` in which a former kernel has shown the panel."""
+        """Return a new output, or add the ``output`` of a former kernel's panel."""
         output = output or PanelOutput()
         self.outputs = (*self.outputs, output)[-MOST_OUTPUTS:]
         _forms[output.caption] = self
         return output
 
     def remove(self, caption: str) -> None:
-        """Forget the output with this caption: it is no longer on the page."""
+        """Remove the output with this caption, which has left the page."""
         before = self.outputs
         self.outputs = tuple(output for output in before if output.caption != caption)
         if before and not self.outputs:
             self._on_removed()
 
     def show(self, widget: Any, output: PanelOutput, *, update: bool) -> None:
-        """Show the widget in an output that was added, with what there is of a static form, without drawing.
+        """Show the widget in an added output with the current static form, without drawing.
 
-        ``update``: a former kernel has shown the panel there, so the output is on the page already.
+        ``update``: the output is already on the page, from a former kernel.
         """
         with self._lock:
             if not self.final:
@@ -98,8 +97,8 @@ class SavedForm:
     def update(self, *, final: bool = False) -> None:
         """Describe and draw the panel, and publish both in every output before returning.
 
-        ``final``: it will not change any more. A picture that cannot be drawn does no other harm: that is
-        logged, once, and the former picture stays.
+        ``final``: the form will not change any more. If the picture cannot be drawn, this is logged once, and
+        the previous picture remains.
         """
         with self._drawing:
             caption, png = self._describe(), self._drawn()
@@ -108,18 +107,19 @@ class SavedForm:
             self.publish_again()
 
     def publish_again(self) -> None:
-        """Publish the static form in every output once more: a page may have missed it."""
+        """Publish the static form in every output again, in case a page missed it."""
         with self._lock:
             for output in self.outputs:
                 self._publish(output, update=True)
 
     def hide_widget(self, outputs: Collection[PanelOutput]) -> None:
-        """Take the widget out of these outputs: no browser has shown it, and the static form has it all."""
+        """Remove the widget from these outputs: no browser has shown it, and the static form has the same
+        content."""
         for output in outputs:
             publish(NOTHING, output.live, update=True)
 
     def wait(self) -> None:
-        """Return when an update that is under way has been published."""
+        """Wait until an update in progress has been published."""
         with self._drawing:
             pass
 
@@ -140,7 +140,7 @@ class SavedForm:
         if self._description is not None:
             about |= {"shows": self._description, "ended": self.final}
         parts = [(head, output.caption, about), (picture(self._png, self._pictured), output.picture, {})]
-        # An update ends with the caption: a page in whose caption a panel has ended requests nothing more.
+        # The caption is published last: a page whose caption shows the end of a panel sends no more requests.
         for bundle, part, metadata in reversed(parts) if update else parts:
             publish(bundle, part, metadata, update=update)
 
@@ -150,14 +150,14 @@ _forms: WeakValueDictionary[str, SavedForm] = WeakValueDictionary()
 
 
 def form_of(caption: str) -> SavedForm | None:
-    """Return the form with an output whose caption has this display id, if this kernel has made it."""
+    """Return the form with an output whose caption has this display id, if this kernel created it."""
     return _forms.get(caption)
 
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> str:
-    """Return texts as a table of HTML, escaped, for a caption.
+    """Return texts as an escaped HTML table for a caption.
 
-    ``words``: the first so many columns are aligned to the left, the numbers after them to the right.
+    ``words``: number of leading columns aligned to the left; the others are numbers, aligned to the right.
     """
     styles = [""] * len(columns)
     if words is not None:

@@ -1,7 +1,7 @@
-"""Descriptions of panels in a saved notebook, by which a later kernel shows them again.
+"""Descriptions of panels in a saved notebook, from which a later kernel shows them again.
 
-A notebook may come from anywhere: a description names runs of the announced store, and nothing else is
-opened for it.
+A notebook may come from an untrusted source: a description can name only runs of the announced store, and no
+other file is opened for it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _root: Path | None = None
 
 
 def use_store(root: Path) -> None:
-    """Have descriptions name the runs of the store at ``root`` from now on."""
+    """Resolve descriptions in the run store at ``root`` from now on."""
     global _root
     _root = root
 
 
 def describe_panel(kind: str, paths: Iterable[Path], **settings: Any) -> dict[str, Any] | None:
-    """Describe a panel of the runs in ``paths`` for a saved output; None where no Lab has their store."""
+    """Describe a panel of the runs in ``paths`` for a saved output; None if their store belongs to no Lab."""
     root, paths = _root, list(paths)
     if root is None or not all(path.is_relative_to(root) for path in paths):
         return None
@@ -33,7 +33,7 @@ def describe_panel(kind: str, paths: Iterable[Path], **settings: Any) -> dict[st
 
 
 def described_runs(names: object) -> list[Run]:
-    """Return the runs that a description names; none where one of them is not in the store."""
+    """Return the runs that a description names; empty if one of them is not in the store."""
     if _root is None or not isinstance(names, list) or len(names) > MOST_RUNS:
         return []
     paths = [(_root / name).resolve() for name in names if isinstance(name, str)]

@@ -1,4 +1,4 @@
-"""The notebook that this process is the kernel of, if it is one."""
+"""The notebook of this kernel process, if any."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def notebook_shell() -> Any | None:
-    """Return IPython's shell in a notebook's kernel, None anywhere else."""
+    """Return IPython's shell in a notebook's kernel, None elsewhere."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython
@@ -17,7 +17,7 @@ def notebook_shell() -> Any | None:
 
 
 def cell_number() -> int:
-    """Return the number of the cell that runs; 0 outside a notebook."""
-    # Not execution_count: some versions of IPython count before the cell runs, others after it.
+    """Return the number of the running cell; 0 outside a notebook."""
+    # Not execution_count: some versions of IPython increment it before the cell runs, others after.
     history = getattr(notebook_shell(), "history_manager", None)
     return len(history.input_hist_raw) - 1 if history is not None else 0

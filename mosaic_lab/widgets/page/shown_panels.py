@@ -1,9 +1,9 @@
-"""Panels in a notebook's output, live and as the static form that stays when the kernel is gone.
+"""Panels in a notebook's output, live and as a static form that remains after the kernel is gone.
 
-A panel is three outputs in a row (see ``outputs``): the live widget, a table, a picture. The last two are
-filled in when what it shows has ended. Where no browser ever showed the widget, its output is emptied in the
-end. The widgets are closed when no output shows them any more, when their runs were removed, and when too
-many others have ended since.
+A panel is three consecutive outputs (see ``outputs``): the live widget, a table, a picture. The last two are
+filled in when the panel's runs have ended. If no browser ever showed the widget, its output is then emptied.
+The widgets are closed when no output shows them any more, when their runs were removed, and when too many
+other panels have ended since.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.shell import cell_number
 
 MOST_PANELS = 16
-"""Panels kept alive; beyond it those of ended runs, oldest first, give way to their static form."""
+"""Maximum number of live panels; beyond it, the oldest panels of ended runs are replaced by their static
+form."""
 MOMENT_SECONDS = 1.0
-"""How long a cell waits for the static form of what has ended, so that most of it is there with the cell."""
+"""How long a cell waits for the static form of ended runs, so that it is usually complete with the cell."""
 
 Key = tuple[tuple[Path, ...], *tuple[Any, ...]]
-"""The folders of the runs that a panel shows, and how it shows them."""
+"""The folders of the runs that a panel shows, and its settings."""
 
 
 class ShownPanel:
-    """One panel with its saved form; ``shows`` describes it to a later kernel."""
+    """A panel with its saved form; ``shows`` describes it to a later kernel."""
 
     def __init__(self, panel: LivePanel, key: Key, shows: dict[str, Any] | None) -> None:
         self.panel = panel
         self.cell = 0
-        """The number of the cell that showed it last; 0: one of a former kernel."""
+        """The number of the cell that showed the panel last; 0 for a cell of a former kernel."""
         self.form = SavedForm(
             panel.title,
             self._caption,
@@ -57,7 +58,7 @@ class ShownPanel:
 
     @property
     def settled(self) -> bool:
-        """Whether the static form is filled in: nothing will change any more."""
+        """Whether the static form is complete and final."""
         return self._filled.is_set()
 
     @property
@@ -66,14 +67,14 @@ class ShownPanel:
         return self.panel.closed
 
     def show(self, output: PanelOutput, *, update: bool) -> None:
-        """Show the panel in an output that was added; ``update``: it is on the page already.
+        """Show the panel in an added output; ``update``: the output is already on the page.
 
-        What takes long to read and to draw is filled in later: this cell continues.
+        Slow reading and drawing are completed later, so that the cell continues.
         """
         self.panel.start()
         self.cell = self.cell if update else cell_number()
         ended = self.panel.finished
-        if ended and update:  # no cell waits
+        if ended and update:  # no cell is waiting
             self.settle()
         elif ended and not self.settled:
             self._settle_soon()
@@ -84,7 +85,7 @@ class ShownPanel:
                 self._showed_the_end.add(output)
 
     def settle(self) -> None:
-        """If what it shows has ended, fill in the static form, in every output, before returning."""
+        """If the runs have ended, complete the static form in every output before returning."""
         with self._settling:
             if self.settled or self.closed or not self.panel.settle():
                 return
@@ -99,7 +100,7 @@ class ShownPanel:
         _close_surplus()
 
     def show_removal(self) -> None:
-        """Have the static form say that runs were removed, and close the widgets if none remains."""
+        """Show in the static form that runs were removed, and close the widgets if no run remains."""
         if not self.settled:
             return
         with self._settling:
@@ -114,7 +115,7 @@ class ShownPanel:
             self.panel.close()
 
     def _on_removed(self) -> None:
-        """Close the widgets: no output shows them any more. The runs continue."""
+        """Close the widgets, which no output shows any more. The runs continue."""
         with _shown_lock:
             if self.form.outputs or _shown.get(self._key) is not self:
                 return
@@ -135,10 +136,9 @@ _shown_lock = threading.Lock()
 def show_panel(
     key: Key, make: Callable[[], LivePanel], shows: dict[str, Any] | None, output: PanelOutput | None
 ) -> None:
-    """Show the panel of this key in the cell's output: the one of before, if there is one that is not
-    outdated, else a new one.
+    """Show the panel with this key in the cell's output; reuse an existing panel unless it is outdated.
 
-    ``shows`` describes it to a later kernel; ``output`` is where a former one has shown it.
+    ``shows`` describes it to a later kernel; ``output`` is an output of a former kernel to reuse.
     """
     with _shown_lock:
         shown = _shown.pop(key, None)
@@ -151,7 +151,7 @@ def show_panel(
 
 
 def _close_surplus() -> None:
-    """Close the panels of ended runs that are too many, those shown first."""
+    """Close surplus panels of ended runs, those shown first."""
     with _shown_lock:
         settled = [key for key in _shown if _shown[key].settled]
         given_up = [_shown.pop(key) for key in settled[: max(0, len(_shown) - MOST_PANELS)]]
@@ -160,11 +160,11 @@ def _close_surplus() -> None:
 
 
 _ended: set[tuple[Path, int]] = set()
-"""Folders of runs whose end the running cell has waited for, with the cell's number."""
+"""Folders of runs whose end the running cell has awaited, with the cell's number."""
 
 
 def report_ended(runs: Run | RunGroup) -> bool:
-    """If the running cell has waited for the end of these runs and panels show them: report it in a line."""
+    """If the running cell has awaited the end of these runs and panels show them, report it in one line."""
     several = [runs] if isinstance(runs, Run) else list(runs)
     showing = [_panels_of(run) for run in several]
     if not all(showing) or any((run.path, cell_number()) not in _ended for run in several):
@@ -178,7 +178,7 @@ def report_ended(runs: Run | RunGroup) -> bool:
 
 
 def settle_panels(run: Run) -> None:
-    """Fill in the static form of every panel that shows ``run``, if its runs have ended."""
+    """Complete the static form of every panel that shows ``run``, if its runs have ended."""
     global _ended
     cell = cell_number()
     _ended = {(path, ended_in) for path, ended_in in _ended if ended_in == cell} | {(run.path, cell)}
@@ -187,7 +187,7 @@ def settle_panels(run: Run) -> None:
 
 
 def show_removal(run: Run) -> None:
-    """Have every panel that shows ``run`` say that it was removed."""
+    """Show in every panel of ``run`` that it was removed."""
     showing = _panels_of(run)
     for shown in showing:
         shown.show_removal()

@@ -1,8 +1,8 @@
-"""Which views of a panel are in sight, and how often it is therefore worth drawing.
+"""The visibility of a panel's views, and the update rate that follows from it.
 
-Every view reports when it appears and vanishes, and sends a sign of life every 15 seconds. A page that dies
-reports nothing, and its server keeps every message for its return: so updates become rarer with the silence,
-and their number is bounded by its logarithm.
+Every view reports when it appears and vanishes, and sends a heartbeat every 15 seconds. A page that dies
+reports nothing, and its server keeps all messages for its return. Updates therefore become less frequent the
+longer a page is silent, so that their number grows only with the logarithm of the silence.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 FASTEST_SECONDS = 0.2
 UNSEEN_SECONDS = 1.0
-"""Between updates until a first view has reported: there may be no browser at all."""
+"""Interval between updates until a view has reported: there may be no browser."""
 PATIENCE_SECONDS = 40.0
-"""Silence that is normal: two signs of life and a little more."""
+"""Maximum silence that counts as normal: two heartbeats and a margin."""
 MOST_VIEWS = 16
 
 
 class Visibility:
-    """The views of one panel. Safe to use from several threads."""
+    """The views of one panel. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -31,12 +31,12 @@ class Visibility:
         self._visible: dict[str, float] = {}
         self._latest: dict[str, int] = {}
         self.ever = False
-        """A browser has shown the panel at least once."""
+        """Whether a browser has shown the panel at least once."""
 
     def update(self, presence: Iterable[Sequence[Any]]) -> bool:
-        """Take in the page's reports, each ``[view, number, visible]``; return whether a view has appeared.
+        """Process the page's reports, each ``[view, number, visible]``; return whether a view has appeared.
 
-        A view's numbers rise: a report that was taken in before does not count again.
+        A view's numbers increase; reports already processed are ignored.
         """
         appeared = False
         with self._lock:
@@ -56,7 +56,7 @@ class Visibility:
         return appeared
 
     def interval(self) -> float:
-        """Return the seconds from one update to the next; infinite while every view is out of sight."""
+        """Return the seconds between two updates; infinite while no view is visible."""
         with self._lock:
             if not self.ever:
                 return UNSEEN_SECONDS + self._excess(self._created_at)

@@ -1,7 +1,7 @@
-"""Operations on widgets and on every widget that they contain.
+"""Operations on widgets and all widgets that they contain.
 
-ipywidgets keeps every widget until it is closed, with its comm and its state, and closing one closes no
-other: not its children, its layout, or a chart's marks.
+ipywidgets keeps every widget, with its comm and its state, until it is closed. Closing a widget does not
+close its children, its layout, or a chart's marks.
 """
 
 from __future__ import annotations
@@ -15,26 +15,28 @@ from mosaic_lab.widgets.page.ipykernel_hooks import stay_on_subshell
 
 
 def all_widgets(widgets: Iterable[Widget]) -> list[Widget]:
-    """Return these widgets and every widget that they contain."""
+    """Return these widgets and all widgets that they contain."""
     found: dict[int, Widget] = {}
     remaining = list(widgets)
     while remaining:
         widget = remaining.pop()
         if id(widget) not in found:
             found[id(widget)] = widget
-            # A leading underscore marks the libraries' own, such as the one manager of all canvases.
+            # A leading underscore marks the libraries' own widgets, such as the shared manager of all
+            # canvases.
             names = [name for name in widget.keys if not name.startswith("_")]
             remaining += _widgets_in([getattr(widget, name) for name in names])
     return list(found.values())
 
 
 def widgets_stay_on_subshell(*widgets: Widget) -> None:
-    """Have the page's messages to these widgets, and to those they contain, handled while a cell runs."""
+    """Handle the page's messages to these widgets, and to all widgets that they contain, while a cell
+    runs."""
     stay_on_subshell(*(widget.comm for widget in all_widgets(widgets)))
 
 
 def close_widgets(widgets: Iterable[Widget]) -> None:
-    """Close these widgets and every widget that they contain: the page removes their views."""
+    """Close these widgets and all widgets that they contain; the page removes their views."""
     for widget in all_widgets(widgets):
         widget.close()
 
