@@ -1,7 +1,7 @@
 """Worker environments: one virtual environment per worker, built with uv from the worker's own pins.
 
-An environment that is found is finished: killed, parallel and failed installations never show.
-``mosaic_lab.workers()``, the package called as a function, is the table of all workers.
+Only complete environments are found; killed, concurrent and failed installations stay invisible. Calling the
+package, ``mosaic_lab.workers()``, returns the table of all workers.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ __all__ = [
 
 class _Package(ModuleType):
     def __call__(self) -> WorkerTable:
-        """Return a row for each known worker: state, library, algorithms, environments."""
-        from mosaic_lab.workers.tables import workers_table  # pandas, which most uses of workers do without
+        """Return one row per known worker: state, library, algorithms, environments."""
+        from mosaic_lab.workers.tables import (
+            workers_table,
+        )  # imports pandas, which most uses of workers do not need
 
         return workers_table()
 

@@ -1,6 +1,6 @@
-"""Builds, refreshes, registers and sweeps worker environments. The caller holds the worker's installer lock.
+"""Build, refresh, register and clean up worker environments. The caller holds the worker's installer lock.
 
-What fails raises WorkerEnvironmentError and leaves nothing behind.
+Failures raise WorkerEnvironmentError and leave no files behind.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ from mosaic_lab.workers.worker_environment import (
 )
 
 _CONTRACT = "mosaic-contract"
-_COPY, _ADAPTER_COPY = "shim", "adapter"  # beside the virtual environment: what it was built from
+_COPY, _ADAPTER_COPY = "shim", "adapter"  # copies of the sources, next to the virtual environment
 
 
 def build(shim: Shim, request: Request, uv: Uv) -> WorkerEnvironment:
-    """Build a new environment beside any older one, check that its worker answers, then make it the one that
-    counts."""
+    """Build a new environment next to any older one, check that its worker responds, then make it current."""
     choice = choose_source(shim, request.source)
     uv.say(f"worker '{shim.name}' from {choice.source or 'its own pins'}: {choice.reason}")
     with new_folder(shim.name) as folder:
@@ -64,9 +63,9 @@ def build(shim: Shim, request: Request, uv: Uv) -> WorkerEnvironment:
 
 
 def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> WorkerEnvironment:
-    """Install the shim's and the contract's present code into an environment whose pins still hold."""
+    """Install the current code of the shim and the contract into an environment with unchanged pins."""
     uv.say(f"worker '{shim.name}': its shim has changed, installing the new one")
-    # A refresh that is killed half way must not look finished, even if the sources change back.
+    # A killed refresh must not look complete, even if the sources change back.
     write_environment(replace(worker_environment, refreshing=True))
     assert worker_environment.freeze_path is not None
     packages = _packages(shim, worker_environment.freeze_path.parent, None)
@@ -86,7 +85,7 @@ def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> Worker
 
 
 def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> WorkerEnvironment:
-    """Record an environment that was made elsewhere, as it is."""
+    """Record an environment that was created elsewhere, unchanged."""
     uv.say(f"worker '{name}' is in {interpreter.prefix} already: registering it as it is")
     with new_folder(name) as folder:
         worker = _worker_in(interpreter, name, THIRD_PARTY, interpreter.prefix)
@@ -94,7 +93,7 @@ def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> W
 
 
 def record(worker_environment: WorkerEnvironment, folder: Path, uv: Uv) -> WorkerEnvironment:
-    """Write the freeze file and size, and then ``environment.json``, which makes the environment exist."""
+    """Write the freeze file and size, then ``environment.json``, which makes the environment visible."""
     freeze = uv.probe("pip", "freeze", "--python", str(worker_environment.python))
     if freeze.returncode != 0:
         raise WorkerEnvironmentError(
@@ -114,7 +113,7 @@ def record(worker_environment: WorkerEnvironment, folder: Path, uv: Uv) -> Worke
 
 @contextlib.contextmanager
 def new_folder(name: str) -> Iterator[Path]:
-    """Make a new, uniquely named folder of worker ``name``; it is removed again if the block fails."""
+    """Create a uniquely named folder for worker ``name``; remove it if the block fails."""
     folder = worker_folder(name) / f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
     folder.mkdir(parents=True)
     try:
@@ -125,9 +124,9 @@ def new_folder(name: str) -> Iterator[Path]:
 
 
 def sweep(name: str) -> list[Path]:
-    """Remove what no record points at: leftovers of killed installers, and older environments.
+    """Remove folders without a record: leftovers of killed installers, and older environments.
 
-    Return the folders that have to stay because processes still run from them.
+    Return the folders that are kept because processes still run from them.
     """
     current = read_environment(name)
     keep = current.freeze_path.parent if current and current.freeze_path else None
@@ -145,7 +144,7 @@ def sweep(name: str) -> list[Path]:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Return the ids of the processes whose interpreter was started from inside ``folder``."""
+    """Return the ids of processes whose interpreter was started from inside ``folder``."""
     inside = f"{folder}{os.sep}"
     found: list[int] = []
     for process in psutil.process_iter():
@@ -156,7 +155,7 @@ def processes_in(folder: Path) -> list[int]:
 
 
 def folder_size(folder: Path) -> int:
-    """Return the apparent size in bytes of the files below ``folder``, links not followed."""
+    """Return the apparent size in bytes of the files below ``folder``, without following links."""
     total = 0
     for here, _, files in os.walk(folder):
         for name in files:
@@ -168,46 +167,51 @@ def folder_size(folder: Path) -> int:
 def _make_venv(shim: Shim, request: Request, venv: Path, uv: Uv) -> Path:
     wanted = request.python or shim.python
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
-    # The interpreter that runs us may be one that uv would not find by itself.
+    # uv may not find the interpreter of this process by itself.
     python = sys.executable if wanted in (None, ours) else wanted
     uv.do("making the virtual environment", "venv", "--no-project", "--python", str(python), str(venv))
     return venv / "bin" / "python"
 
 
 def _packages(shim: Shim, folder: Path, extra: str | None) -> list[str]:
-    """Return the requirements of the contract and of copies, in ``folder``, of the shim and its adapter."""
+    """Return the requirements for the contract and for copies, in ``folder``, of the shim and its adapter."""
     contract, copy = str(contract_folder()), copied(shim, folder / _COPY)
     if not shim.adapter:
         return [contract, copy.requirement(extra)]
-    # The platform installs its workers so: not all of them declare all of their packages.
+    # As on the MOSAIC platform: not all of its workers declare all of their packages.
     return [contract, "--editable", str(copy.folder), copied_adapter(shim, folder / _ADAPTER_COPY)]
 
 
 def _install_packages(
     ours: list[str], choice: ChosenSource, shim: Shim, request: Request, python: Path, uv: Uv
 ) -> str | None:
-    """Install the shim with its pins, then upstream without its own; return what was decided about torch."""
+    """Install the shim with its pins, then upstream without its dependencies. Return uv's torch arguments, or
+    None.
+    """
     install = ["pip", "install", "--python", str(python)]
     packages = [*ours, *request.also]
     pins = [*shim.pins(choice.extra), *request.also]
     torch = torch_arguments(uv, python, pins, packages, request.torch)
     uv.do("installing the worker's packages", *install, *_fresh(shim), *torch, *packages)
     if choice.upstream:
-        # A checkout may have changed without a change of its version: uv's cache must not answer for it.
+        # A checkout may have changed without a new version, so uv's cache must not be used.
         again = ["--refresh"] if choice.source == choice.upstream else []
         uv.do("installing upstream", *install, "--no-deps", *again, choice.upstream)
     return " ".join(torch) or None
 
 
 def _fresh(shim: Shim) -> list[str]:
-    """uv caches builds of a folder until its pyproject.toml changes; we want its present code."""
+    """Return options that reinstall our packages: uv caches a folder's build until its pyproject.toml
+    changes.
+    """
     ours = [shim.distribution, _CONTRACT, *([ADAPTER] if shim.adapter else [])]
     return [word for name in ours for word in ("--reinstall-package", name)]
 
 
 def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> WorkerEnvironment:
-    """Return the worker ``name`` of an environment. Raises WorkerEnvironmentError where it is missing or does
-    not load; ``place`` is the folder to repair then."""
+    """Return the worker ``name`` of an environment. Raises WorkerEnvironmentError if it is missing or does
+    not load; the message names ``place`` as the folder to repair.
+    """
     worker = interpreter.workers.get(name)
     if worker is None:
         raise WorkerEnvironmentError(

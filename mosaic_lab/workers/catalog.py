@@ -18,7 +18,7 @@ from mosaic_lab.workers.worker_environment import (
     read_environment,
 )
 
-_SHIM = "_worker"  # how the folder of a shim ends
+_SHIM = "_worker"  # suffix of shims' folders
 _STALE = {"code": "its shim has changed since", "pins": "its shim's pins have changed since"}
 
 
@@ -26,7 +26,7 @@ _STALE = {"code": "its shim has changed since", "pins": "its shim's pins have ch
 class WorkerInfo:
     """A row of ``workers list``.
 
-    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` its reason;
+    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` its reason.
     ``worker_environment`` is None without an environment, ``shim`` is None if the worker's sources are not on
     this machine.
     """
@@ -48,8 +48,7 @@ def catalog() -> list[WorkerInfo]:
 
 
 def worker_name(given: str) -> str:
-    """Return the name of the worker that a user means, given in any case or as the shim's folder
-    ("ray_worker", "ray").
+    """Return the worker name for a user's input, in any case or as the shim's folder ("ray_worker", "ray").
 
     Unknown names are returned unchanged. Raises WorkerEnvironmentError for invalid names.
     """
@@ -85,7 +84,7 @@ def find(name: str) -> WorkerEnvironment | None:
 
 
 def unknown_worker(name: str) -> WorkerEnvironmentError:
-    """Return the error for an unknown worker name, with the nearest name and all others."""
+    """Return the error for an unknown worker name, with the nearest and all other names."""
     known = sorted({*bundled_shims(), *_recorded_names()})
     near = difflib.get_close_matches(name, known, n=1)
     return WorkerEnvironmentError(
@@ -97,7 +96,7 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
 
 
 def replacement(worker_environment: WorkerEnvironment) -> str:
-    """Return the note about an environment that `WorkerEnvironment.replaces_ours`."""
+    """Return the notice for an environment with `WorkerEnvironment.replaces_ours`."""
     name, place = worker_environment.name, worker_environment.shim_folder or worker_environment.root
     return (
         f"'{name}' is the worker in {place}, in place of the one that comes with MOSAIC Lab; "

@@ -1,4 +1,6 @@
-"""Runs the contract's conformance suite on an installed worker; the result stays beside its environment."""
+"""Run the contract's conformance suite on an installed worker and store the result next to its
+environment.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ RESULT = "check.json"
 
 @dataclass(frozen=True)
 class LastCheck:
-    """The result of a worker's latest `check`: ``checked`` in seconds since 1970, how many checks were made,
-    and what was wrong with those that failed, by name."""
+    """The result of a worker's latest `check`: ``checked`` in seconds since 1970, the number of checks, and
+    the details of failed checks by name.
+    """
 
     checked: float
     count: int
@@ -30,10 +33,10 @@ class LastCheck:
 
 
 def check(name: str, on_result: Callable[[CheckResult], None] = lambda result: None) -> list[CheckResult]:
-    """Check that worker ``name`` keeps the protocol; return (name, passed, detail, seconds) per check.
+    """Check that worker ``name`` follows the protocol; return (name, passed, detail, seconds) per check.
 
-    ``on_result`` is called after each. Raises WorkerEnvironmentError where the worker is not installed or
-    ships no ``conformance.json``.
+    ``on_result`` is called after each check. Raises WorkerEnvironmentError if the worker is not installed or
+    has no ``conformance.json``.
     """
     from mosaic_contract.conformance import check_worker
 
@@ -53,7 +56,7 @@ def check(name: str, on_result: Callable[[CheckResult], None] = lambda result: N
 
 
 def last_check(worker_environment: WorkerEnvironment) -> LastCheck | None:
-    """Return the result of the latest `check` of a worker as it is installed now; None without one."""
+    """Return the result of the latest `check` of a worker's current installation; None without one."""
     try:
         document = (worker_folder(worker_environment.name) / RESULT).read_text(encoding="utf-8")
         result = LastCheck(**json.loads(document))

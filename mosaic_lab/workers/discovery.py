@@ -1,6 +1,6 @@
-"""Finds the workers that an interpreter's environment declares (entry-point group ``mosaic.workers``).
+"""Discover the workers declared in an interpreter's environment (entry-point group ``mosaic.workers``).
 
-Foreign code runs in a process of its own, with a deadline; it can neither slow nor break the kernel.
+Foreign code runs in a separate process with a deadline, so that it can neither slow nor break the kernel.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ _POLL = 0.05
 
 @dataclass(frozen=True)
 class Found:
-    """One worker that an interpreter declares and the module that starts it; ``error`` where it could not be
-    read."""
+    """A declared worker and the module that starts it; ``error`` if it could not be read."""
 
     name: str
     program: str = ""
@@ -73,9 +72,10 @@ class Interpreter:
 
 
 def inspect_interpreter(python: Path) -> Interpreter:
-    """Return the environment and workers of ``python``; one that is older than any worker's has none.
+    """Return the environment and workers of ``python``. An interpreter older than all workers require has
+    none.
 
-    Raises WorkerEnvironmentError when it does not answer.
+    Raises WorkerEnvironmentError if it does not respond.
     """
     code = (
         "import json, platform, sys\n"
@@ -93,8 +93,9 @@ def inspect_interpreter(python: Path) -> Interpreter:
 
 
 def discover(python: Path, *, user_site: bool = False) -> list[Found]:
-    """Return the workers in the environment of ``python``; several packages may declare one of the same name.
-    ``user_site``: also those in the user's own folder."""
+    """Return the workers in the environment of ``python``; several packages may declare the same name.
+    ``user_site`` includes the user's site-packages.
+    """
     environ = USER_SITE if user_site else {}
     answer = _output_of([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
     try:
@@ -104,13 +105,13 @@ def discover(python: Path, *, user_site: bool = False) -> list[Found]:
 
 
 def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
-    """Return a worker's description of itself, from a process of it: {"metadata", "capabilities",
-    "hyperparameters": {algorithm: [...]}, "environments": [ids]}.
+    """Start a worker to return its description of itself: {"metadata", "capabilities", "hyperparameters":
+    {algorithm: [...]}, "environments": [ids]}.
 
     Each hyperparameter is {"name", "type", "default", "help", "choices", "minimum", "maximum",
-    "exclusive_minimum"}, without limits where the worker has an older contract; the environments are those
-    that the worker provides, as far as it knows their ids. Raises WorkerEnvironmentError when the worker
-    gives no such answer within a minute. The answer is kept beside an environment that was built here.
+    "exclusive_minimum"}, without limits if the worker has an older contract. The environments are the known
+    ids of those that the worker provides. Raises WorkerEnvironmentError if the worker gives no valid
+    description within a minute. The description is cached next to an environment that was built here.
     """
     file = worker_folder(worker_environment.name) / DESCRIPTION
     of = [worker_environment.created, worker_environment.shim_fingerprint]
@@ -138,21 +139,21 @@ def _described(worker_environment: WorkerEnvironment) -> dict[str, Any]:
 
 
 def declared_names() -> set[str]:
-    """Return the names of the workers that packages in our own environment declare."""
+    """Return the names of the workers declared by packages in our own environment."""
     return {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
 
 
 def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
-    """Return the workers in our own environment (only ``name``, where given) whose upstream library is there
-    too, in the versions that ours pin where they train. One that another package declares by the name of ours
-    is left out: it would take its place unnoticed.
+    """Return the workers in our own environment, or only ``name``, whose upstream library is installed too;
+    bundled training workers require their pinned versions. Another package's worker with the name of a
+    bundled one is left out, because it would replace that worker unnoticed.
     """
     ours = bundled_shims()
     trainers = {name: shim for name, shim in ours.items() if shim.trains}
     declared = {one for one in declared_names() if one not in trainers or _are_met(trainers[one])}
     if not declared or (name and name not in declared):
         return {}
-    # With the user's own folder: mosaic-lab itself may be there.
+    # user site-packages included: mosaic-lab itself may be there
     found = discover(Path(sys.executable), user_site=True)
     here = Interpreter(Path(sys.executable), Path(sys.prefix), platform.python_version(), {})
     return {
@@ -160,14 +161,15 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
         for worker in found
         if worker.metadata and worker.name in declared
         if worker.name in trainers or _is_here(worker.metadata.upstream_library)
-        # A shim of ours is called as its package.
+        # A bundled worker's program is in its shim's package.
         if worker.name not in ours or worker.program == f"{ours[worker.name].folder.name}.cli"
     }
 
 
 def environment_of(worker: Found, interpreter: Interpreter, origin: str, place: Path) -> WorkerEnvironment:
-    """Return an environment that is used as it was found. Raises WorkerEnvironmentError when its worker
-    cannot be read; ``place`` is the folder to repair then."""
+    """Return an environment as it was found. Raises WorkerEnvironmentError if its worker cannot be read; the
+    message names ``place`` as the folder to repair.
+    """
     if worker.metadata is None or worker.capabilities is None:
         raise WorkerEnvironmentError(
             f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {place}, then run the same "
@@ -187,7 +189,7 @@ def environment_of(worker: Found, interpreter: Interpreter, origin: str, place: 
 
 
 def _are_met(shim: Shim) -> bool:
-    """Whether our own environment has the versions that a shim of ours requires."""
+    """Whether our own environment satisfies the requirements of a bundled shim."""
     for requirement in map(Requirement, shim.registry_requirements):
         try:
             if not requirement.specifier.contains(importlib.metadata.version(requirement.name), True):
@@ -211,19 +213,20 @@ def _is_here(upstream: str | None) -> bool:
 def _found(item: dict[str, Any]) -> Found:
     if "error" in item:
         return Found(item["name"], error=str(item["error"]))
-    # Where the metadata do not say what a worker can do, that shows when it is tried.
+    # Without declared modes, trying the worker shows what it supports.
     capabilities = {"modes": ["train", "operate"], **item["capabilities"]}
     return Found(
         item["name"],
-        str(item["program"] if "program" in item else f"{item['module']}.cli"),  # of an older contract
+        str(
+            item["program"] if "program" in item else f"{item['module']}.cli"
+        ),  # older contracts have no program
         WorkerMetadata.from_dict(item["metadata"]),
         WorkerCapabilities.from_dict(capabilities),
     )
 
 
 def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | None = None) -> str:
-    """Return what a short command prints. It runs as a worker does: without the user's PYTHONPATH and
-    secrets."""
+    """Return the output of a short command, run like a worker without the user's PYTHONPATH and secrets."""
     variables = compose_variables(os.environ, environ=environ)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -242,7 +245,7 @@ def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | 
             _await_end(process, timeout, command, (out, err))
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what it has started, too
+                os.killpg(process.pid, signal.SIGKILL)  # including its child processes
             process.wait()
         if process.returncode != 0:
             raise WorkerEnvironmentError(
@@ -255,8 +258,9 @@ def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | 
 def _await_end(
     process: subprocess.Popen[bytes], timeout: float, command: list[str], files: Sequence[BinaryIO]
 ) -> None:
-    """Wait for the end of a process. Raises WorkerEnvironmentError at the deadline, and as soon as its output
-    is more than any answer has."""
+    """Wait for the end of a process. Raises WorkerEnvironmentError at the deadline, or once its output
+    exceeds the limit.
+    """
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -274,6 +278,6 @@ def _await_end(
 
 
 def _start_of(file: BinaryIO) -> str:
-    """Return what foreign code wrote, up to a limit."""
+    """Return the output of foreign code, up to a limit."""
     file.seek(0)
     return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""Which worker provides an environment, by the environment's id; known before that worker is installed.
+"""Determine which worker provides an environment from the environment's id, before that worker is installed.
 
-A shim names the ids that it makes as globs: ``[tool.mosaic-lab] environments = ["MosaicMultiGrid-*"]``. Where
-several match, the one that says more counts. An id that nearly begins as one of them ("mosaic-multigrid-S-…")
-belongs there too: that worker knows the right ones. Nothing is installed or imported here.
+A shim declares its ids as globs: ``[tool.mosaic-lab] environments = ["MosaicMultiGrid-*"]``. If several globs
+match, the most specific one counts. An id that is similar to a glob's prefix ("mosaic-multigrid-S-…") also
+belongs to that worker, which knows the correct ids. This module installs and imports no worker.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from mosaic_lab.workers.own_environments import PASS_FOLDER, check_environment_i
 from mosaic_lab.workers.shims import bundled_shims
 from mosaic_lab.workers.worker_environment import RECORD, WorkerEnvironment, letters, read_environment
 
-_LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near it
-_ALIKE = 0.85  # of 1: how near
+_LONG_ENOUGH = 6  # minimum length of a glob's prefix for similarity matches
+_ALIKE = 0.85  # minimum similarity, of 1
 _VERSION = re.compile(r"-v(\d+)$")
-_TEAM = re.compile(r"[\w./]*\w_v\d+")  # an id of PettingZoo
+_TEAM = re.compile(r"[\w./]*\w_v\d+")  # PettingZoo's ids
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-_FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
+_FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # optional prefixes
 
 _TEAMS = "Teams play in the workers multiagent, multigrid and procgen (Overcooked), as in rware-tiny-2ag-v2"
-_UNAVAILABLE = {  # environments that no worker can have, by a pattern of ids from their beginning: why
+_UNAVAILABLE = {  # unavailable environments: pattern of the id's beginning, reason
     r"(dm_)?melting_?pot": (
         f"Melting Pot cannot be installed as a package: its build downloads files from elsewhere. {_TEAMS}"
     ),
@@ -58,10 +58,10 @@ _UNAVAILABLE = {  # environments that no worker can have, by a pattern of ids fr
 
 
 def family_of(env_id: str, family: str | None = None) -> str:
-    """Return the name of the worker that makes the environment ``env_id``; ``family`` where that is given.
+    """Return the name of the worker that makes the environment ``env_id``, or ``family`` if given.
 
-    Raises ConfigurationError where no worker says that it makes such ids, two say so alike, or none can make
-    them; WorkerEnvironmentError where there is no worker of the chosen name.
+    Raises ConfigurationError if no worker, or equally specific globs of two workers, match the id, or if the
+    environment is unavailable; WorkerEnvironmentError if the chosen worker does not exist.
     """
     check_environment_id(env_id)
     if family is not None:
@@ -89,24 +89,24 @@ def family_of(env_id: str, family: str | None = None) -> str:
 
 
 def claims(family: str, env_id: str) -> bool:
-    """Whether a worker names such ids, rather than takes whatever no other worker names."""
+    """Whether a worker declares such ids, rather than accepting any id that no other worker declares."""
     return _weights(env_id, fnmatchcase).get(family, 0) > 0
 
 
 def shown_as(env_id: str, family: str) -> str:
-    """Return an environment's id, with its worker where that is not the one that the id is known from."""
+    """Return an environment's id, with its worker unless that is the one known for the id."""
     weights = _weights(env_id, fnmatchcase)
     usual = not weights or weights.get(family) == max(weights.values())
     return env_id if usual else f"{env_id} (worker {family})"
 
 
 def same_environment(one: str, other: str) -> bool:
-    """Whether two ids name one environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
+    """Whether two ids name the same environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
     return _FAMILY.sub("", one, count=1) == _FAMILY.sub("", other, count=1)
 
 
 def families() -> dict[str, tuple[str, ...]]:
-    """Return the globs of each worker that declares environments: ours, and those installed or registered."""
+    """Return the globs of each worker that declares environments: bundled, installed or registered."""
     shims = bundled_shims()
     for record in workers_home().glob(f"*/{RECORD}"):
         name = record.parent.name
@@ -118,10 +118,10 @@ def families() -> dict[str, tuple[str, ...]]:
 
 
 def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
-    """Return advice to add to a worker's ``refusal`` to make an environment; empty where none is known.
+    """Return advice to add to a worker's ``refusal`` to make an environment; empty if there is none.
 
-    It is the way to make a module of the user's importable ("module:Id"), the worker that names such ids, or
-    why there is none.
+    The advice is how to make a user's module importable ("module:Id"), the worker that provides such ids, or
+    the reason why none does.
     """
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
         return ""
@@ -151,7 +151,7 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
 
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
-    """Return the workers with a glob that fits, and how much it says."""
+    """Return the workers with a matching glob, and its specificity."""
     found: dict[str, int] = {}
     for name, globs in families().items():
         if fitting := [_weight(glob) for glob in globs if fits(env_id, glob)]:
@@ -160,8 +160,9 @@ def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
 
 
 def _nearly(env_id: str, glob: str) -> bool:
-    """Whether an id begins as a glob does, but for case, signs or a slip of the finger, and is not another
-    version."""
+    """Whether an id's beginning matches a glob's prefix except for case, punctuation or a typo, and names no
+    other version.
+    """
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
     alike = difflib.SequenceMatcher(None, letters(begins), letters(fixed)).ratio()
@@ -170,13 +171,14 @@ def _nearly(env_id: str, glob: str) -> bool:
 
 
 def _weight(glob: str) -> int:
-    """Return how much a glob says: the number of characters that it fixes."""
+    """Return a glob's specificity: the number of characters that it fixes."""
     return len(re.sub(r"\[[^]]*\]|[*?]", "", glob))
 
 
 def _unavailable(env_id: str) -> str | None:
-    """Return why an environment is not available; None for any that is not known for it, and for one of a
-    module of the user's own ("module:Id")."""
+    """Return why an environment is unavailable; None if it is not known to be, or is from a user's module
+    ("module:Id").
+    """
     if ":" in env_id:
         return None
     plain = re.sub(r"[\s-]+", "_", env_id.lower())

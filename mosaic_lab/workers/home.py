@@ -1,13 +1,13 @@
-"""Where worker environments live on disk, and the lock that keeps two installers apart.
+"""Locations of worker environments on disk, and the lock between installers.
 
-    <home>/workers/<name>/environment.json      the one that counts: written last, replaced atomically
-    <home>/workers/<name>/<unique>/venv         the environment it points at
+    <home>/workers/<name>/environment.json      the current environment: written last, replaced atomically
+    <home>/workers/<name>/<unique>/venv         its virtual environment
     <home>/workers/<name>/<unique>/freeze.txt   its exact versions
-    <home>/locks/<name>                         held (flock) by whoever changes the folder above
+    <home>/locks/<name>                         locked (flock) while the folder above is changed
 
-``<home>`` is the user's data folder, or ``MOSAIC_LAB_HOME``. What ``environment.json`` does not point at is
-either a leftover of a killed installer or an older environment that a run still uses: never found, removed in
-time.
+``<home>`` is the user's data folder, or ``MOSAIC_LAB_HOME``. Folders that ``environment.json`` does not
+reference are leftovers of killed installers, or older environments still used by runs. They are never found,
+and are removed in time.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_lab.errors import WorkerEnvironmentError
 
 Progress = Callable[[str], object]
-"""Takes one short line about what is happening."""
+"""Receives one short progress line."""
 
 _POLL_SECONDS = 0.2
 
 
 def home() -> Path:
-    """The folder of everything that mosaic_lab keeps for this user (``MOSAIC_LAB_HOME`` overrides it)."""
+    """The folder of all data that mosaic_lab keeps for this user (``MOSAIC_LAB_HOME`` overrides it)."""
     chosen = os.environ.get("MOSAIC_LAB_HOME")
     return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_data_path("mosaic-lab")
 
@@ -48,9 +48,9 @@ def worker_folder(name: str) -> Path:
 def installer_lock(name: str, progress: Progress, timeout: float) -> Iterator[int]:
     """Hold the lock of worker ``name``; wait at most ``timeout`` seconds for another installer.
 
-    Yields the lock's descriptor. A uv process that inherits it keeps the lock held when its installer is
-    killed, so that no other installer builds beside a uv that still writes. Raises WorkerEnvironmentError
-    when the other one does not finish in time.
+    Yields the lock's descriptor. A uv process that inherits it keeps the lock if its installer is killed, so
+    that no other installer runs beside a uv that still writes. Raises WorkerEnvironmentError if the other
+    installer does not finish in time.
     """
     reserve_standard_streams()
     path = home() / "locks" / name

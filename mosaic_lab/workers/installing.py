@@ -1,4 +1,4 @@
-"""Installs, updates and removes workers."""
+"""Install, update and remove workers."""
 
 from __future__ import annotations
 
@@ -40,18 +40,17 @@ def install(
     progress: Progress = print,
     timeout: float = INSTALL_SECONDS,
 ) -> WorkerEnvironment:
-    """Make a worker usable and return its environment.
+    """Install a worker and return its environment.
 
-    ``name_or_path``: a worker's name, or the folder of a third party's shim (``./folder``). ``source``: one
-    of the shim's sources, or the path of a checkout of upstream; by default the first that can be reached.
-    ``torch``: "auto", "cpu" or a CUDA version ("cu128"). ``python``: an interpreter (if its environment has
-    the worker already, it is registered as it is, its metadata read again) or a version for uv. Without any
-    of these it is as it was requested last time. What is installed already as requested is left alone.
-    ``replace``: whether another worker may take the place of one that comes with MOSAIC Lab and has the same
-    name. ``also``: requirements beside those that the shim declares. ``platform``: ``name_or_path`` is the
-    folder of a worker that was written for the MOSAIC platform, which is called "mosaic-<name>" here.
-    ``timeout``, in seconds, covers waiting for another installer and building. Raises WorkerEnvironmentError,
-    and leaves nothing half-built.
+    ``name_or_path``: a worker's name, or the folder of a third-party shim (``./folder``). ``source``: one of
+    the shim's sources, or the path of an upstream checkout; default: the first reachable source. ``torch``:
+    "auto", "cpu" or a CUDA version ("cu128"). ``python``: a version for uv, or an interpreter; if its
+    environment already has the worker, it is registered unchanged, and its metadata are read again. Without
+    any of these, the previous request applies. An installation that satisfies the request is kept.
+    ``replace``: whether another worker may replace a bundled one of the same name. ``also``: requirements in
+    addition to the shim's. ``platform``: ``name_or_path`` is the folder of a worker written for the MOSAIC
+    platform, named "mosaic-<name>" here. ``timeout``, in seconds, covers waiting for another installer and
+    building. Raises WorkerEnvironmentError and leaves no partial installation.
     """
     torch_backend(torch)
     shim, name = _shim_and_name(Path(name_or_path) if platform else name_or_path, platform)
@@ -60,12 +59,12 @@ def install(
             f"worker '{name}' runs in the environment of mosaic-lab itself, {here.root}: nothing is installed"
         )
         return here
-    platform = shim is not None and shim.adapter is not None  # also where an installed one is given by name
+    platform = shim is not None and shim.adapter is not None  # also if an installed one is given by name
     request = Request(_absolute_source(shim, source), torch, _absolute_python(python), tuple(also), platform)
     recorded = read_environment(name)
     if recorded and request == Request(platform=platform) and (shim is None or shim == recorded.shim()):
         request = recorded.request
-    # The content of a checkout may have changed since it was last installed.
+    # A checkout's contents may have changed since it was installed.
     again = source is not None and shim is not None and source not in {known.name for known in shim.sources}
     return _provide(name, shim, request, progress, timeout, again, replace)
 
@@ -73,8 +72,8 @@ def install(
 def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
     """Return the up-to-date environment of worker ``name``.
 
-    It is installed, refreshed or rebuilt first where that is needed, as it was requested when it was
-    installed; ``progress`` is called with what will be done and why. Raises WorkerEnvironmentError.
+    If necessary, it is installed, refreshed or rebuilt first, as previously requested; ``progress`` is called
+    with the action and its reason. Raises WorkerEnvironmentError.
     """
     name = worker_name(name)
     worker_environment = find(name)
@@ -93,10 +92,10 @@ def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
 
 
 def remove(name: str, progress: Progress = print) -> None:
-    """Remove worker ``name``'s environment; one that was registered is only forgotten.
+    """Remove worker ``name``'s environment; a registered environment is only unregistered.
 
-    Runs that use it are not stopped, and ``progress`` says so: they continue as far as the operating system
-    lets them. Raises WorkerEnvironmentError where there is nothing of ours to remove.
+    Runs that use it are not stopped, as ``progress`` reports; they continue as far as the operating system
+    allows. Raises WorkerEnvironmentError if none of our environments can be removed.
     """
     name = worker_name(name)
     with installer_lock(name, progress, INSTALL_SECONDS):
@@ -104,7 +103,7 @@ def remove(name: str, progress: Progress = print) -> None:
         if recorded is None and not worker_folder(name).is_dir():
             raise _not_removable(name)
         users = building.processes_in(worker_folder(name))
-        (worker_folder(name) / RECORD).unlink(missing_ok=True)  # first: what follows may be interrupted
+        (worker_folder(name) / RECORD).unlink(missing_ok=True)  # first, because the rest may be interrupted
         shutil.rmtree(worker_folder(name), ignore_errors=True)
     if users:
         progress(
@@ -126,7 +125,7 @@ def _provide(
     again: bool,
     replace: bool,
 ) -> WorkerEnvironment:
-    """Keep, refresh, register or build, whichever fulfils ``request``, under the worker's lock."""
+    """Keep, refresh, register or build an environment to satisfy ``request``, under the worker's lock."""
     deadline = time.monotonic() + timeout
     requested_at = time.time()
     if shim is None and request.python is None and read_environment(name) is None:
@@ -161,8 +160,9 @@ def _provide(
 
 
 def _refuse_our_name(name: str, place: Path | None, present: WorkerEnvironment | None) -> None:
-    """Raise WorkerEnvironmentError where the worker at ``place`` is not ours, has the name of one of ours and
-    is not in its place already."""
+    """Raise WorkerEnvironmentError if the worker at ``place`` is not bundled, has a bundled worker's name and
+    has not replaced it already.
+    """
     ours = bundled_shims().get(name)
     if ours is None or place in (None, ours.folder):
         return
@@ -188,12 +188,12 @@ def _shim_and_name(name_or_path: str | Path, platform: bool = False) -> tuple[Sh
 
 
 def _is_from(worker_environment: WorkerEnvironment, place: Path | None) -> bool:
-    """Whether the environment is the one at ``place``, or was built from the shim there."""
+    """Whether the environment is at ``place``, or was built from the shim there."""
     return place in (worker_environment.root, worker_environment.shim_folder)
 
 
 def _foreign_interpreter(name: str, python: str | None) -> Interpreter | None:
-    """The interpreter at ``python`` if its environment has worker ``name`` already."""
+    """Return the interpreter at ``python`` if its environment already has worker ``name``."""
     if python is None or os.sep not in python:
         return None
     if not Path(python).is_file():
@@ -218,7 +218,7 @@ def _absolute_source(shim: Shim | None, source: str | None) -> str | None:
 
 
 def _satisfies(present: WorkerEnvironment, shim: Shim | None, request: Request) -> bool:
-    """Whether what is there is what was requested; what was not requested expressly may be as it is."""
+    """Whether the present environment satisfies the request; defaults in the request match any value."""
     built_from = present.shim()
     return (
         present.valid

@@ -1,5 +1,5 @@
-"""Environments of the user's own: advice where a worker is given an object, or an id that only this process
-knows. Nothing is imported here.
+"""Advice for users' own environments, if a worker is given an object or an id known only to this process. No
+user code is imported.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mosaic_lab.errors import ConfigurationError
 PASS_FOLDER = (
     'Put the folder that holds it in the variable PYTHONPATH, and pass that on with pass_env=["PYTHONPATH"]'
 )
-_MOST_FILES, _LARGEST = 500, 1 << 20  # of a folder that are searched, and bytes of each
+_MOST_FILES, _LARGEST = 500, 1 << 20  # files of a folder to search, and bytes of each
 
 
 def check_environment_id(env: Any) -> None:
-    """Raise ConfigurationError for something that is not the id of an environment."""
+    """Raise ConfigurationError if ``env`` is not an environment id."""
     if isinstance(env, str) and env.strip():
         return
     if isinstance(env, str | int | float | list | tuple | dict) or env is None:
@@ -40,8 +40,9 @@ def check_environment_id(env: Any) -> None:
 
 
 def own_id(env_id: str) -> str:
-    """Return what to write for an unknown id that this process or a file beside it knows; empty where
-    neither does."""
+    """Return the correct form of an id that this process or a file in the working directory registers; empty
+    if neither does.
+    """
     if (module := _registering_module(env_id)) == "__main__":
         return (
             f" {env_id!r} is registered in this process alone, and a worker is another: put the class and "
@@ -56,7 +57,7 @@ def own_id(env_id: str) -> str:
 
 
 def _registering_module(env_id: str) -> str | None:
-    """Return the module of an environment in this process's registry of Gymnasium; None for none."""
+    """Return the module of an environment in this process's Gymnasium registry, or None."""
     spec = getattr(sys.modules.get("gymnasium"), "registry", {}).get(env_id)
     entry = getattr(spec, "entry_point", None)
     while isinstance(entry, functools.partial):

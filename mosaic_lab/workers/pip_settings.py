@@ -1,7 +1,8 @@
-"""pip's configuration as environment variables for uv, which does not read it.
+"""Convert pip's configuration to environment variables for uv, which does not read it.
 
-It comes from ``pip config list`` of the interpreter that runs us (files and PIP_* variables alike). Indexes
-may carry passwords: these go into the environment of the uv process and are never written to disk by us.
+The configuration comes from ``pip config list`` of this process's interpreter (files and PIP_* variables).
+Index URLs may contain passwords: they are passed in the environment of the uv process and never written to
+disk.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ import sys
 from collections.abc import Mapping
 
 _PIP_TIMEOUT = 60.0
-_SECTIONS = ("global", "install", ":env:")  # pip's own precedence, lowest first
+_SECTIONS = ("global", "install", ":env:")  # pip's precedence, lowest first
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the environment variables for a uv process: ours, and pip's settings where the user has set
-    nothing for uv itself."""
+    """Return the environment variables for a uv process: those of this process, and pip's settings unless the
+    user has set uv's own.
+    """
     environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     for key, value in as_uv_variables(read_pip_settings()).items():
         environ.setdefault(key, value)
-    if environ.get("UV_INDEX_URL"):  # uv's older name for the same thing
+    if environ.get("UV_INDEX_URL"):  # uv's older name of the variable
         environ.pop("UV_DEFAULT_INDEX", None)
     return environ
 
 
 def read_pip_settings() -> dict[str, str]:
-    """Return pip's configuration (``{"index-url": …}``); empty where there is no pip."""
+    """Return pip's configuration (``{"index-url": …}``); empty if pip is not installed."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False)
@@ -39,7 +41,9 @@ def read_pip_settings() -> dict[str, str]:
 
 
 def parse_pip_config(text: str) -> dict[str, str]:
-    """Read the lines of ``pip config list`` (``section.key='value'``); the environment wins over files."""
+    """Parse the output of ``pip config list`` (``section.key='value'``); environment variables override
+    files.
+    """
     found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
         match = re.fullmatch(r"(global|install|:env:)\.([\w-]+)=(.*)", line.strip())
@@ -55,8 +59,8 @@ def parse_pip_config(text: str) -> dict[str, str]:
 def as_uv_variables(pip: Mapping[str, str]) -> dict[str, str]:
     """Translate pip's settings to uv's environment variables.
 
-    pip looks for the best version in all of its indexes, uv by default only in the first one that knows the
-    name: with extra indexes uv is set to do as pip does.
+    pip looks for the best version in all its indexes, uv by default only in the first one that knows the
+    name. With extra indexes, uv is configured to behave like pip.
     """
     variables: dict[str, str] = {}
     for key, variable in (
@@ -81,5 +85,5 @@ def as_uv_variables(pip: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_credentials(text: str) -> str:
-    """Return ``text`` with the user and password of every URL in it replaced by ``***``."""
+    """Return ``text`` with the user and password of every URL replaced by ``***``."""
     return re.sub(r"(\w[\w+.-]*://)[^/@\s]+@", r"\1***@", text)

@@ -1,15 +1,15 @@
-"""Shims as folders of source: what a worker's ``pyproject.toml`` says about its environment.
+"""Shims as source folders: a worker's ``pyproject.toml`` and the environment that it describes.
 
-Nothing of a shim is imported or executed here. ``workers/README.md`` describes the convention::
+This module neither imports nor executes shims. ``workers/README.md`` describes the convention::
 
     [project.entry-points."mosaic.workers"]
     cleanrl = "cleanrl_worker.cli:get_worker_metadata"
     [tool.mosaic-lab]
-    python = "3.11"                 # the Python that its environment gets
-    kernel = true                   # it runs in mosaic-lab's own environment: none is built for it
-    trains = false                  # it cannot train: the form of a training does not offer it
+    python = "3.11"                 # the Python of its environment
+    kernel = true                   # it runs in mosaic-lab's own environment
+    trains = false                  # it cannot train: the training form does not offer it
     environments = ["MyGrid-*"]     # the ids of environments that it provides, as globs (see `families`)
-    sources = ["git", "registry"]   # where upstream comes from: tried in this order
+    sources = ["git", "registry"]   # sources of upstream, in order of preference
     [tool.mosaic-lab.source.git]
     upstream = "cleanrl @ git+https://…@<commit>"   # installed without its own dependencies,
     extra = "git"                   # which this extra of the shim pins instead (default: the source's name)
@@ -35,21 +35,20 @@ from mosaic_lab.errors import WorkerEnvironmentError
 ENTRY_POINT_GROUP = "mosaic.workers"
 ADAPTER = "mosaic-platform-adapter"
 PLATFORM = "mosaic-"
-"""The names of workers of the MOSAIC platform begin with it."""
+"""Prefix of the names of MOSAIC platform workers."""
 _CONTRACT, _REGISTRY = "mosaic-contract", "registry"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CODE = {".py", ".toml", ".json", ".yaml", ".yml", ".cfg"}
-_NOT_WORKERS = {"contract", "mosaic_platform"}  # among the folders of ours: what workers are installed with
+_NOT_WORKERS = {"contract", "mosaic_platform"}  # bundled folders that are installed with workers
 _NOT_CODE = {"__pycache__", "build", "dist", "node_modules", "tests", "venv"}
 _NOT_COPIED = {"__pycache__", "node_modules"}
 _BUILT = {"build", "dist"}
-_DEEPEST, _MOST_NAMED = 4, 6  # folders below that may be the one that was meant
+_DEEPEST, _MOST_NAMED = 4, 6  # limits of the search below a folder for the intended one
 
 
 @dataclass(frozen=True)
 class UpstreamSource:
-    """One place that upstream can come from: a requirement (None for a checkout's path) and the extra with
-    its pins."""
+    """A source of upstream: a requirement (None for a checkout's path) and the extra with its pins."""
 
     name: str
     upstream: str | None
@@ -58,7 +57,7 @@ class UpstreamSource:
 
 @dataclass(frozen=True)
 class Shim:
-    """A worker's shim as its folder describes it."""
+    """A worker's shim as described by its folder."""
 
     name: str
     distribution: str
@@ -73,26 +72,28 @@ class Shim:
     in_kernel: bool = False
     trains: bool = True
     adapter: Path | None = None
-    """The package that adapts a worker of the MOSAIC platform, installed with it; None for all others."""
+    """The package that adapts a MOSAIC platform worker and is installed with it; None for other workers."""
 
     def requirement(self, extra: str | None) -> str:
         brackets = f"[{extra}]" if extra else ""
         return f"{self.distribution}{brackets} @ {self.folder.as_uri()}"
 
     def pins(self, extra: str | None) -> list[str]:
-        """Return every requirement of the shim with ``extra``: a change of these rebuilds an environment."""
+        """Return every requirement of the shim with ``extra``. A change to them requires rebuilding
+        environments.
+        """
         return sorted({*self.dependencies, *self.extras.get(extra or "", ())})
 
     @property
     def registry_requirements(self) -> list[str]:
-        """Its requirements, upstream's among them, as far as they come from the package registry."""
+        """Its requirements from the package registry, including upstream if it comes from there."""
         registry = [source for source in self.sources if source.name == _REGISTRY]
         pins = self.pins(registry[0].extra if registry else None)
         return [*(pin for pin in pins if pin != _CONTRACT), *(str(source.upstream) for source in registry)]
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the shim's code and the contract's."""
+        """The hash of the code of the shim and the contract."""
         digest = hashlib.sha256()
         for root in filter(None, (self.folder, contract_folder(), self.adapter)):
             for file in sorted(_code_files(root)):
@@ -102,7 +103,7 @@ class Shim:
 
 
 def bundled_folder() -> Path:
-    """Return the folder of our own shims: in the installed package, else in the checkout beside it."""
+    """Return the folder of the bundled shims: in the installed package, else in the checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_workers"
     return installed if installed.is_dir() else package.parent / "workers"
@@ -113,7 +114,7 @@ def contract_folder() -> Path:
 
 
 def bundled_shims() -> dict[str, Shim]:
-    """Return our own shims, by worker name."""
+    """Return the bundled shims by worker name."""
     found = (
         read_shim(file.parent)
         for file in sorted(bundled_folder().glob("*/pyproject.toml"))
@@ -123,8 +124,9 @@ def bundled_shims() -> dict[str, Shim]:
 
 
 def read_shim(folder: Path) -> Shim:
-    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, with what is missing, where it is not
-    one."""
+    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, naming what is missing, if the folder
+    is not a shim's.
+    """
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
     if not file.is_file():
@@ -145,7 +147,7 @@ def read_shim(folder: Path) -> Shim:
 
 
 def _shims_below(folder: Path) -> Iterator[Path]:
-    """Yield the folders of shims in the folders below, to a depth of `_DEEPEST`."""
+    """Yield the shims' folders below a folder, to a depth of `_DEEPEST`."""
     for place in sorted(
         file for depth in range(1, _DEEPEST + 1) for file in folder.glob("*/" * depth + "pyproject.toml")
     ):
@@ -155,8 +157,9 @@ def _shims_below(folder: Path) -> Iterator[Path]:
 
 
 def read_platform_worker(folder: Path) -> Shim:
-    """Read the folder of a worker of the MOSAIC platform, whose name begins with "mosaic-" here, since the
-    platform has workers of the same names as ours. Raises WorkerEnvironmentError as `read_shim`."""
+    """Read the folder of a MOSAIC platform worker. Its name gets the prefix "mosaic-" because the platform
+    has workers with the names of bundled ones. Raises WorkerEnvironmentError like `read_shim`.
+    """
     shim = read_shim(folder)
     if not shim.name.startswith(PLATFORM):
         shim = replace(shim, name=f"{PLATFORM}{shim.name}")
@@ -164,7 +167,7 @@ def read_platform_worker(folder: Path) -> Shim:
 
 
 def copied_adapter(shim: Shim, folder: Path) -> str:
-    """Copy the shim's adapter, with the worker's name, to ``folder``; return the requirement of that."""
+    """Copy the shim's adapter, with the worker's name, to ``folder``; return its requirement."""
     assert shim.adapter is not None
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(shim.adapter, folder, ignore=shutil.ignore_patterns("__pycache__", "tests"))
@@ -175,10 +178,10 @@ def copied_adapter(shim: Shim, folder: Path) -> str:
 
 
 def copied(shim: Shim, folder: Path) -> Shim:
-    """Return the shim in a fresh copy of its folder at ``folder``: what a build writes beside the sources
-    (``build``, ``*.egg-info``) appears there, and what an older build left is not in it.
+    """Return the shim in a fresh copy of its folder at ``folder``. A build writes files next to the sources
+    (``build``, ``*.egg-info``); the copy receives them and has none from earlier builds.
 
-    Raises WorkerEnvironmentError where something cannot be read or written.
+    Raises WorkerEnvironmentError if a file cannot be read or written.
     """
 
     def left_out(here: str, names: list[str]) -> list[str]:
@@ -198,7 +201,9 @@ def copied(shim: Shim, folder: Path) -> Shim:
 
 
 def check_name(name: str) -> str:
-    """Return ``name`` if it can be a worker's, whose folder has it. Raises WorkerEnvironmentError if not."""
+    """Return ``name`` if it is a valid worker name, which is also a folder's. Raises WorkerEnvironmentError
+    if not.
+    """
     if not _NAME.fullmatch(name):
         raise WorkerEnvironmentError(
             f"{name!r} cannot be a worker's name: letters, digits, '_', '-' and '.', at most 64 of them. "
@@ -235,8 +240,9 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
 
 
 def _is_left_out(path: Path) -> bool:
-    """Whether a build needs no copy of this: an older build's metadata, a virtual environment, a pipe, a
-    socket."""
+    """Whether a build does not need a path: metadata of an earlier build, a virtual environment, a pipe or a
+    socket.
+    """
     if path.suffix == ".egg-info" or (path / "pyvenv.cfg").exists():
         return True
     return not (path.is_symlink() or path.is_file() or path.is_dir())

@@ -1,4 +1,4 @@
-"""Decides where a worker's upstream and its torch build come from on this machine, with the reason."""
+"""Choose the source of a worker's upstream and its torch build on this machine, with the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _TORCH_FAMILY = re.compile(r"(torch|torchvision|torchaudio)\b(?!-)")
 
 @dataclass(frozen=True)
 class ChosenSource:
-    """The source that was taken: its name (or a checkout's path), upstream's requirement, the extra, why."""
+    """The chosen source: its name (or a checkout's path), upstream's requirement, the extra and the
+    reason.
+    """
 
     source: str | None
     upstream: str | None
@@ -32,9 +34,9 @@ class ChosenSource:
 
 
 def choose_source(shim: Shim, requested: str | None) -> ChosenSource:
-    """Return the requested source, or the first of the shim's that can be reached.
+    """Return the requested source, or the first reachable source of the shim.
 
-    Raises WorkerEnvironmentError when there is no such source or it cannot be reached.
+    Raises WorkerEnvironmentError if the source does not exist or cannot be reached.
     """
     if requested is not None:
         return _requested_source(shim, requested)
@@ -54,7 +56,7 @@ def choose_source(shim: Shim, requested: str | None) -> ChosenSource:
 
 
 def _place(source: UpstreamSource) -> str:
-    """Return where upstream is, in words."""
+    """Return a description of upstream's location."""
     requirement = without_credentials(source.upstream or source.name)
     name, _, url = (part.strip() for part in requirement.partition(" @ "))
     if url.startswith("git+"):
@@ -63,8 +65,9 @@ def _place(source: UpstreamSource) -> str:
 
 
 def unreachable(upstream: str) -> str | None:
-    """Return why ``upstream`` (a requirement) cannot be reached within ten seconds; None if it can be, or
-    comes from an index, which uv itself queries."""
+    """Return why ``upstream`` (a requirement) cannot be reached within ten seconds. None if it can be, or if
+    it comes from an index, which uv itself queries.
+    """
     _, _, url = upstream.partition(" @ ")
     url = url.strip()
     if url.startswith("git+"):
@@ -77,12 +80,12 @@ def unreachable(upstream: str) -> str | None:
 def torch_arguments(
     uv: Uv, python: Path, pins: Sequence[str], packages: Sequence[str], requested: str
 ) -> list[str]:
-    """Return uv's arguments that select the requested torch build ("auto", "cpu", "cu128", …) when it
-    installs ``packages``, whose direct requirements are ``pins``; none where these need no torch.
+    """Return uv's arguments that select the requested torch build ("auto", "cpu", "cu128", …) for installing
+    ``packages``, whose direct requirements are ``pins``. Empty if torch is not required.
 
-    Wheels that pip's find-links offer come first: an administrator put them there. Then uv's own choice by
-    the graphics driver, from PyTorch's index; where that cannot be reached, "auto" takes what the configured
-    index has.
+    Wheels offered by pip's find-links take precedence, because an administrator put them there. Next is uv's
+    own choice by graphics driver from PyTorch's index. If that index cannot be reached, "auto" uses the
+    configured index.
     """
     wanted = _torch_among(pins) or _torch_required(uv, python, packages)
     if not wanted:
@@ -109,7 +112,7 @@ def torch_arguments(
 
 
 def _build_of(pin: str, backend: str) -> str:
-    """Return the build of an exact version, ``torch==2.13.0+cpu``: an index may have several."""
+    """Return an exact version with its build, ``torch==2.13.0+cpu``: an index may have several builds."""
     return f"{pin}+{backend}" if re.fullmatch(r"[^=\s]+==[^+*\s]+", pin) else pin
 
 
@@ -118,15 +121,16 @@ def _torch_among(requirements: Iterable[str]) -> list[str]:
 
 
 def _torch_required(uv: Uv, python: Path, packages: Sequence[str]) -> list[str]:
-    """Return the torch packages that ``packages`` bring in as dependencies of dependencies: exact versions
-    without the build (``+cu128``). Only metadata is downloaded."""
+    """Return the torch packages among the indirect dependencies of ``packages``: exact versions without the
+    build (``+cu128``). Only metadata is downloaded.
+    """
     install = ["pip", "install", "--python", str(python), "--dry-run"]
     answer = uv.do("looking for torch among the dependencies", *install, *packages)
     return _torch_among(re.findall(r"^ \+ ([^\s=]+==[^\s+]+)", answer.text, re.MULTILINE))
 
 
 def torch_backend(requested: str) -> str:
-    """Return uv's name of a torch build. Raises WorkerEnvironmentError for what is not one."""
+    """Return uv's name of a torch build. Raises WorkerEnvironmentError for an invalid one."""
     backend = (
         re.sub(r"^cuda(?=\d)", "cu", requested.lower()).replace("cu12.", "cu12").replace("cu13.", "cu13")
     )

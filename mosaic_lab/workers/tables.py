@@ -1,4 +1,6 @@
-"""Tables of workers, algorithms and hyperparameters. Imports pandas: import it where a table is made."""
+"""Tables of workers, algorithms and hyperparameters. Imports pandas, so import it only where a table is
+made.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ from mosaic_lab.workers.families import families
 from mosaic_lab.workers.worker_environment import WorkerEnvironment
 
 _LIMITS = {"minimum": "≥", "exclusive_minimum": ">", "maximum": "≤"}
-_WIDEST = 80  # characters of a cell where the table is text
+_WIDEST = 80  # characters of a cell in text output
 
 
 class WorkerTable(pd.DataFrame):
-    """A DataFrame of texts, which a notebook shows in full, as it does parts of it."""
+    """A DataFrame of strings that a notebook displays in full, as it does its slices."""
 
     @property
     def _constructor(self) -> type[WorkerTable]:
@@ -35,16 +37,16 @@ class WorkerTable(pd.DataFrame):
 
 
 def workers_table() -> WorkerTable:
-    """Return a row for each known worker, those that train first; nothing is started or installed."""
+    """Return one row per known worker, training workers first. No worker is started or installed."""
     globs = families()
     rows = [_worker_row(info, globs.get(info.name, ())) for info in catalog()]
     return _table(sorted(rows, key=lambda row: (not row["trains"], row["worker"])), "worker")
 
 
 def algorithms(worker: str) -> WorkerTable:
-    """Return a row for each algorithm of an installed worker: the worker's facts about it, and the number of
-    its hyperparameters. Raises ConfigurationError for a worker without algorithms, WorkerEnvironmentError
-    where the worker is not installed."""
+    """Return one row per algorithm of an installed worker: its properties and number of hyperparameters.
+    Raises ConfigurationError if the worker has no algorithms, WorkerEnvironmentError if it is not installed.
+    """
     installed = _installed(worker)
     description = describe(installed)
     facts = description["capabilities"].get("algorithm_facts", {})
@@ -58,10 +60,10 @@ def algorithms(worker: str) -> WorkerTable:
 
 
 def hyperparameters(worker: str, algorithm: str) -> WorkerTable:
-    """Return a row for each hyperparameter of an algorithm: type, default, allowed values, upstream's help.
+    """Return one row per hyperparameter of an algorithm: type, default, allowed values, upstream's help.
 
-    Raises ConfigurationError for an algorithm that the worker does not have, WorkerEnvironmentError where the
-    worker is not installed.
+    Raises ConfigurationError if the worker does not have the algorithm, WorkerEnvironmentError if it is not
+    installed.
     """
     installed = _installed(worker)
     known = describe(installed)["hyperparameters"]
@@ -106,7 +108,7 @@ def _worker_row(info: WorkerInfo, globs: Sequence[str]) -> dict[str, Any]:
 
 
 def _allowed(row: Mapping[str, Any]) -> str:
-    """Return the values that a hyperparameter may have: ``relu, tanh``, or ``> 0, ≤ 1``."""
+    """Return the allowed values of a hyperparameter: ``relu, tanh``, or ``> 0, ≤ 1``."""
     if row.get("choices"):
         return ", ".join(map(str, row["choices"]))
     limits = (f"{sign} {row[name]:g}" for name, sign in _LIMITS.items() if row.get(name) is not None)

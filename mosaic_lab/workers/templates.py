@@ -1,7 +1,7 @@
-"""Writes the folder of a new worker from a template.
+"""Create the folder of a new worker from a template.
 
-``workers/templates`` has one template of each kind, each of them a whole worker: it is called ``placeholder``
-there, and what its author replaces is marked ``FILL IN``.
+``workers/templates`` has one template per kind. Each is a complete worker named ``placeholder``; the parts
+for its author to replace are marked ``FILL IN``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KINDS = {
     "operator": "acts, and does not train",
     "environment": "provides environments",
 }
-"""The kinds of workers that there are templates of."""
+"""The kinds of workers with a template."""
 
 MARK = "FILL IN"
 
@@ -33,8 +33,9 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A marked line of a new worker: its file, relative to the working folder where it was written, the
-    number of the line, and its text."""
+    """A marked line of a new worker: its file, relative to the working folder at creation, its number and its
+    text.
+    """
 
     file: Path
     line: int
@@ -42,11 +43,11 @@ class Placeholder:
 
 
 def new(name: str, kind: str = "training", folder: str | Path = ".") -> Path:
-    """Write worker ``name`` into the new folder ``<folder>/<name>_worker``, and return that.
+    """Create worker ``name`` in the new folder ``<folder>/<name>_worker`` and return that folder.
 
-    It can be installed, and passes the conformance suite, as it is; `places` are what to fill in. ``kind`` is
-    one of `KINDS`. Raises WorkerEnvironmentError, with all problems, for a name that cannot be a package's or
-    is taken, for an unknown kind and for a folder that exists; then nothing is written.
+    The new worker can be installed and passes the conformance suite unchanged; `places` lists the lines to
+    fill in. ``kind`` is one of `KINDS`. Raises WorkerEnvironmentError, with all problems, for a name that is
+    not a valid package name or is taken, an unknown kind or an existing folder; then no file is written.
     """
     target = Path(folder).expanduser() / f"{name}_worker"
     if problems := list(_problems(name, kind, target)):
@@ -101,7 +102,7 @@ def _suggestion(name: str) -> str:
 
 
 def _rename(worker: Path, name: str) -> None:
-    """Give the files of a copied template, and what is in them, the name of the worker."""
+    """Rename the files of a copied template, and the names in them, to the worker's."""
     for file in [file for file in worker.rglob("*") if file.is_file()]:
         text = file.read_text(encoding="utf-8").replace(
             "placeholder-worker", f"{name.replace('_', '-')}-worker"

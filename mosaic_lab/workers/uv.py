@@ -1,4 +1,4 @@
-"""Runs uv: one process with a deadline, whose output becomes short progress lines."""
+"""Run uv as a process with a deadline and convert its output to short progress lines."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from mosaic_lab.sanitize import sanitize
 from mosaic_lab.workers.home import Progress
 from mosaic_lab.workers.pip_settings import uv_environment, without_credentials
 
-_SILENCE_SECONDS = 10.0  # after this long without output, report that uv is still at work
-_KEPT_LINES = 2000  # a freeze list must fit, too
+_SILENCE_SECONDS = 10.0  # of silence, after which a progress line reports that uv is still running
+_KEPT_LINES = 2000  # enough for a freeze list
 _SHOWN_LINES = 15
 _PROBE_SECONDS = 60.0
 
@@ -51,7 +51,9 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """How a uv process ended (None: killed at its deadline), and its last lines, without passwords."""
+    """A finished uv process: its exit code (None: killed at its deadline) and its last lines, without
+    passwords.
+    """
 
     returncode: int | None
     lines: list[str]
@@ -63,11 +65,11 @@ class Answer:
 
 @dataclass
 class Uv:
-    """uv with pip's settings, for the length of one installation.
+    """uv with pip's settings, for the duration of one installation.
 
-    ``folder`` is its working directory (not the user's, whose pyproject.toml could change what uv does),
-    ``deadline`` a ``time.monotonic()`` that no process outlives, ``lock`` a descriptor that each process
-    keeps open.
+    ``folder`` is its working directory; in the user's own, a pyproject.toml could change uv's behaviour.
+    ``deadline`` is the ``time.monotonic()`` by which every process ends, ``lock`` a descriptor that each
+    process keeps open.
     """
 
     folder: Path
@@ -81,8 +83,9 @@ class Uv:
         self.progress(f"{time.monotonic() - self.started:5.0f} s  {text}")
 
     def do(self, what: str, *arguments: str) -> Answer:
-        """Run uv with progress. Raises WorkerEnvironmentError, with uv's last lines and a hint, when it
-        fails."""
+        """Run uv with progress. Raises WorkerEnvironmentError, with uv's last lines and a hint, if it
+        fails.
+        """
         answer = self._run(arguments, self.deadline, what)
         if answer.returncode is None:
             raise WorkerEnvironmentError(
@@ -94,7 +97,9 @@ class Uv:
         return answer
 
     def probe(self, *arguments: str) -> Answer:
-        """Run uv quietly and without retries, for its exit code; past the deadline it has failed."""
+        """Run uv quietly and without retries, for its exit code; a process past the deadline counts as
+        failed.
+        """
         deadline = min(self.deadline, time.monotonic() + _PROBE_SECONDS)
         quick = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
         return self._run(arguments, deadline, what=None, extra=quick)
@@ -103,7 +108,7 @@ class Uv:
         self, arguments: Sequence[str], deadline: float, what: str | None, extra: dict[str, str] | None = None
     ) -> Answer:
         process = subprocess.Popen(
-            # Notebook kernels have FORCE_COLOR set; uv's output is parsed here.
+            # Notebook kernels set FORCE_COLOR, but the output is parsed here.
             [uv_binary(), "--color", "never", *arguments],
             cwd=self.folder,
             env={**self.environ, **(extra or {})},
@@ -145,7 +150,7 @@ class Uv:
                 continue
             if line is None:
                 return list(kept), True
-            line = sanitize(line)  # a package that is built may print anything
+            line = sanitize(line)  # build scripts may print anything
             kept.append(without_credentials(line.rstrip()))
             if what and (progress := step_of(line)):
                 step, reported = progress, now
@@ -153,7 +158,7 @@ class Uv:
 
 
 def uv_binary() -> str:
-    """Return the path of the uv executable that came with our dependencies."""
+    """Return the path of the uv executable from our dependencies."""
     try:
         from uv import find_uv_bin
 
@@ -165,7 +170,7 @@ def uv_binary() -> str:
 
 
 def step_of(line: str) -> str | None:
-    """Return the progress line for one line of uv's output, or None for one of no interest to users."""
+    """Return the progress line for a line of uv's output, or None if the line is irrelevant to users."""
     match = _STEP.fullmatch(without_credentials(line.rstrip()))
     if not match:
         return None

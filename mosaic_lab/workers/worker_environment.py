@@ -1,6 +1,6 @@
-"""A worker environment on disk: an interpreter, the worker in it, and how it was made.
+"""A worker environment on disk: an interpreter, the worker in it, and its installation request.
 
-Its record, ``environment.json``, is replaced atomically and has no credentials in it.
+Its record, ``environment.json``, is replaced atomically and contains no credentials.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ FREEZE = "freeze.txt"
 
 @dataclass(frozen=True)
 class Request:
-    """The user's request: the source, the torch build and the Python (None: the shim's own choice),
-    requirements beside the shim's own, and whether the worker is one of the MOSAIC platform."""
+    """The user's request: the source, the torch build and the Python (None: the shim's default), requirements
+    in addition to the shim's, and whether the worker is a MOSAIC platform worker.
+    """
 
     source: str | None = None
     torch: str = "auto"
@@ -45,10 +46,10 @@ class Request:
 class WorkerEnvironment:
     """A worker that can be started: ``command()`` with ``--config FILE`` trains.
 
-    ``program`` is the module that starts it, ``root`` the environment's folder (its ``sys.prefix``),
-    ``source`` where upstream came from ("git", "registry", a checkout's path; None where the shim has no
-    choice) and ``source_reason`` why, ``size_bytes`` its apparent size on disk, ``origin`` one of "bundled",
-    "third party" and "kernel environment".
+    ``program`` is the module that starts it, and ``root`` the environment's folder (its ``sys.prefix``).
+    ``source`` is upstream's source ("git", "registry", a checkout's path; None if the shim offers no choice),
+    with the reason in ``source_reason``. ``size_bytes`` is the apparent size on disk. ``origin`` is
+    "bundled", "third party" or "kernel environment".
     """
 
     name: str
@@ -78,36 +79,39 @@ class WorkerEnvironment:
 
     @property
     def fallback(self) -> str:
-        """Why upstream does not come from the shim's first source, as a sentence; empty where it does, or the
-        user has chosen another."""
+        """A sentence on why upstream does not come from the shim's first source; empty if it does, or if the
+        user chose another.
+        """
         shim = self.shim()
         if self.request.source or shim is None or not shim.sources or self.source == shim.sources[0].name:
             return ""
         return f"worker '{self.name}': {self.source_reason}"
 
     def algorithm(self, given: str | None) -> str | None:
-        """Return the worker's own name of an algorithm that is given in another spelling ("RecurrentPPO")."""
+        """Return the worker's own name of an algorithm given in another spelling ("RecurrentPPO")."""
         names = {letters(name): name for name in self.capabilities.algorithms}
         return names.get(letters(given), given) if isinstance(given, str) else given
 
     @property
     def valid(self) -> bool:
-        """Whether its interpreter is still there."""
+        """Whether its interpreter still exists."""
         return self.python.is_file() and os.access(self.python, os.X_OK)
 
     @property
     def replaces_ours(self) -> bool:
-        """Whether it is another's worker in the place of one that comes with MOSAIC Lab."""
+        """Whether it is a third-party worker that replaces a bundled one."""
         return self.origin == THIRD_PARTY and self.name in bundled_shims()
 
     @property
     def outdated(self) -> bool:
-        """Whether the shim that it was built from has changed since: ``ensure`` brings it up to date."""
+        """Whether its shim has changed since the build; ``ensure`` updates it."""
         return self.staleness is not None
 
     @property
     def staleness(self) -> str | None:
-        """The kind of change since its build: "code" (quickly refreshed), "pins" (to be rebuilt), or None."""
+        """The kind of change since its build: "code" (needs a quick refresh), "pins" (needs a rebuild), or
+        None.
+        """
         shim = self.shim()
         if shim is None:
             return None
@@ -117,13 +121,13 @@ class WorkerEnvironment:
 
     @property
     def freeze(self) -> list[str]:
-        """The exact versions of everything in it, as ``name==version`` (or ``name @ url``)."""
+        """The exact versions of all its packages, as ``name==version`` (or ``name @ url``)."""
         if self.freeze_path is None:
             return sorted({f"{item.name}=={item.version}" for item in distributions()}, key=str.lower)
         return self.freeze_path.read_text(encoding="utf-8").splitlines() if self.freeze_path.is_file() else []
 
     def recorded(self) -> dict[str, Any]:
-        """Return what a run's provenance has of it."""
+        """Return its description for a run's provenance."""
         return {
             "worker": self.name,
             "worker_version": self.metadata.version,
@@ -138,8 +142,9 @@ class WorkerEnvironment:
         }
 
     def shim(self) -> Shim | None:
-        """Return the shim that it was built from, as it is now; None where it was not built here or is
-        gone."""
+        """Return the current state of the shim that it was built from; None if it was not built here or the
+        shim is gone.
+        """
         if self.shim_fingerprint is None:
             return None
         if self.origin == BUNDLED:
@@ -152,13 +157,14 @@ class WorkerEnvironment:
 
 
 def letters(name: str) -> str:
-    """Return the letters and digits of a name in lower case, by which its spellings are compared."""
+    """Return the letters and digits of a name in lower case, for comparing spellings."""
     return re.sub(r"[\W_]", "", name).casefold()
 
 
 def pins_of(shim: Shim, source: str | None) -> list[str]:
-    """Return what fixes an environment's content beside the shim's own code; for a ``source`` that the shim
-    does not have any more, nothing."""
+    """Return the requirements that determine an environment's contents, besides the shim's code; empty for a
+    ``source`` that the shim no longer has.
+    """
     python = [f"python {shim.python}"] if shim.python else []
     if source is None:
         return [] if shim.sources else [*shim.pins(None), *python]
@@ -169,7 +175,7 @@ def pins_of(shim: Shim, source: str | None) -> list[str]:
 
 
 def read_environment(name: str) -> WorkerEnvironment | None:
-    """Return the recorded environment of worker ``name``, working or not; None without a readable record."""
+    """Return the recorded environment of worker ``name``, valid or not; None without a readable record."""
     try:
         record = json.loads((worker_folder(name) / RECORD).read_text(encoding="utf-8"))
         return _from_record(record)
@@ -178,7 +184,7 @@ def read_environment(name: str) -> WorkerEnvironment | None:
 
 
 def write_environment(worker_environment: WorkerEnvironment) -> None:
-    """Make ``worker_environment`` the one that counts, in one atomic step."""
+    """Make ``worker_environment`` the current one, atomically."""
     folder = worker_folder(worker_environment.name)
     record = {
         **asdict(worker_environment),
