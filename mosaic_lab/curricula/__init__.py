@@ -1,1 +1,1 @@
-"""The process of a curriculum, a training in stages: it starts their runs and passes on what these report."""
+"""The process of a curriculum, a training in stages: starts the stages' runs and relays their reports."""

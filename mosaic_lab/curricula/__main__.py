@@ -1,6 +1,6 @@
 """A curriculum's process: ``python -m mosaic_lab.curricula --config <run folder>/config.json``.
 
-It continues after the stages that the folder already records. See `runs.parent_process`.
+It continues after the stages already recorded in the folder. See `runs.parent_process`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mosaic_lab.runs.parent_process import run_to_end
 
 
 def begin(folder: RunFolder, telemetry: Telemetry) -> CurriculumRunner:
-    """Return what carries out the curriculum in ``folder``. Raises ConfigurationError."""
+    """Return the runner of the curriculum in ``folder``. Raises ConfigurationError."""
     config = json.loads(folder.config_path.read_bytes())
     plan = CurriculumPlan.from_config(config)
     telemetry.run_started(

@@ -1,7 +1,7 @@
-"""Passes on what the run of a stage reports, as a part of the curriculum's own telemetry.
+"""Relays the reports of a stage's run into the curriculum's own telemetry.
 
-The lines keep the id of the run that they come from and their time. What a stage does again after a stop,
-since the step of its checkpoint, was reported before and is left out.
+Lines keep their run's id and their time. Steps repeated after a stop, since the step of the checkpoint, were
+reported before and are omitted.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from mosaic_lab.telemetry.progress import EpisodeCount
 
 
 class Passed:
-    """The lines passed on to a curriculum's telemetry so far: ``lines`` by the id of their run, and the
-    number of ``episodes``."""
+    """The lines relayed to a curriculum's telemetry so far: ``lines`` by run id, and the number of
+    ``episodes``."""
 
     def __init__(self, telemetry: Path) -> None:
         self.lines: Counter[str] = Counter()
@@ -37,9 +37,9 @@ class Passed:
 
 
 class Relay:
-    """Passes on what ``run`` reports after the step ``reported``, without what of it was ``passed`` before.
+    """Relays the reports of ``run`` after the step ``reported``, without lines already ``passed``.
 
-    ``folder`` is the curriculum's, ``window`` the episodes that `mean_return` is over.
+    ``folder`` is the curriculum's folder, ``window`` the number of episodes for `mean_return`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Relay:
         telemetry.advance(reported)
 
     def read(self) -> None:
-        """Pass on what is new. Raises OSError where the run's telemetry cannot be read."""
+        """Relay new lines. Raises OSError if the run's telemetry cannot be read."""
         behind = True
         while behind:
             lines = b"".join(self._passed(self._follower.poll()))
@@ -69,8 +69,8 @@ class Relay:
 
     @property
     def mean_return(self) -> float | None:
-        """The mean return of the last ``window`` episodes, of each agent where there are several; None before
-        there are so many."""
+        """The mean return of the last ``window`` episodes, per agent if there are several; None with fewer
+        episodes."""
         return self._recent.mean if self._recent.full else None
 
     def _passed(self, lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -87,7 +87,7 @@ class Relay:
             yield encoded
 
     def _encoded(self, line: bytes, message: Message) -> bytes | None:
-        """Take in a message, and return it as it is passed on; None where it is not."""
+        """Process a message, and return the line to relay; None if it is not relayed."""
         step = message.payload.step if message.payload is not None else message.step
         if message.event not in (METRICS, HEARTBEAT, CHECKPOINT_SAVED) and message.type != EPISODE:
             return None
@@ -103,7 +103,7 @@ class Relay:
         return None if again else line + b"\n"
 
     def _furthest(self, line: bytes) -> bytes | None:
-        """Return a heartbeat with the counts of the curriculum: a worker that is starting counts from 0."""
+        """Return a heartbeat with the counts of the curriculum: a starting worker counts from 0."""
         found = decode_message(line, HEARTBEAT)
         if found is None:
             return None
@@ -111,8 +111,8 @@ class Relay:
         return encode_line({**found, "payload": {**found["payload"], **counts}})
 
     def _placed(self, line: bytes) -> bytes | None:
-        """Return the report of a checkpoint with its path from the curriculum's folder on, so that the run
-        store can be moved."""
+        """Return the report of a checkpoint with its path relative to the curriculum's folder, so that the
+        run store can be moved."""
         found = decode_message(line, CHECKPOINT_SAVED)
         if found is None:
             return None

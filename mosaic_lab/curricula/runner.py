@@ -1,7 +1,7 @@
-"""The work of a curriculum's process: it starts the runs of the stages, one after the other.
+"""The work of a curriculum's process: starts the runs of the stages one after another.
 
-Every run is recorded before it is started, and so is what ends a stage early, so that a curriculum
-continues where a kill ended it; the stage that is training continues meanwhile.
+Every run is recorded before its start, and so is the reason for ending a stage early. A curriculum can
+therefore continue after a kill; the current stage continues training meanwhile.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ POLL_SECONDS = 0.25
 
 
 class StageFailed(Exception):
-    """Raised when the run of a stage has not ended as it should, or the next one cannot begin."""
+    """Raised if the run of a stage did not complete, or the next one cannot begin."""
 
 
 class CurriculumRunner:
-    """Carries out ``plan`` for the curriculum in ``folder``, whose runs are in the store of ``supervisor``.
+    """Runs ``plan`` for the curriculum in ``folder``, whose runs are in the store of ``supervisor``.
 
-    ``pass_env`` are the names of variables that the runs are given.
+    ``pass_env`` are the names of environment variables to pass to the runs.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class CurriculumRunner:
         self._relay: Relay | None = None
 
     def run(self) -> None:
-        """Return when every stage has ended. Raises StageFailed, MosaicError and ConfigurationError."""
+        """Run all stages to their end. Raises StageFailed, MosaicError and ConfigurationError."""
         while True:
             with signals_held():  # an interrupted start would stop its run, which outlives this process
                 if not self._look():
@@ -67,7 +67,7 @@ class CurriculumRunner:
             time.sleep(POLL_SECONDS)
 
     def stop(self, deadline: float) -> None:
-        """Stop the stage that is training, and record its end, by the monotonic time ``deadline``."""
+        """Stop the current stage, and record its end, by the monotonic time ``deadline``."""
         if self._run is None or self._relay is None:
             return
         self._run.stop(wait=False)
@@ -78,20 +78,20 @@ class CurriculumRunner:
             self._record_end()
 
     def _look(self) -> bool:
-        """Do what is to be done now; return whether anything remains."""
+        """Do due work; return whether any remains."""
         if self._run is None or self._relay is None:
             segment = self._next()
             if segment is None:
                 return False
             begun = (self._root / segment.run).is_dir()
             self._run, self._relay = self._follow(segment)
-            if begun and self._run.finished:  # where it was not done, another one continues it
+            if begun and self._run.finished:  # if it was not completed, another run continues it
                 self._relay.read()
                 self._record_end()
                 self._run = self._relay = None
             return True
         finished = self._run.finished
-        self._relay.read()  # what has ended is complete now
+        self._relay.read()  # an ended run's telemetry is complete
         if finished:
             self._record_end()
             self._check(self._run)
@@ -103,7 +103,7 @@ class CurriculumRunner:
     # ------------------------------------------------------------------ starting
 
     def _next(self) -> Segment | None:
-        """Return the segment that is training, or the next one, which is recorded; None at the end."""
+        """Return the segment in training, or record and return the next one; None at the end."""
         if not self._segments:
             return self._begin(0)
         last = self._segments[-1]
@@ -115,7 +115,8 @@ class CurriculumRunner:
         return None if used_up or last.stage + 1 == len(self._plan.stages) else self._begin(last.stage + 1)
 
     def _begin(self, stage: int) -> Segment:
-        """Record the next run of a stage. Raises StageFailed where no checkpoint since its start is left."""
+        """Record the next run of a stage. Raises StageFailed if no checkpoint since the stage's start
+        exists."""
         path, start = self._newest()
         before = self._segments[-1].end if self._segments else None
         needed = stage_starts(self._segments).get(stage, before or 0)
@@ -141,10 +142,10 @@ class CurriculumRunner:
         return None, 0
 
     def _follow(self, segment: Segment) -> tuple[Run, Relay]:
-        """Return the run of a segment, started if it was not before, with what passes on its reports."""
+        """Return the run of a segment, started if necessary, with the relay of its reports."""
         run = Run(self._root / segment.run)
         if run.path.is_dir() and run.state is State.LOST and run.status.keeper_pid is None:
-            run.folder.remove()  # its start was interrupted: no worker was started
+            run.folder.remove()  # its start was interrupted before a worker was started
         if not run.path.is_dir():
             run = self._start(segment)
         relay = Relay(
@@ -184,11 +185,11 @@ class CurriculumRunner:
     # ------------------------------------------------------------------ ends
 
     def _end_early(self, run: Run, relay: Relay) -> None:
-        """Stop the run of a stage whose return is high enough, once that is recorded."""
+        """Record that a stage's return is high enough, then stop its run."""
         segment = self._segments[-1]
         until, value = self._plan.stages[segment.stage].until, relay.mean_return
         if segment.reached is not None:
-            value = segment.reached  # it was decided, and perhaps not done
+            value = segment.reached  # decided before, but possibly not carried out
         elif until is None or value is None or value < until or not relay.saved:
             return
         self._replace(replace(segment, reached=value))
@@ -205,7 +206,7 @@ class CurriculumRunner:
         self._replace(replace(segment, end=step, furthest=furthest, done=early or trained(run)))
 
     def _check(self, run: Run) -> None:
-        """Raise StageFailed where a stage is not done, or has left nothing to continue from."""
+        """Raise StageFailed if a stage did not complete, or left no checkpoint to continue from."""
         segment = self._segments[-1]
         what = f"{self._name(segment.stage)}, run {run.id}"
         if not segment.done:

@@ -1,7 +1,7 @@
 """The process that makes films: ``python -m mosaic_lab.filming --config <run folder>/config.json``.
 
-It follows a training through its run folder. Exit codes are those of workers: 0 completed, 1 failed, 130 and
-143 cancelled.
+It follows a training through its run folder. Exit codes are the same as for workers: 0 completed, 1 failed,
+130 and 143 cancelled.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mosaic_lab.filming.film_maker import FilmMaker, TrainingGone
 from mosaic_lab.keeper.run_store import RunFolder
 
 _NICENESS = 10
-"""Of all processes of films: where every core is busy, a film gets a tenth of one, and its deadlines are ten
-times as long (`mosaic_contract.priority`)."""
+"""Niceness of all filming processes. If every core is busy, a film gets a tenth of one core, and its
+deadlines are ten times as long (`mosaic_contract.priority`)."""
 
 
 def main() -> int:
-    """Make films until there is nothing left to film; returns the exit code."""
+    """Make films until none remains; return the exit code."""
     reserve_standard_streams()
     parser = argparse.ArgumentParser(prog="python -m mosaic_lab.filming")
     parser.add_argument("--config", type=Path, required=True)
@@ -48,7 +48,7 @@ def main() -> int:
         except BaseException as error:
             failure = error
         signals.disarm()
-    except Cancelled:  # the signal came between two lines of the above
+    except Cancelled:  # the signal arrived between two of the lines above
         signals.disarm()
     if signals.cancelled is not None:
         telemetry.run_cancelled(signals.cancelled.reason)
@@ -60,7 +60,7 @@ def main() -> int:
         telemetry.run_completed()
         return COMPLETED
     if isinstance(failure, NotFilmed):
-        telemetry.run_failed(str(failure), error_type="NotFilmed")  # its traceback explains nothing
+        telemetry.run_failed(str(failure), error_type="NotFilmed")  # its traceback adds nothing
     else:
         telemetry.run_failed(failure)
     return FAILED

@@ -1,6 +1,7 @@
-"""One episode of a policy, step by step, with a frame of every step that the film shows.
+"""Record one episode of a policy, with a frame of every step in the film.
 
-The film's time is that of the episode's steps, not that of the arena, which is given little of the machine.
+The film's time follows the episode's steps rather than the arena's clock, because the arena runs at low
+priority.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.sanitize import sanitize
 
 SIDE = 320
-"""Pixels of a film's longer side."""
+"""Length of a film's longer side in pixels."""
 MOST_STEPS = 3_000
-"""Steps of an episode that are played."""
-_FPS = 30  # steps a second, where the episode is not shorter or longer than a film
+"""Maximum number of steps of an episode."""
+_FPS = 30  # steps per second, unless the episode is too short or too long for a film
 _SHORTEST, _LONGEST = 3.0, 20.0  # seconds of a film
-_SLOWEST = 2.0  # steps a second
+_SLOWEST = 2.0  # steps per second
 _MOST_FRAMES = int(_FPS * _LONGEST)
 _REQUESTED_FPS = 60.0
-_FRAME_SECONDS = 30.0  # for an environment to be drawn: loading its libraries, too
-_PLAY_SECONDS = 120.0  # for all of an episode; like the one above, at the usual priority
+_FRAME_SECONDS = 30.0  # to draw an environment, including the loading of its libraries
+_PLAY_SECONDS = 120.0  # for a whole episode; like the limit above, at normal priority
 _LOOK_SECONDS = 0.002
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class NotFilmed(Exception):
-    """There is no film of this checkpoint; ``refused``: of another neither, for the same reason.
+    """Raised if a checkpoint cannot be filmed; ``refused``: nor can any other, for the same reason.
 
-    ``log``: the last lines of its arena's log, for the log of the run and not for the message.
+    ``log``: the last lines of the arena's log, for the run's log rather than the message.
     """
 
     def __init__(self, message: str, refused: bool = False, log: Sequence[str] = ()) -> None:
@@ -69,7 +70,7 @@ def record_episode(
 ) -> FilmedEpisode:
     """Play and film an episode of ``spec`` in an arena in the new folder ``folder``.
 
-    ``check`` is called all the time; what it raises ends the arena. Raises `NotFilmed`.
+    ``check`` is called frequently; an exception that it raises ends the arena. Raises `NotFilmed`.
     """
     try:
         session = ArenaSession(setup, spec.name, {"*": spec}, folder, seed)
@@ -84,7 +85,8 @@ def record_episode(
 
 
 class _EpisodeRecorder:
-    """The frames are those of every ``_stride``-th step: of all at first, of fewer as there come more."""
+    """Records the frame of every ``_stride``-th step: of each step at first, of fewer as the number of frames
+    grows."""
 
     def __init__(
         self, session: ArenaSession, reader: FrameReader, seed: int, check: Callable[[], None]
@@ -135,11 +137,11 @@ class _EpisodeRecorder:
         session.seat(inside=True)
 
     def _cut(self, episode: Mapping[str, Any]) -> bool:
-        """Whether the episode ended because a film shows no more of it."""
+        """Return whether the episode was ended by the step limit of a film."""
         return bool(episode["truncated"]) and episode["steps"] >= MOST_STEPS
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        """Yield the arena's messages. Raises `NotFilmed` when no more come."""
+        """Yield the arena's messages. Raises `NotFilmed` if no more arrive."""
         session, process = self._session, self._session.process
         poll = select.poll()
         poll.register(process.output, select.POLLIN)
@@ -167,7 +169,7 @@ class _EpisodeRecorder:
     # ------------------------------------------------------------------ frames
 
     def _shoot(self, step: int) -> None:
-        """Keep the frame of this step."""
+        """Store the frame of this step."""
         frame = self._frame(step)
         small = _reduced(frame)
         content = Content(small)
@@ -193,7 +195,7 @@ class _EpisodeRecorder:
             time.sleep(_LOOK_SECONDS)
 
     def _filmed(self, length: int, complete: bool) -> FilmedEpisode:
-        """Make the film: every step is shown for as long, the last one too."""
+        """Make the film; each step, including the last, is shown for the same time."""
         shown = len(self._packets)
         per_second = min(float(_FPS), max(_SLOWEST, shown / _SHORTEST))
         timed = [
@@ -209,7 +211,7 @@ def _no_pictures(reason: str) -> str:
 
 
 def _reduced(frame: Frame) -> Frame:
-    """Return the frame no larger than a film is."""
+    """Return the frame, reduced to the size of a film."""
     if max(frame.height, frame.width) <= SIDE:
         return frame
     mode = _MODES[frame.channels]

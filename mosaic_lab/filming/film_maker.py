@@ -1,6 +1,6 @@
-"""The films of one training, made one after the other while it trains and after it.
+"""The films of one training, made one after another during the training and after it.
 
-The newest checkpoint is filmed first, and a bounded number of older ones wait (`Backlog`).
+The newest checkpoint is filmed first; a bounded number of older checkpoints wait (`Backlog`).
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from mosaic_lab.operators import OperatorSpec, rl
 from mosaic_lab.runs.checkpoints import Checkpoint, CheckpointFollower
 from mosaic_lab.runs.films import WORKER, Films, film_path
 
-_LOOK_SECONDS = 1.0  # between looks at the training
+_LOOK_SECONDS = 1.0  # between polls of the training
 _PROBLEM_LIMIT = 2_000  # characters
 KEPT = 20
-"""Checkpoints that wait for their film; where a training saves them faster, the oldest of them get none."""
+"""Maximum number of checkpoints that wait for their film. If a training saves them faster, the oldest get
+none."""
 
 
 class Backlog:
-    """The checkpoints of the training in ``folder`` that have no film yet.
+    """The checkpoints of the training in ``folder`` without a film.
 
-    ``films``: "each", "last", or the steps of those that are wanted.
+    ``films``: "each", "last", or the steps of the checkpoints to film.
     """
 
     def __init__(self, folder: RunFolder, films: str | Sequence[int]) -> None:
@@ -45,16 +46,17 @@ class Backlog:
         self._checkpoints = CheckpointFollower(folder)
         self._settled = {film.step for film in Films(folder)}
         self.empty = True
-        """Whether no checkpoint was ever seen."""
+        """Whether no checkpoint has been seen."""
 
     def settle(self, checkpoint: Checkpoint) -> None:
-        """Note that this one needs no film any more."""
+        """Record that this checkpoint needs no film any more."""
         self._settled.add(checkpoint.step)
 
     def look(self, ended: bool) -> tuple[Checkpoint | None, list[Checkpoint]]:
-        """Return the next checkpoint to film (None while there is none) and those that are given up for it.
+        """Return the next checkpoint to film (None if there is none) and the checkpoints dropped in its
+        favour.
 
-        ``ended``: whether the training has, so that the last checkpoint is known.
+        ``ended``: whether the training has ended, so that the last checkpoint is known.
         """
         saved = {checkpoint.step: checkpoint for checkpoint in self._checkpoints.read()}
         self.empty = self.empty and not saved
@@ -73,11 +75,12 @@ class Backlog:
 
 
 class TrainingGone(Exception):
-    """The training was stopped or removed: there is nothing to make films for any more."""
+    """Raised if the training was stopped or removed: no more films are needed."""
 
 
 class FilmMaker:
-    """``folder`` is the folder of the run that makes the films, ``config`` its configuration."""
+    """Makes the films of a training. ``folder`` is the folder of the filming run, ``config`` its
+    configuration."""
 
     def __init__(self, folder: RunFolder, config: Mapping[str, Any], telemetry: Telemetry) -> None:
         self._folder = folder
@@ -91,9 +94,9 @@ class FilmMaker:
         self._problem = ""
 
     def run(self) -> None:
-        """Film what there is to film, until that is all and the training has ended.
+        """Film all requested checkpoints until the training has ended and none remains.
 
-        Raises `NotFilmed` where there is no film at all, and `TrainingGone`.
+        Raises `NotFilmed` if there is no film at all, and `TrainingGone`.
         """
         config = self._config
         self._telemetry.run_started(
@@ -105,7 +108,7 @@ class FilmMaker:
         )
         while True:
             self._check()
-            ended = self._training.status().state.finished  # before what it has saved is read
+            ended = self._training.status().state.finished  # before its checkpoints are read
             checkpoint, late = self._backlog.look(ended)
             for one in late:
                 self._note(one, "skipped: too many newer checkpoints waited for their films")
@@ -122,7 +125,8 @@ class FilmMaker:
             raise NotFilmed(f"run {self._training.run_id} has saved no checkpoint: there is nothing to film")
 
     def _film(self, checkpoint: Checkpoint) -> None:
-        """Film a checkpoint, or note why that failed. Raises `NotFilmed` where no other would do better."""
+        """Film a checkpoint, or record the reason of a failure. Raises `NotFilmed` if every other would fail
+        too."""
         seed = int(self._config.get("seed") or 0)
         folder = self._folder.path / "arenas" / str(checkpoint.step)
         shutil.rmtree(folder, ignore_errors=True)
@@ -137,7 +141,7 @@ class FilmMaker:
             self._problem = f"step {checkpoint.step}: {failure}"
             self._note(checkpoint, str(failure))
             return
-        shutil.rmtree(folder, ignore_errors=True)  # a log of each would be as many as there are checkpoints
+        shutil.rmtree(folder, ignore_errors=True)  # otherwise there would be a log for each checkpoint
         self._write(checkpoint, filmed, seed)
 
     def _operator(self, checkpoint: Checkpoint) -> OperatorSpec:
@@ -197,7 +201,7 @@ class FilmMaker:
         )
 
     def _note(self, checkpoint: Checkpoint, problem: str) -> None:
-        """Write down why a checkpoint has no film."""
+        """Record why a checkpoint has no film."""
         print(f"no film of step {checkpoint.step}: {problem}", flush=True)
         with self._films_folder():
             self._describe(checkpoint, {"problem": problem[:_PROBLEM_LIMIT]})
@@ -210,7 +214,7 @@ class FilmMaker:
 
     @contextmanager
     def _films_folder(self) -> Iterator[None]:
-        """Make the folder of the films, unless that of the training is gone, which must not come back."""
+        """Create the folder of the films, unless the training's folder was removed: it must not reappear."""
         try:
             film_path(self._training.path, 0).parent.mkdir(exist_ok=True)
             yield
@@ -221,7 +225,7 @@ class FilmMaker:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Wait for the turn of this run: in a store one film is made at a time."""
+        """Wait for this run's turn: only one film at a time is made in a store."""
         place = self._folder.path.parent / ".slots" / WORKER
         while (turn := locks.take(place)) is None:
             self._check()
@@ -232,7 +236,7 @@ class FilmMaker:
             os.close(turn)
 
     def _check(self) -> None:
-        """Look at the training now and then. Raises `TrainingGone`."""
+        """Poll the training now and then. Raises `TrainingGone`."""
         if time.monotonic() < self._look_at:
             return
         self._look_at = time.monotonic() + _LOOK_SECONDS

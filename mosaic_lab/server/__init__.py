@@ -1,10 +1,10 @@
-"""A Jupyter server extension: run stores are read without a kernel.
+"""A Jupyter server extension that reads run stores without a kernel.
 
-Jupyter's server loads it by itself: the wheel installs ``jupyter_server_config.d/mosaic-lab.json``. To be
-without it: ``jupyter server extension disable mosaic_lab.server``; everything that has a kernel works.
+Jupyter's server loads it automatically: the wheel installs ``jupyter_server_config.d/mosaic-lab.json``.
+``jupyter server extension disable mosaic_lab.server`` disables it; everything with a kernel still works.
 
-What it answers is read by a process of its own (`mosaic_lab.server.reader`), so that the server, which
-carries every message of every kernel, imports and parses nothing of ours.
+Run stores are read by a separate process (`mosaic_lab.server.reader`), so that the server, which carries
+every message of every kernel, imports and parses nothing of ours.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from traitlets.config import Configurable
 class MosaicLab(Configurable):
     """The settings of this extension: ``c.MosaicLab.… = …`` in ``jupyter_server_config.py``.
 
-    A small message waits until the page's system has confirmed the one before, which it delays by 40 ms:
-    acknowledgements of frames, clicks and their answers take 46 ms at the median, and 3 ms where the server's
-    end of each websocket between a kernel and a page has TCP_NODELAY. That changes Jupyter's own handler of
-    these websockets, and with it the messages of all other extensions, so whoever runs the server decides.
+    A small message waits until the page's system has acknowledged the previous one, which that system delays
+    by 40 ms. Acknowledgements of frames, clicks and their answers take 46 ms at the median, and 3 ms if the
+    server's end of each websocket between a kernel and a page has TCP_NODELAY. The option changes Jupyter's
+    own websocket handler and thus affects the messages of all other extensions, so the server's operator
+    decides.
     """
 
     small_messages_at_once = Bool(
@@ -31,7 +32,7 @@ class MosaicLab(Configurable):
 
 
 def apply_settings(server: Any) -> None:
-    """Have every websocket of kernels opened without delay from now on, where the server is set to.
+    """Disable Nagle's algorithm for websockets of kernels opened from now on, if the server is configured so.
 
     The handler is not a public interface: checked on jupyter_server 2.21.
     """
@@ -59,7 +60,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 
 def _load_jupyter_server_extension(server: Any) -> None:
-    """Called by the server, once, as it starts."""
+    """Set up the extension; called once by the server at its start."""
     from mosaic_lab.server.handlers import add_handlers
 
     apply_settings(server)

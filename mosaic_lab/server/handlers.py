@@ -1,4 +1,4 @@
-"""The routes of Jupyter's server that read run stores below its root, and nothing else."""
+"""The routes of Jupyter's server for reading run stores below its root."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from mosaic_lab.server.reader_process import Payload, ReaderEnded, ReaderProcess
 from mosaic_lab.server.wire import PayloadKind
 
 LARGEST_REQUEST = 4 << 20
-"""Bytes: the ids of ten thousand runs take one million."""
+"""Bytes; the ids of ten thousand runs take one million."""
 LONGEST_WAIT = 25.0
-"""Seconds that changes may be waited for (`follow`): proxies end requests that are silent for 30 or 60."""
+"""Maximum seconds to wait for changes (`follow`): proxies end requests that are silent for 30 or 60."""
 VERSION_HEADER = "X-Mosaic-Lab-Version"
 _STATUS = {PayloadKind.REFUSED: HTTPStatus.BAD_REQUEST, PayloadKind.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR}
 
 
 class RequestRefused(Exception):
-    """There is no answer, for a reason that the page shows."""
+    """Raised if a request has no answer; the page shows the reason."""
 
     def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
         super().__init__(message)
@@ -35,17 +35,17 @@ class RequestRefused(Exception):
 
 
 class _Handler(APIHandler):
-    """Passes a request on to the reader, and its answer back as it is."""
+    """Passes a request to the reader, and its answer back unchanged."""
 
     auth_resource = "contents"
-    _track_activity = False  # a page that only looks must not keep an idle server from being shut down
+    _track_activity = False  # a page that only reads must not keep an idle server from being shut down
 
     def initialize(self, reader: ReaderProcess) -> None:
         self._reader = reader
         self._request: asyncio.Task[Payload] | None = None
 
     def on_connection_close(self) -> None:
-        """Called when the page leaves before it was answered: nothing is read for it any longer."""
+        """Cancel the request: the page left before the answer."""
         if self._request is not None:
             self._request.cancel()
         super().on_connection_close()
@@ -79,7 +79,7 @@ class _Handler(APIHandler):
         raise NotImplementedError
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
-        # Not an HTTPError: that formats its message, and logs what is a matter between page and user.
+        # Not an HTTPError: that formats its message, and logs errors that concern only the user.
         self.set_status(status)
         self.finish(json.dumps({"message": message}))
 
@@ -87,8 +87,8 @@ class _Handler(APIHandler):
 class CallHandler(_Handler):
     """``POST mosaic-lab/api/call`` with ``{"store", "method", "params", "wait"}``.
 
-    Beside those of `mosaic_lab.overview.service` there is ``follow``, which waits for changes in several
-    stores at once: a browser has few connections to a server, and a page follows many stores.
+    In addition to the methods of `mosaic_lab.overview.service`, ``follow`` waits for changes in several
+    stores at once: a browser allows few connections to a server, and a page follows many stores.
     """
 
     @web.authenticated
@@ -102,7 +102,7 @@ class CallHandler(_Handler):
                 f"a request may have {LARGEST_REQUEST >> 20} MiB", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             )
         try:
-            body = msgspec.json.decode(self.request.body)  # no lone surrogates, no NaN, unlike json's
+            body = msgspec.json.decode(self.request.body)  # unlike json's, refuses lone surrogates and NaN
         except (ValueError, RecursionError) as error:
             raise RequestRefused(f"the request is not JSON: {error}") from None
         if not isinstance(body, dict):
@@ -129,7 +129,7 @@ class StoresHandler(_Handler):
 
 
 def add_handlers(server: Any) -> None:
-    """Have the server answer pages."""
+    """Add the routes to the server."""
     reader = {"reader": ReaderProcess(Path(server.root_dir), server.log)}
     api = url_path_join(server.web_app.settings["base_url"], "mosaic-lab", "api")
     calls = (url_path_join(api, "call"), CallHandler, reader)

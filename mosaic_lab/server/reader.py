@@ -1,8 +1,9 @@
 """The process that reads run stores for Jupyter's server: ``python -m mosaic_lab.server.reader ROOT``.
 
-It reads requests from its standard input, writes answers to its standard output (`mosaic_lab.server.wire`),
-and ends with its input: with the server, however that ends. Requests are answered on a few threads, so a slow
-one does not keep the others waiting; all changes of a store are waited for on one thread.
+It reads requests from its standard input and writes answers to its standard output
+(`mosaic_lab.server.wire`). It ends with its input, and thus with the server, however the server ends.
+Requests are answered on a few threads, so that a slow one does not delay the others. One thread per store
+waits for its changes.
 """
 
 from __future__ import annotations
@@ -33,20 +34,21 @@ logger = logging.getLogger(__name__)
 
 THREADS = 4
 MOST_STORES = 50
-"""Kept open; the one that was opened first is read from its beginning when it is requested again."""
+"""Maximum number of open stores. The store opened first is closed, and read from the beginning at its next
+request."""
 NICENESS = 10
 
 Request = Mapping[str, Any]
 
 
 class FollowParams(Params):
-    """The versions that a page has of the stores that it shows."""
+    """The page's versions of the stores that it shows."""
 
     stores: Annotated[dict[str, Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_STORES)]
 
 
 class Reader:
-    """Answers requests on the run stores below ``root``, in ``output``."""
+    """Answers requests on the run stores below ``root``, to ``output``."""
 
     def __init__(self, root: Path, output: BinaryIO) -> None:
         self.root = root.resolve()
@@ -55,10 +57,10 @@ class Reader:
         self._pool = ThreadPoolExecutor(THREADS, "mosaic-reader")
         self._stores: dict[Path | None, tuple[Service, ChangeWatcher]] = {}
         self._cancels: dict[int, Callable[[], object]] = {}
-        self._lock = threading.Lock()  # of both
+        self._lock = threading.Lock()  # guards both
 
     def submit(self, request: Request) -> None:
-        """Have a request answered, and return at once."""
+        """Queue a request, and return at once."""
         if "cancel" in request:
             self._pop_cancel(request["cancel"])()
             return
@@ -84,7 +86,7 @@ class Reader:
             self._write(number, PayloadKind.FAILED, [_bytes(f"{type(error).__name__}: {error}")])
 
     def _follow(self, number: int, params: FollowParams, seconds: float) -> None:
-        """Answer with the first changes in any of these stores, or after some seconds with none."""
+        """Answer with the first changes in any of these stores, or without changes after ``seconds``."""
         followed: dict[str, tuple[ChangeWatcher, int]] = {}
         refused = {}
         for path, version in params.stores.items():
@@ -99,7 +101,7 @@ class Reader:
         def send(path: str, changes: Changes) -> None:
             with self._lock:
                 cancel = self._cancels.pop(number, None)
-            if cancel is not None:  # else another store was first, or the page has left
+            if cancel is not None:  # otherwise another store was first, or the page has left
                 cancel()
                 self._reply(number, {"stores": {path: changes}, "refused": refused}, [])
 
@@ -126,7 +128,7 @@ class Reader:
             return self._stores[root]
 
     def _checked(self, path: str) -> Path:
-        """Return the real path of a store. Raises ConfigurationError where it is not a folder below root."""
+        """Return the real path of a store. Raises ConfigurationError if it is not a folder below root."""
         try:
             store = Path(path).resolve()
             inside = Path(path).is_absolute() and store.is_relative_to(self.root)
@@ -147,7 +149,7 @@ class Reader:
 
     def _write(self, number: int, kind: PayloadKind, parts: list[bytes]) -> None:
         self._pop_cancel(number)
-        with self._output_lock, suppress(BrokenPipeError):  # the server has ended, and this is about to
+        with self._output_lock, suppress(BrokenPipeError):  # the server has ended, and so will this process
             self._output.write(frame(number, kind, parts))
             self._output.flush()
 
@@ -161,13 +163,13 @@ def main() -> None:
     with suppress(OSError):
         os.nice(NICENESS)
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not stand between the answers
+    os.dup2(2, 1)  # output of libraries must not mix with the answers
     root = Path(sys.argv[1])
     confine(root)
     reader = Reader(root, output)
     for line in sys.stdin.buffer:
         reader.submit(json.loads(line))
-    os._exit(0)  # whatever is being read, no request waits for it
+    os._exit(0)  # exit without waiting for reads in progress, which no request needs
 
 
 if __name__ == "__main__":

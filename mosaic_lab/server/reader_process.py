@@ -1,4 +1,4 @@
-"""The server's side of the process that reads run stores."""
+"""The server's handle of the process that reads run stores."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 from mosaic_lab.server.wire import HEADER, PayloadKind
 
 DEADLINE = 60.0
-"""Seconds for an answer, beside those that were to be waited."""
+"""Time limit for an answer in seconds, in addition to the requested wait."""
 IDLE_SECONDS = 600.0
-"""Without a request: the process ends, and starts again with the next one."""
+"""The process ends after this long without a request, and starts again with the next one."""
 _TRIES = 2
 _MOST_BUFFERED = 4 << 20
 
@@ -24,11 +24,11 @@ Payload = tuple[PayloadKind, bytes]
 
 
 class ReaderEnded(Exception):
-    """The process ended, or could not be started, before it had answered."""
+    """The process ended, or could not be started, before it answered."""
 
 
 class ReaderProcess:
-    """One process for all requests: started with the first, again when it has ended."""
+    """One process for all requests, started with the first request and again after it has ended."""
 
     def __init__(self, root: Path, log: logging.Logger) -> None:
         self._root = root
@@ -40,16 +40,16 @@ class ReaderProcess:
     async def request(
         self, method: str, store: str | None, params: Mapping[str, Any], wait: float
     ) -> Payload:
-        """Return the answer to a request. Cancelling this ends the request.
+        """Return the answer to a request. Cancelling the call cancels the request.
 
-        Raises ReaderEnded, and TimeoutError when there is no answer after `DEADLINE`.
+        Raises ReaderEnded, and TimeoutError if there is no answer within `DEADLINE`.
         """
         request = {"method": method, "store": store, "params": params, "wait": wait}
         for remaining in reversed(range(_TRIES)):
             running = await self._process()
             try:
                 return await running.request(next(self._numbers) % (1 << 32), request, wait + DEADLINE)
-            except ReaderEnded as error:  # reading once more does no harm
+            except ReaderEnded as error:  # reads are safe to repeat
                 if not remaining:
                     raise
                 self._log.warning(f"mosaic_lab.server: {error}; it is started again")
@@ -74,7 +74,7 @@ async def _start(root: Path) -> _Running:
 
 
 class _Running:
-    """A started process, and what is being requested of it."""
+    """A started process and its pending requests."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process

@@ -1,8 +1,8 @@
-"""How the server and its reader speak: requests as lines of JSON, answers as frames.
+"""The protocol between the server and its reader: requests as lines of JSON, answers as frames.
 
 A request is ``{"id", "method", "store", "params", "wait"}`` or ``{"cancel": id}``. An answer is a header
-(number of the request, kind, length) and its payload, which the server passes on to the page as it is:
-JSON, ``{"result": …}``, or, with binary parts, the length of the JSON as an unsigned 32-bit number
+(request number, kind, length) and its payload, which the server passes to the page unchanged. The payload is
+JSON, ``{"result": …}``, or with binary parts: the length of the JSON as an unsigned 32-bit number
 (little-endian), the JSON, ``{"result": …, "buffers": [lengths in bytes]}``, and the parts.
 """
 
@@ -25,7 +25,7 @@ class PayloadKind(IntEnum):
     JSON = 0
     BINARY = 1
     REFUSED = 2
-    """A sentence that says why there is no answer, for the user."""
+    """A sentence for the user with the reason for a refusal."""
     FAILED = 3
     """The type and message of an error in the reader."""
 

@@ -67,8 +67,8 @@ def frame_wall(
 ) -> FrameWall:
     """Show live frames of several runs, or groups of runs, side by side in this cell's output.
 
-    Arguments and errors are those of `FrameWall`. The same arguments return the same wall until it is closed.
-    Raises MosaicError outside a notebook.
+    Arguments and errors are the same as for `FrameWall`. The same arguments return the same wall until it is
+    closed. Raises MosaicError outside a notebook.
     """
     return DISPLAY.frames(runs, fps, columns)
 
@@ -87,7 +87,7 @@ def register() -> None:
     formatter = shell.display_formatter.ipython_display_formatter
     formatter.for_type(Run, _display)
     formatter.for_type(RunGroup, _display)
-    # By their names: a notebook that compares nothing does not import what compares.
+    # By name, so that a notebook without comparisons does not import their code.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.reports.plot", "Plot", show_plot)
     register_target()
@@ -95,7 +95,7 @@ def register() -> None:
 
 
 def _display(runs: Run | RunGroup) -> None:
-    """Show a cell's last value; of runs that it has waited for, a line where a panel shows them already."""
+    """Display a cell's last value; for awaited runs already shown in a panel, display one line."""
     from mosaic_lab.widgets.page.shown_panels import report_ended
 
     if not report_ended(runs):

@@ -1,8 +1,8 @@
-"""Tab completion of hyperparameters, as keywords of ``lab.train(…)`` and ``lab.sweep(…)``, in IPython.
+"""Tab completion of hyperparameters as keywords of ``lab.train(…)`` and ``lab.sweep(…)`` in IPython.
 
-The names are those of the worker and the algorithm that the call has as literals. A worker is described by a
-process of it, which takes longer than a page waits for completions: where its answer is not kept from before,
-it is fetched in a thread, and a later Tab has it.
+The names are those for the worker and algorithm given as literals in the call. They come from a worker
+process, which takes longer than a page waits for completions. If no answer is cached, it is fetched in a
+thread, and a later Tab uses it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _describing: dict[str, threading.Thread] = {}
 
 
 def register_completion(shell: Any) -> None:
-    """Add the completions to IPython's ``shell``; a second time does nothing."""
+    """Register the completions with IPython's ``shell``; further calls have no effect."""
     matchers = shell.Completer.custom_matchers
     if any(getattr(one, "matcher_identifier", None) == _NAME for one in matchers):
         return
@@ -66,11 +66,11 @@ def _completions(variables: dict[str, Any], context: CompletionContext) -> Itera
 
 
 def _given(arguments: str) -> dict[str, str] | None:
-    """Return the keywords in the beginning of a call's arguments, with their values where these are strings;
-    the first argument is the ``worker``. None where no further keyword can follow."""
+    """Return the keywords in an incomplete call's arguments, with their values if these are strings. The
+    first argument is the ``worker``. None if no further keyword can follow."""
     given: dict[str, str] = {}
     depth, keyword, last = 0, "worker", ""
-    with suppress(tokenize.TokenError, SyntaxError):  # the call is not complete
+    with suppress(tokenize.TokenError, SyntaxError):  # the call is incomplete
         for token in tokenize.generate_tokens(io.StringIO(arguments).readline):
             if token.type in _SKIPPED or token.type == tokenize.ENDMARKER:
                 continue
@@ -86,7 +86,7 @@ def _given(arguments: str) -> dict[str, str] | None:
 
 
 def _hyperparameters(worker: str, algorithm: str) -> list[str]:
-    """Return the names of an algorithm's hyperparameters, as far as they are known in time."""
+    """Return the names of an algorithm's hyperparameters that are available in time."""
     if not worker or not algorithm:
         return []
     thread = _describing.get(worker)
@@ -102,5 +102,5 @@ def _hyperparameters(worker: str, algorithm: str) -> list[str]:
 
 
 def _describe(worker: str) -> None:
-    with suppress(MosaicError):  # then there are no completions
+    with suppress(MosaicError):  # no completions
         description(worker)

@@ -1,4 +1,4 @@
-"""How runs are displayed in a notebook, for the layers below, which cannot import widgets."""
+"""The display of runs in a notebook, for lower layers, which cannot import widgets."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from mosaic_lab.widgets.page.shell import notebook_shell
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-_LINE_SECONDS = 1.0  # between two updates of the line of a run that is waited for
+_LINE_SECONDS = 1.0  # between two updates of the line of an awaited run
 logger = logging.getLogger(__name__)
 
 
 class NotebookDisplay:
-    """Shows runs in the notebook that this process is the kernel of; `Lab` passes one to all its runs.
+    """Shows runs in the notebook of this kernel process; `Lab` passes a display to all its runs.
 
-    Outside a notebook what shows something raises MosaicError, and an end or a removal is nothing to show.
+    Outside a notebook, showing anything raises MosaicError, and ends and removals are ignored.
     """
 
     def frames(
         self, runs: Run | Iterable[Run | Iterable[Run]], fps: float = 30.0, columns: int | None = None
     ) -> FrameWall:
-        """Return the wall of the runs' frames, live, see `FrameWall`."""
+        """Return a live wall of the runs' frames, see `FrameWall`."""
         if notebook_shell() is None:
             raise MosaicError(
                 "frames are watched in a notebook; run.snapshot() and run.record() work anywhere"
@@ -54,8 +54,10 @@ class NotebookDisplay:
         show_runs(list(runs), alone=False, metric=metric, interval=True)
 
     def waiting(self, runs: Sequence[Run]) -> Callable[[bool], None] | None:
-        """Return what shows the line of runs that are waited for: in a notebook at most once a second until
-        their end, in a terminal at their end; None elsewhere."""
+        """Return a function that shows the line of awaited runs; None without a notebook or a terminal.
+
+        A notebook updates the line at most once a second until the end; a terminal shows it only at the end.
+        """
         if notebook_shell() is not None:
             return WaitingLine(runs).show
         if not sys.stdout.isatty():
@@ -63,7 +65,7 @@ class NotebookDisplay:
         return lambda ended: print(_waiting_line(runs)) if ended else None
 
     def run_ended(self, run: Run) -> None:
-        """Fill in the static form of what shows ``run``, once all its runs have ended."""
+        """Complete the static form of panels that show ``run``, once all their runs have ended."""
         if notebook_shell() is None:
             return
         from mosaic_lab.widgets.frames.saved_frames import settle_frames
@@ -73,7 +75,7 @@ class NotebookDisplay:
             _attempt(settle, run)
 
     def run_removed(self, run: Run) -> None:
-        """Have what shows ``run`` say that it was removed, and close what shows nothing else."""
+        """Tell panels that ``run`` was removed; close panels that show only it."""
         if notebook_shell() is None:
             return
         from mosaic_lab.fastlane.last_frames import forget
@@ -86,15 +88,15 @@ class NotebookDisplay:
 
 
 class WaitingLine:
-    """One line of a cell's output with the progress of runs that are waited for."""
+    """One line of a cell's output with the progress of awaited runs."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
-        self._due = time.monotonic() + _LINE_SECONDS  # runs that end before have none
+        self._due = time.monotonic() + _LINE_SECONDS  # runs that end earlier have no line
         self._handle: DisplayHandle | None = None
 
     def show(self, ended: bool) -> None:
-        """Show the progress as it is now, unless the line is recent; the end of all runs is always shown."""
+        """Show the current progress, unless the line is recent; the end of all runs is always shown."""
         now = time.monotonic()
         if now < self._due and (self._handle is None or not ended):
             return
@@ -123,7 +125,7 @@ def _progress_line(run: Run) -> str:
 
 
 def _attempt(update: Callable[[Run], None], run: Run) -> None:
-    """Update what shows a run: a form that cannot be made must not cost the user the result."""
+    """Update a panel: a failure to draw must not cost the user the result."""
     try:
         update(run)
     except Exception:

@@ -1,13 +1,13 @@
-"""The status of a run store for the JupyterLab page: what is alive, and where the store is.
+"""The status of a run store for the JupyterLab page: numbers of live runs, and the store's path.
 
-One comm with the page, target ``mosaic_lab.status``: the kernel sends ``{"runs": int, "evaluations": int,
-"comparisons": int, "store": str, "stores": [str], "version": str}`` when that changes: ``store`` is that of
-the latest `Lab`, ``stores`` are those of all, ``version`` is that of this package. Whatever the page sends is
-answered with the same. The page also reports which outputs of
-panels it has read from a file, which may have missed updates, and which are gone because their cell was
-executed again, cleared or deleted; panels of a former kernel are shown again in their outputs.
+The kernel has one comm with the page, target ``mosaic_lab.status``. On every change the kernel sends
+``{"runs": int, "evaluations": int, "comparisons": int, "store": str, "stores": [str], "version": str}``:
+``store`` is the store of the latest `Lab`, ``stores`` are the stores of all, ``version`` is the version of
+this package. Any message of the page is answered with the same. The page also reports two kinds of panel
+outputs: those read from a file, which may have missed updates, and those gone because their cell was executed
+again, cleared or deleted. Panels of a former kernel are shown again in their outputs.
 
-The comm has its target's name for an id and is never opened from here: a page knows it by that id, and front
+The comm's id is its target's name, and the kernel never opens it: a page knows the comm by that id, and front
 ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
 """
 
@@ -38,11 +38,11 @@ from mosaic_lab.widgets.page.shell import notebook_shell
 
 TARGET = "mosaic_lab.status"
 EVALUATION = "evaluation"
-"""The worker of evaluations, whose package every notebook would otherwise import for its name."""
+"""The worker of evaluations. A constant, so that not every notebook imports the package for its name."""
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
-"""Seconds between two looks at the store: the longer nothing has changed, the longer."""
+"""Limits on the seconds between two polls of the store, which grow while nothing changes."""
 MOST_REPORTED = 256
-"""Panels in one report."""
+"""Maximum number of panels in one report."""
 
 logger = logging.getLogger(__name__)
 
@@ -52,16 +52,16 @@ _SHOW_AGAIN: Mapping[object, Callable[[list[Run], Mapping[str, Any], PanelOutput
     "frames": frames.reattach,
     "sweep": runs.reattach_own_panel,
 }
-"""How to show a panel of each kind again: of these runs, with the settings saved, in this output."""
+"""Functions that show a panel of each kind again: for these runs, with the saved settings, in this output."""
 
 
 class StatusChannel:
-    """Watches one run store on a thread of its own and sends what changes, until either side closes it."""
+    """Polls one run store on its own thread and sends changes, until either side closes it."""
 
     def __init__(self, root: Path) -> None:
         self.store = RunStore(root)
         self.closed = threading.Event()
-        self._settled: set[str] = set()  # runs without a process: not looked at again
+        self._settled: set[str] = set()  # runs without a process, not polled again
         self._lock = threading.Lock()
         self._sent = self._look()
         self.comm = self._open()
@@ -69,7 +69,7 @@ class StatusChannel:
         threading.Thread(target=self._watch, name="mosaic-lab-status", daemon=True).start()
 
     def refresh(self) -> None:
-        """Send the status again, as it is now."""
+        """Send the current status again."""
         with self._lock:
             self._sent = self._look()
             self.comm.send(self._sent)
@@ -94,7 +94,7 @@ class StatusChannel:
         wait = SHORTEST_WAIT
         while not self.closed.wait(wait):
             wait = min(wait * 1.5, LONGEST_WAIT)
-            # A store that cannot be read now (a network share, say) may be readable at the next look.
+            # A store that cannot be read now, such as on a network share, may be readable at the next poll.
             with self._lock, suppress(OSError):
                 status = self._look()
                 if status != self._sent and not self.closed.is_set():
@@ -122,7 +122,7 @@ _channel: StatusChannel | None = None
 
 
 def announce(root: Path | str) -> None:
-    """Keep the page informed about the run store `root` from now on: that of the latest `Lab`.
+    """Keep the page informed about the run store `root` of the latest `Lab` from now on.
 
     Does nothing outside a Jupyter kernel. Never blocks.
     """
@@ -142,11 +142,11 @@ def announce(root: Path | str) -> None:
 
 
 def take_report(report: Mapping[str, Any]) -> None:
-    """Take in a report of the page; it may take a while.
+    """Process a report of the page; may be slow.
 
-    ``report["gone"]``: the captions of outputs that are no longer on the page. ``report["panels"]``: the
-    metadata of captions that the page has read, or still shows after a restart of the kernel; those that this
-    kernel does not know are shown again.
+    ``report["gone"]``: the captions of outputs removed from the page. ``report["panels"]``: the metadata of
+    captions that the page has read, or still shows after a restart of the kernel; those unknown to this
+    kernel are shown again.
     """
     for caption in _texts(report.get("gone")):
         if (form := form_of(caption)) is not None:
@@ -171,7 +171,7 @@ def _texts(values: object) -> list[str]:
 
 
 def _reattach(panel: Mapping[str, Any], output: PanelOutput) -> None:
-    """Show the panel that a saved caption describes in its output; nothing where its runs are gone."""
+    """Show the panel described by a saved caption in its output; do nothing if its runs are gone."""
     shows = panel.get("shows")
     if not isinstance(shows, Mapping) or not (show := _SHOW_AGAIN.get(shows.get("kind"))):
         return
@@ -179,5 +179,5 @@ def _reattach(panel: Mapping[str, Any], output: PanelOutput) -> None:
         return
     try:
         show(found, shows, output)
-    except Exception:  # of whatever a notebook contains; the other panels come back all the same
+    except Exception:  # saved descriptions may contain anything; the other panels must still return
         logger.exception("A panel could not be shown again.")
