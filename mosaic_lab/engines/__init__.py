@@ -1,6 +1,6 @@
-"""Engines: where a run executes that is not on this machine.
+"""Engines run training on other machines.
 
-`Cluster` is a cluster as the user names it, `Engine` the narrow interface to what schedules there, Ray the
-one implementation. The bridge mirrors a run's files from its node into the local run folder; nothing above
-this package knows where a run executes.
+`Cluster` is the user's description of a cluster, `Engine` the narrow interface to its scheduler, and Ray the
+only implementation. The bridge mirrors a run's files from its node into the local run folder. Packages above
+this one do not know where a run executes.
 """

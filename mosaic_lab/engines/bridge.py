@@ -1,7 +1,7 @@
-"""The bridge: one process for all runs of a user on a cluster, which mirrors them into their run folders.
+"""The bridge: one process that mirrors all runs of a user on a cluster into their run folders.
 
-Keepers connect to its socket (see `keeper.remote_keeper`), each for one run. It runs in an environment of its
-own that matches the cluster, and leaves when it has had no run for a while. It may be killed at any moment.
+Keepers connect to its socket (see `keeper.remote_keeper`), one per run. It runs in its own environment that
+matches the cluster, and exits when it has had no run for a while. It may be killed at any moment.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.mirror import Mirror
 
 IDLE = 60.0
-"""Seconds without a run after which the bridge leaves."""
-_LONGEST_LINE = 64 << 20  # bytes; a job names each of its files
+"""Seconds without a run after which the bridge exits."""
+_LONGEST_LINE = 64 << 20  # bytes; a job lists all of its files
 
 
 class Bridge:
-    """Serves keepers at the socket ``path`` with ``engine``, the cluster called ``name``."""
+    """Serves keepers at the socket ``path``, using ``engine`` for the cluster ``name``."""
 
     def __init__(self, path: Path, engine: Engine, name: str) -> None:
         self._engine = engine
@@ -36,7 +36,7 @@ class Bridge:
         self._idle_since = time.monotonic()
 
     async def serve(self) -> None:
-        """Serve until no run has needed it for `IDLE` seconds."""
+        """Serve until there has been no run for `IDLE` seconds."""
         self._path.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(self._follow, self._path, limit=_LONGEST_LINE, backlog=1024)
         async with server:
@@ -45,14 +45,14 @@ class Bridge:
             self._path.unlink(missing_ok=True)
 
     async def _follow(self, lines: asyncio.StreamReader, keeper: asyncio.StreamWriter) -> None:
-        """Mirror the run of one keeper for as long as that is connected."""
+        """Mirror the run of one keeper while it is connected."""
         self._runs += 1
         try:
             request = json.loads(await lines.readline() or "null")
             if request is not None:
                 await self._mirror(request, lines, keeper)
         except OSError:
-            pass  # its keeper is gone
+            pass  # the keeper is gone
         finally:
             keeper.close()
             self._runs -= 1
@@ -67,7 +67,7 @@ class Bridge:
         job, folder = Job.from_json(request["job"]), Path(request["folder"])
         mirror = Mirror(self._engine, self._name, job, request["variables"], folder, report)
         work = asyncio.create_task(_reporting(mirror.run(), report))
-        async for line in lines:  # until its keeper closes the connection, or dies
+        async for line in lines:  # until the keeper closes the connection or dies
             message = json.loads(line)
             if message.get("stop"):
                 mirror.stop(Stop(float(message["grace_seconds"]), str(message["reason"])))
@@ -76,7 +76,7 @@ class Bridge:
 
 
 async def _reporting(run: Coroutine[Any, Any, None], report: Callable[[Mapping[str, Any]], None]) -> None:
-    """Run the mirror, and report what it did not expect as the run's failure."""
+    """Run the mirror, and report unexpected errors as the run's failure."""
     try:
         await run
     except Exception as error:
@@ -85,7 +85,7 @@ async def _reporting(run: Coroutine[Any, Any, None], report: Callable[[Mapping[s
 
 
 def main(path: Path, engine: Engine, name: str) -> None:
-    """Serve at ``path``; return at once when another bridge does."""
+    """Serve at ``path``. Exit at once if another bridge does."""
     lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

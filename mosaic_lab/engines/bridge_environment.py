@@ -1,8 +1,8 @@
-"""The bridge's environment: Ray and nothing of ours, with the Ray and the Python of the cluster.
+"""The bridge's environment: only Ray, with the cluster's versions of Ray and Python.
 
-<home>/bridges/ray-2.60.0-python-3.11.7/     an environment; complete when it has the file ``complete``
-<home>/code/<digest>/                        our code for it, as nodes have it
-<home>/bridges/clusters.json                 which versions each address had when it was last checked
+<home>/bridges/ray-2.60.0-python-3.11.7/     an environment; complete if it contains the file ``complete``
+<home>/code/<digest>/                        our code for it, as on nodes
+<home>/bridges/clusters.json                 versions of each address at its last check
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from mosaic_lab.workers.shims import bundled_folder
 from mosaic_lab.workers.uv import Uv
 
 RAY_VERSION = "2.60.0"
-"""The version tried first where the profile names none."""
+"""The version tried first if the profile specifies none."""
 OPEN = (
     "It asks for no token: whoever reaches its ports can run programs on it. RAY_AUTH_MODE=token, set for "
     "all of its nodes, changes that."
 )
-"""A warning about a cluster that was reached without a token."""
+"""Warning about a cluster that was reached without a token."""
 _BUILD_SECONDS = 900.0
 _CHECK_SECONDS = 120.0
 _OLDEST_PYTHON = (3, 11)
 
 
 def bridge_code() -> Path:
-    """Return the folder of our code for the bridge, without what else is installed beside it here."""
+    """Return the folder of our code for the bridge, without other packages installed beside it on this
+    machine."""
     return unpack(_archive(), home())
 
 
@@ -50,26 +51,27 @@ def _archive() -> bytes:
 
 
 def bridge_command(python: Path, settings: dict[str, Any]) -> list[str]:
-    """Return the command of the bridge, or of a check; see `engines.ray.__main__`."""
+    """Return the command of the bridge, or of a check. See `engines.ray.__main__`."""
     main = bridge_code() / "mosaic_lab" / "engines" / "ray" / "__main__.py"
     return [str(python), "-I", "-X", "utf8", str(main), json.dumps(settings)]
 
 
 def bridge_variables(cluster: Cluster) -> dict[str, str]:
-    """Return the environment of the bridge's process. Raises ConfigurationError without the token."""
+    """Return the environment variables of the bridge. Raises ConfigurationError if the token does not
+    exist."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
     return {**kept, **cluster.token_variables(), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
-    """Return what the cluster says of itself: ``nodes``, ``ray`` and ``python``.
+    """Return the cluster's description: ``nodes``, ``ray`` and ``python``.
 
-    The environment is built that this needs. Raises MosaicError, with the reason, when it cannot be reached.
+    Builds the required environment. Raises MosaicError with the reason if the cluster cannot be reached.
     """
     known = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
     versions = [cluster.ray_version or known[0], cluster.python or known[1]]
     answer = _answer_of(cluster, _ensure(versions, progress))
-    if "problem" in answer and "ray" in answer:  # it has other versions
+    if "problem" in answer and "ray" in answer:  # the cluster has other versions
         versions = [answer["ray"], answer["python"]]
         answer = _answer_of(cluster, _ensure(versions, progress))
     if "problem" in answer:
@@ -82,7 +84,8 @@ def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
 def bridge_python(cluster: Cluster, progress: Progress) -> Path:
     """Return the interpreter of the environment for a cluster, which is checked first if it never was.
 
-    ``progress`` is then called with a warning, too, if the cluster asks for no token. Raises MosaicError.
+    In that case, ``progress`` is also called with a warning if the cluster requires no token. Raises
+    MosaicError.
     """
     if cluster.address not in _recorded():
         check(cluster, progress)

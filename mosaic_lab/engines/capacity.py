@@ -1,4 +1,4 @@
-"""Whether a cluster has room for a run: what it can never have, and what it waits for."""
+"""Check whether a cluster has room for a run: resources it can never provide, and those currently busy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mosaic_lab.engines.job import amounts
 
 @dataclass(frozen=True)
 class Needs:
-    """Resources reserved for a run, on one node with all ``labels``."""
+    """Resources to reserve for a run, on one node with all ``labels``."""
 
     cpus: float
     gpus: int
@@ -21,16 +21,16 @@ class Needs:
         return amounts(self.cpus, self.gpus)
 
     def labelled(self, nodes: Sequence[Node]) -> list[Node]:
-        """Return the nodes that have the labels."""
+        """Return the nodes with these labels."""
         return [node for node in nodes if self.labels.items() <= node.labels.items()]
 
     def possible(self, nodes: Sequence[Node]) -> list[Node]:
-        """Return the nodes that have room when nothing else runs there."""
+        """Return the nodes that have enough resources when idle."""
         return [node for node in self.labelled(nodes) if node.cpus >= self.cpus and node.gpus >= self.gpus]
 
 
 def refusal(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
-    """Return why no node can ever have room; None where one can."""
+    """Return why no node can ever run it; None if one can."""
     if needs.possible(nodes):
         return None
     labelled = needs.labelled(nodes)
@@ -42,9 +42,10 @@ def refusal(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
 
 
 def waits_for(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
-    """Return what a run waits for, ``waits for 1 GPU; 4 of 4 are busy on gpu-lab``; None where there is room.
+    """Return what a run waits for, such as ``waits for 1 GPU; 4 of 4 are busy on gpu-lab``; None if there is
+    room.
 
-    Only nodes on which it is possible count, and only what is free on one of them.
+    Only nodes that could run it count, and the free resources must be on a single node.
     """
     possible = needs.possible(nodes)
     where = f"{cluster} (nodes with {_listed(needs.labels)})" if needs.labels else cluster

@@ -1,6 +1,6 @@
-"""Clusters as their users name them: profiles in ``clusters.json`` in the user's data folder.
+"""Cluster profiles, stored in ``clusters.json`` in the user's data folder.
 
-A profile says where a token comes from; the token itself is written nowhere.
+A profile contains the source of a token; the token itself is never stored.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FOLDER = "~/.mosaic-lab"
 class Cluster:
     """A Ray cluster.
 
-    ``address`` is ``HOST:PORT`` of its head where this machine is one of its nodes, else ``ray://HOST:PORT``
-    of Ray's client server. The token is read from the variable ``token_env`` or the file ``token_file``;
-    without either from Ray's own places. Runs reserve ``cpus`` (default: their threads) and ``gpus`` unless
-    they name others, on nodes with all ``labels``. ``folder`` is ours on the nodes, ``wheels`` one there of
-    wheels, for nodes without a network. ``ray_version`` and ``python`` are the versions there, which are
-    found out where Ray says them.
+    ``address`` is ``HOST:PORT`` of its head if this machine is one of its nodes, else ``ray://HOST:PORT`` of
+    Ray's client server. The token is read from the variable ``token_env`` or the file ``token_file``, by
+    default from Ray's own locations. Runs reserve ``cpus`` (default: their threads) and ``gpus`` unless they
+    request others, on nodes with all ``labels``. ``folder`` is our folder on the nodes, ``wheels`` a folder
+    with wheels there, for nodes without network access. ``ray_version`` and ``python`` are the cluster's
+    versions, which are detected if Ray reports them.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Cluster:
                 )
 
     def token_variables(self) -> dict[str, str]:
-        """Return the variables by which Ray is given the token. Raises ConfigurationError without one."""
+        """Return the variables that pass the token to Ray. Raises ConfigurationError if it does not exist."""
         if self.token_env is not None:
             token = os.environ.get(self.token_env)
             if not token:
@@ -85,18 +85,19 @@ class Cluster:
         return {name: os.environ[name] for name in _OF_RAY if os.environ.get(name)}
 
     def token_sources(self) -> dict[str, str]:
-        """Return the variables of this process that `token_variables` reads, for another that starts runs."""
+        """Return this process's variables that `token_variables` reads, for another process that starts
+        runs."""
         names = _OF_RAY if self.token_env is None else (self.token_env,)
         return {name: os.environ[name] for name in names if name in os.environ}
 
     @property
     def has_token(self) -> bool:
-        """Whether a token is sent to it."""
+        """Whether a token is sent to the cluster."""
         return self.token_variables().get("RAY_AUTH_MODE") == "token"
 
 
 def clusters() -> dict[str, Cluster]:
-    """Return the profiles, by name. Raises ConfigurationError for a file that is damaged."""
+    """Return the profiles by name. Raises ConfigurationError if the file is damaged."""
     path = _path()
     try:
         content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -110,7 +111,7 @@ def clusters() -> dict[str, Cluster]:
 
 
 def add(cluster: Cluster) -> None:
-    """Write a profile, which replaces one of its name. Raises ConfigurationError for an invalid name."""
+    """Store a profile, replacing any of the same name. Raises ConfigurationError for an invalid name."""
     if not _NAME.fullmatch(cluster.name) or cluster.name == "ray":
         raise ConfigurationError(
             f"{cluster.name!r} cannot be a cluster's name: use letters, digits, dots, dashes and underscores"
@@ -119,22 +120,23 @@ def add(cluster: Cluster) -> None:
 
 
 def process_variables(on: str | None) -> dict[str, str]:
-    """Return what a process of ours that starts runs needs of this one: the user's packages, our own folder,
-    and the token of the cluster ``on`` where they are to run on one."""
+    """Return this process's variables needed by another of our processes that starts runs: the user's
+    packages, our own folder, and the token of the cluster ``on``, if any."""
     home = os.environ.get("MOSAIC_LAB_HOME")
     token = {} if on is None else find(on).token_sources()
     return {**USER_SITE, **({} if home is None else {"MOSAIC_LAB_HOME": home}), **token}
 
 
 def remove(name: str) -> None:
-    """Delete a profile; runs on the cluster are left alone. Raises ConfigurationError where there is none."""
+    """Delete a profile. Runs on the cluster are not affected. Raises ConfigurationError if it does not
+    exist."""
     known = clusters()
     _known(name, known)
     _write({other: cluster for other, cluster in known.items() if other != name})
 
 
 def find(on: Any) -> Cluster:
-    """Return the cluster that ``on=`` names: a profile, ``"ray:HOST:PORT"`` or ``"ray://HOST:PORT"``.
+    """Return the cluster for a value of ``on=``: a profile, ``"ray:HOST:PORT"`` or ``"ray://HOST:PORT"``.
 
     Raises ConfigurationError.
     """

@@ -1,4 +1,4 @@
-"""Our own code as one archive: what nodes need of it to keep runs, build worker environments and evaluate."""
+"""An archive of our own code for nodes, which use it to keep runs, build worker environments and evaluate."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PACKAGES = (
 )
 _SUFFIXES = {".py", ".toml", ".json", ".md", ".yaml", ".yml", ".cfg", ".typed"}
 _LEFT_OUT = {"__pycache__", "tests", "build", "dist", "node_modules"}
-_UNUSED = 90 * 86_400.0  # seconds after which code that no process has begun with is deleted
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same archive
+_UNUSED = 90 * 86_400.0  # seconds after which code that no process has used is deleted
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # so that equal content gives equal archives
 
 
 def pack(shims: Path) -> bytes:
-    """Return the archive of this package, without what shows things, and of the folder of ``shims``."""
+    """Return the archive of this package, without its user interfaces, and of the folder ``shims``."""
     package = Path(__file__).resolve().parents[1]
     files = {path: f"mosaic_lab/{path.name}" for path in package.glob("*.py")}
     for root, place in [(package / name, f"mosaic_lab/{name}") for name in _PACKAGES] + [(shims, "workers")]:
@@ -37,9 +37,9 @@ def pack(shims: Path) -> bytes:
 
 
 def unpack(archive: bytes, home: Path) -> Path:
-    """Return the folder below ``home`` with the archive's content, which the first process makes.
+    """Return the folder below ``home`` with the archive's content, created by the first process.
 
-    It also deletes what versions of ours from months ago have left there.
+    Also deletes versions of our code that have been unused for months.
     """
     folder = home / "code" / hashlib.sha256(archive).hexdigest()[:16]
     if folder.is_dir():

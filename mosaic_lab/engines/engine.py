@@ -1,7 +1,8 @@
-"""The interface to what runs jobs on other machines. All of it is plain data; an engine knows no run store.
+"""The interface to schedulers of jobs on other machines. It exchanges plain data and is independent of run
+stores.
 
-An engine is used by the bridge alone: its coroutines in one event loop, which they never block, and its other
-methods, which may, in threads.
+Engines are used by the bridge only: their coroutines in one event loop, which they must not block, and their
+other methods, which may block, in threads.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from mosaic_lab.engines.job import Job
 
 
 class Unreachable(Exception):
-    """The cluster does not answer; what runs there continues. The text says why, as far as it is known."""
+    """The cluster does not answer. Its runs continue. The message gives the reason, if known."""
 
 
 class NoHead(Unreachable):
-    """The head's machine answers, but nothing listens there."""
+    """The head's machine answers, but nothing listens on the port."""
 
 
 class JobRefused(Exception):
-    """The cluster can never run the job. The text is a sentence with the reason."""
+    """The cluster can never run the job. The message is a sentence with the reason."""
 
 
 class NodeLost(Exception):
-    """The node of a run has left the cluster, and the run with it. The text names the node."""
+    """The node of a run has left the cluster, and the run is lost. The message names the node."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """A request that a run ends: SIGTERM, ``grace_seconds``, SIGKILL; ``reason``: why, if that is said."""
+    """A stop request: SIGTERM, ``grace_seconds``, SIGKILL. ``reason`` is an optional explanation."""
 
     grace_seconds: float
     reason: str = ""
@@ -44,8 +45,8 @@ class Stop:
 
 @dataclass(frozen=True)
 class FileChunk:
-    """Bytes of a file from ``offset`` on; ``size`` in bytes and ``changed``, the time of its last change in
-    nanoseconds, are the whole file's."""
+    """Bytes of a file from ``offset``. ``size`` in bytes and ``changed``, the modification time in
+    nanoseconds, describe the whole file."""
 
     path: str
     offset: int
@@ -56,8 +57,8 @@ class FileChunk:
 
 @dataclass(frozen=True)
 class Known:
-    """The part of a run that a reader has: ``grown``, bytes of the files that only grow; ``others``, bytes
-    and time of change of each other file; and the last ``status`` that it was given."""
+    """The data of a run that a reader already has: ``grown``, bytes of the growing files; ``others``, size
+    and modification time of each other file; and the last ``status`` received."""
 
     grown: Mapping[str, int] = field(default_factory=dict)
     others: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -66,10 +67,10 @@ class Known:
 
 @dataclass(frozen=True)
 class Increment:
-    """The part of a run that is new to a reader, in the order in which it is to be taken.
+    """The new data of a run for a reader, in the order in which to process it.
 
-    ``status`` has ``state``, ``reason`` and ``outcome``, as `RunStatus.to_dict` has them. ``complete``: the
-    run has ended and nothing of it is missing.
+    ``status`` contains ``state``, ``reason`` and ``outcome``, as in `RunStatus.to_dict`. ``complete``: the
+    run has ended and nothing is missing.
     """
 
     status: Mapping[str, Any]
@@ -79,7 +80,7 @@ class Increment:
 
 @dataclass(frozen=True)
 class NodeFrame:
-    """The newest frame of a run on a node, with its pixels compressed by zlib; None unless it is a new one.
+    """The newest frame of a run on a node, with its pixels compressed by zlib; None unless it is new.
 
     ``notice``: the worker's message about its frames; ``ended``: whether no more frames will come.
     """
@@ -91,7 +92,7 @@ class NodeFrame:
 
 @dataclass(frozen=True)
 class Node:
-    """A machine of a cluster: what it has in total, and how much of that is free."""
+    """A machine of a cluster, with its total and free resources."""
 
     name: str
     cpus: float
@@ -102,31 +103,32 @@ class Node:
 
 
 class Engine(Protocol):
-    """Runs jobs somewhere else. Every method raises Unreachable when the cluster does not answer in time."""
+    """Runs jobs on other machines. Every method raises Unreachable if the cluster does not answer in time."""
 
     def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
-        """Start the job, or queue it; find it again where it was submitted before, on ``node`` if known.
+        """Start or queue the job. If it was submitted before, find it, on ``node`` if known.
 
         ``variables`` are added to its worker's environment. Raises JobRefused.
         """
 
     def node_of(self, run_id: str) -> str | None:
-        """Return the name by which `submit` finds a job's node; None while it is queued."""
+        """Return the identifier by which `submit` finds a job's node; None while it is queued."""
 
     async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
-        """Return what is new of a submitted job; wait up to ``seconds`` for it.
+        """Return the new data of a submitted job, waiting up to ``seconds`` for it.
 
         Raises NodeLost and JobRefused.
         """
 
     async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
-        """Request ``fps`` frames a second for 2 s; return the newest, None where the node does not answer."""
+        """Request ``fps`` frames per second for 2 s. Return the newest, or None if the node does not
+        answer."""
 
     async def stop(self, run_id: str, stop: Stop) -> None:
-        """Request the end of a job; one that is queued ends at once."""
+        """Request the end of a job. A queued job ends immediately."""
 
     async def forget(self, run_id: str) -> None:
-        """Delete what a job has left on its node, which has ended and was read."""
+        """Delete the files of a job on its node, after it has ended and been read."""
 
     def nodes(self) -> list[Node]:
         """Return the cluster's nodes, at least one."""

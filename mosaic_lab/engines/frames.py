@@ -1,4 +1,4 @@
-"""Frames of a run on a node, in a ring here like any run's, while they are watched here."""
+"""Frames of a run on a node, published in a local ring like any run's while they are watched."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from mosaic_contract.fastlane import FrameReader, FrameWriter
 from mosaic_lab.engines.engine import NodeFrame
 
 MOST_FPS = 10.0
-"""Frames a second that are fetched at most."""
-_IDLE = 1.0  # seconds between looks whether they are watched
-_WATCHED = 2.0  # seconds for which looks are frequent after a frame was requested
+"""Maximum frames fetched per second."""
+_IDLE = 1.0  # seconds between checks for viewers
+_WATCHED = 2.0  # seconds of frequent checks after a frame was requested
 _NONE = "its worker on the node publishes no frames so far"
 
 
 class NodeFrames:
-    """The frames of the run in ``folder`` on its node; each call of `newest` keeps them coming for 2 s."""
+    """The frames of the run in ``folder`` on its node. Each call of `newest` keeps them coming for 2 s."""
 
     def __init__(self, folder: Path) -> None:
         self._reader = FrameReader(folder)
 
     def newest(self, fps: float) -> NodeFrame:
-        """Request ``fps`` frames a second; return the newest if it was not returned before."""
+        """Request ``fps`` frames per second. Return the newest frame unless it has been returned before."""
         self._reader.enable()
         self._reader.watch(fps)
         frame, state = self._reader.read(), self._reader.state
@@ -40,7 +40,7 @@ class NodeFrames:
 async def mirror_frames(
     fetch: Callable[[float], Awaitable[NodeFrame | None]], folder: Path, enabled: bool
 ) -> None:
-    """Publish in the run folder what ``fetch(fps)`` brings, while it is watched; until cancelled."""
+    """Publish the results of ``fetch(fps)`` in the run folder while they are watched, until cancelled."""
     writer = FrameWriter(folder, max_fps=MOST_FPS, share=1.0, enabled=enabled)
     watched, said = 0.0, ""
     try:

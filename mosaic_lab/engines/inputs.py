@@ -1,4 +1,4 @@
-"""The files that a run on a cluster reads: its node is sent them with the job."""
+"""The input files of a run on a cluster, sent to its node with the job."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LEFT_OUT = {"__pycache__", "node_modules", "mosaic_runs", "venv"}
 
 
 def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a worker's configuration as a node is given it, and the files to send: path in the node's run
-    folder to path here.
+    """Return a worker's configuration for a node, and the files to send as {path in the node's run folder:
+    local path}.
 
-    These are the checkpoint to resume from, of a script the folder that it runs in, and of an evaluation the
-    checkpoints of its operators. Raises ConfigurationError for more than 256 MiB.
+    The files are the checkpoint to resume from, the working folder of a script, and the checkpoints of an
+    evaluation's operators. Raises ConfigurationError if they exceed 256 MiB.
     """
     changed = dict(config)
     files: dict[str, str] = {}
@@ -67,12 +67,12 @@ def _with_policies(config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def _at(places: Mapping[str, str], value: Any) -> Any:
-    """Return the place of a file that is sent; any other value as it is."""
+    """Return the path of a file on the node if it is sent; any other value unchanged."""
     return places.get(value, value) if isinstance(value, str) else value
 
 
 def _checkpoint_files(path: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a checkpoint, which may be several of one name."""
+    """Yield the files of a checkpoint, of which several may have the same stem."""
     for part in path.parent.glob(f"{path.stem}.*") if path.is_file() else [path]:
         for file in [part] if part.is_file() else sorted(part.rglob("*")):
             if file.is_file():

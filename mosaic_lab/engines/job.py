@@ -1,4 +1,4 @@
-"""A run as a node is given it."""
+"""The description of a run that a node receives."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 INPUTS = "inputs"
-"""The folder in a node's run folder for files that the run reads: checkpoints, a program."""
+"""The folder in a node's run folder for input files: checkpoints, a program."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """All that a node needs to start a run's keeper, but the values of its variables.
+    """Everything a node needs to start a run's keeper, except the values of variables.
 
-    ``config`` is the worker's configuration; files that it names are those of ``inputs`` (path in the run
-    folder: path here). ``cpus`` and ``gpus`` are reserved for the run on a node that has all ``labels``.
-    ``folder`` is ours on the node and ``wheels`` one of wheels there, None where it uses a package index;
-    ``tools`` are the requirements of what builds worker environments. It is begun again ``restarts`` times
-    when its node is lost, and this is the ``attempt``, from 1.
+    ``config`` is the worker's configuration; its file names refer to ``inputs`` ({path in the run folder:
+    local path}). ``cpus`` and ``gpus`` are reserved on a node with all ``labels``. ``folder`` is our folder
+    on the node and ``wheels`` a folder of wheels there, None to use a package index. ``tools`` are the
+    requirements of the installer of worker environments. The job is restarted at most ``restarts`` times
+    after the loss of a node; ``attempt`` counts from 1.
     """
 
     run_id: str
@@ -50,6 +50,6 @@ class Job:
 
 
 def amounts(cpus: float, gpus: float) -> str:
-    """Return ``2 CPUs and 1 GPU``, without what is zero."""
+    """Return amounts in words, such as ``2 CPUs and 1 GPU``, without zeros."""
     parts = ((cpus, "CPU"), (gpus, "GPU"))
     return " and ".join(f"{n:g} {what}{'' if n == 1 else 's'}" for n, what in parts if n) or "no CPU"

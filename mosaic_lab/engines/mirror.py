@@ -1,7 +1,7 @@
-"""Mirrors one run of an engine into its local run folder, and passes its stop on.
+"""Mirror one run of an engine into its local run folder, and forward stop requests.
 
-The local files are the only memory: sizes and times of change show what is missing, so a mirror that was
-killed at any moment goes on without a gap or a double.
+The local files are the only state: their sizes and modification times show what is missing, so a mirror that
+is killed at any moment continues without gaps or duplicates.
 """
 
 from __future__ import annotations
@@ -37,22 +37,23 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import progress
 
 PLACEMENT = "engine.json"
-"""The file of a run folder until all of the run is here: the node that has it, which files came from there,
-the ``attempt``, how the one before was ``lost``, and the sizes of the files that grow when it was begun."""
+"""The file of a run folder that exists until the run is completely mirrored. It contains the run's node, the
+files that came from it, the ``attempt``, how the previous one was ``lost``, and the sizes of growing files at
+its start."""
 NODES_LEAVE = 60.0
-"""Seconds after which the nodes of a Ray cluster without its head leave, and end what runs there."""
+"""Seconds after which the nodes of a Ray cluster without a head leave and end their runs."""
 READ_SECONDS = 2.0
-_AGAIN = 1.0  # seconds until a cluster that did not answer is tried again
-_HEADLESS = 10.0  # seconds without a head after which what it had queued is given up when that is stopped
-_LARGE = 256 << 10  # bytes whose writing other runs do not wait for
+_AGAIN = 1.0  # seconds between attempts to reach a cluster
+_HEADLESS = 10.0  # seconds without a head after which a stopped queued run counts as cancelled
+_LARGE = 256 << 10  # bytes above which data is written in a thread, so that other runs need not wait
 _PART = ".part"
 Report = Callable[[dict[str, Any]], None]
 
 
 class Mirror:
-    """The job's mirror in ``folder``; ``report`` is called with each status that differs from the last.
+    """Mirrors a job in ``folder``. ``report`` is called with each status that differs from the previous one.
 
-    It lives in the event loop of the bridge.
+    It runs in the event loop of the bridge.
     """
 
     def __init__(
@@ -71,15 +72,15 @@ class Mirror:
         self._folder = folder
         self._report = report
         self._status: dict[str, Any] | None = None
-        """The status reported last."""
+        """The last status reported."""
         self._heard: Mapping[str, Any] | None = None
-        """The last answer of the engine."""
+        """The last status received from the engine."""
         self._others: dict[str, tuple[int, int]] = {}
         self._begun_at: dict[str, int] = {}
         self._lost = ""
         self._stop: Stop | None = None
         self._sent: Stop | None = None
-        """The stop that the engine has taken."""
+        """The stop request accepted by the engine."""
         self._abandoned = asyncio.Event()
         self._frames: asyncio.Task[None] | None = None
 
@@ -88,11 +89,11 @@ class Mirror:
         self._stop = stop
 
     def abandon(self) -> None:
-        """Return from `run` soon, whatever the run does: its keeper is gone. The node continues."""
+        """Make `run` return soon in any state, because the run's keeper is gone. The node continues."""
         self._abandoned.set()
 
     async def run(self) -> None:
-        """Mirror until the run has ended and all of it is here."""
+        """Mirror until the run has ended and is complete locally."""
         try:
             await self._run()
         finally:
@@ -142,7 +143,7 @@ class Mirror:
         self._engine.submit(self._job, self._variables, known.get("node"))
 
     async def _step(self) -> bool:
-        """Read once; return whether all is here."""
+        """Read once. Return whether the local copy is complete."""
         names = [name for group in growing(self._folder) for name in group]
         grown = {name: max(0, _size(self._folder / name) - self._base(name)) for name in names}
         known = Known(grown, self._others, self._heard)
@@ -159,7 +160,7 @@ class Mirror:
             if increment.complete or deleted:
                 self._say(status)
             return increment.complete or deleted
-        if deleted:  # its keeper requests the stop; what comes meanwhile has no place
+        if deleted:  # the keeper requests the stop; data arriving until then is discarded
             await self._pause()
         if status != self._status:
             self._place()
@@ -178,7 +179,7 @@ class Mirror:
         files = len(self._others)
         for chunk in increment.chunks:
             if not self._folder.is_dir():
-                continue  # deleted by its user: its keeper requests the stop
+                continue  # deleted by the user; the keeper requests the stop
             if is_growing(chunk.path):
                 self._append(chunk)
             else:
@@ -196,13 +197,13 @@ class Mirror:
                 file.write(chunk.data)
 
     def _write(self, chunk: FileChunk) -> None:
-        """Write a chunk of a file, which appears under its name when it is whole."""
+        """Write a chunk of a file, which appears under its final name once complete."""
         path = _inside(self._folder, chunk.path)
         part = path.with_name(f".{path.name}{_PART}")
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("r+b" if chunk.offset and part.is_file() else "wb") as file:
             if file.seek(0, os.SEEK_END) < chunk.offset:
-                self._others.pop(chunk.path, None)  # a part was lost: from the beginning
+                self._others.pop(chunk.path, None)  # a part was lost, so start from the beginning
                 return
             file.seek(chunk.offset)
             file.write(chunk.data)
@@ -213,7 +214,7 @@ class Mirror:
         self._others[chunk.path] = (received, chunk.changed)
 
     def _place(self) -> None:
-        """Record which node has the run, and which files came from there."""
+        """Record the run's node and the files that came from it."""
         node = self._engine.node_of(self._job.run_id)
         if node is not None and self._folder.is_dir():
             self._record(node)
@@ -224,16 +225,16 @@ class Mirror:
         write_json(self._folder / PLACEMENT, about | (again if self._job.attempt > 1 else {}))
 
     def _base(self, name: str) -> int:
-        """Return the size that a file which grows had when this attempt began."""
+        """Return the size of a growing file at the beginning of this attempt."""
         return self._begun_at.get(name, 0)
 
     # ------------------------------------------------------------------- faults
 
     def _report_unreachable(self, error: Unreachable) -> State:
-        """Report why the cluster does not answer, and a stop that cannot be sent; return the run's state."""
+        """Report why the cluster does not answer, and that a stop cannot be sent. Return the run's state."""
         state, reason = self._state, self._outage.reason(error)
         if self._stop is not None:
-            queued = not (self._folder / PLACEMENT).is_file()  # no node has had it
+            queued = not (self._folder / PLACEMENT).is_file()  # no node has received it
             if queued and self._outage.headless >= _HEADLESS:
                 state, reason = State.CANCELLED, f"{self._stop} before it started, as {error}"
             else:
@@ -246,7 +247,7 @@ class Mirror:
 
     @property
     def _state(self) -> State:
-        """The state that was reported last."""
+        """The last state reported."""
         return State((self._status or {}).get("state", State.QUEUED))
 
     def _end(self, why: str) -> None:
@@ -273,7 +274,7 @@ class Mirror:
         return self._job.attempt <= self._job.restarts and self._stop is None and self._folder.is_dir()
 
     def _restart(self, why: str) -> str:
-        """Cut the run's files where another node is to continue, and record that; return what is done."""
+        """Truncate the run's files to where another node continues, and record it. Return the reason."""
         folder = RunFolder(self._folder)
         saved = newest_checkpoint(folder)
         self._job, self._lost = next_attempt(self._job, saved), f"{why}{self._reached()}"
@@ -298,7 +299,7 @@ def _size(path: Path) -> int:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """Return the path of a file in the run folder. Raises ValueError for one outside."""
+    """Return the path of a file in the run folder. Raises ValueError if it is outside."""
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise ValueError(f"{name!r} is not in the run folder")
@@ -306,7 +307,7 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 class Outage:
-    """The time in which the cluster called ``name`` does not answer, for the reasons of its runs."""
+    """The period in which the cluster ``name`` does not answer, for the reasons of its runs."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -315,16 +316,16 @@ class Outage:
         self._why = ""
 
     def end(self) -> None:
-        """Take in that it has answered."""
+        """Record that the cluster has answered."""
         self._since = self._headless = None
 
     @property
     def headless(self) -> float:
-        """The seconds for which nothing has listened at its head; 0 where the head may live."""
+        """Seconds for which nothing has listened at the head's address; 0 if the head may be alive."""
         return 0.0 if self._headless is None else time.time() - self._headless
 
     def reason(self, error: Unreachable) -> str:
-        """Return the reason of a run's state; it changes at most once in an outage."""
+        """Return the reason of a run's state. It changes at most once during an outage."""
         now = time.time()
         if self._since is None:
             self._since, self._why = now, str(error)

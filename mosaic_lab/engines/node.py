@@ -1,7 +1,7 @@
 """A run on a node: its worker's environment and its keeper.
 
-It runs in a process of the cluster's, with the cluster's Python, the standard library and the contract. The
-keeper outlives no such process: it holds the end of a pipe that closes with it.
+It runs in a process of the cluster, with the cluster's Python, the standard library and the contract. The
+keeper does not outlive this process: it holds the end of a pipe that closes with the process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FORGOTTEN = 30 * 86_400.0  # seconds after which an ended run that no bridge ha
 
 
 class NodeRun:
-    """The run of ``job`` on this machine, which is called ``node``."""
+    """The run of ``job`` on this machine, the node ``node``."""
 
     def __init__(self, job: Job, node: str) -> None:
         self.job = job
@@ -52,11 +52,11 @@ class NodeRun:
 
     @property
     def started(self) -> bool:
-        """Whether the run was started on this node, by this process or another."""
+        """Whether the run was started on this node, by this or another process."""
         return self._status is not None or self.folder.state_path.exists()
 
     def put(self, path: str, offset: int, data: bytes) -> None:
-        """Write bytes of one of the run's inputs."""
+        """Write part of one of the run's input files."""
         place = self.folder.path / path
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.open("r+b" if place.exists() else "wb") as file:
@@ -64,7 +64,7 @@ class NodeRun:
             file.write(data)
 
     def start(self, variables: Mapping[str, str]) -> None:
-        """Build the worker's environment and start the keeper, in a thread; `files` has the progress."""
+        """Build the worker's environment and start the keeper in a thread. `files` reports the progress."""
         if self.started:
             return
         self.folder.path.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ class NodeRun:
                 self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
 
     def _record(self, environment: Mapping[str, Any]) -> None:
-        """Write what a run's provenance has of this node in the place of the user's machine."""
+        """Write the provenance of this node, which replaces that of the user's machine."""
         about = {"node": self.node, "platform": platform.platform(), "machine": platform.machine()}
         recorded = {"environment": dict(environment)} if environment else {}
         write_json(self.folder.node_path, about | recorded)
@@ -111,7 +111,7 @@ class NodeRun:
                 environment={**environment, RUN_DIR_VARIABLE: str(folder.path)},
                 grace_seconds=job.grace_seconds,
                 max_running=None,
-                gpus=gpus[: job.gpus],  # the cluster has reserved them
+                gpus=gpus[: job.gpus],  # reserved by the cluster
                 gpu_count=None if job.gpus else 0,
                 gpu_locks=str(self.home / "gpus"),
                 scratch=str(folder.scratch_path),
@@ -147,19 +147,19 @@ class NodeRun:
     def _request_stop(self, request: Mapping[str, Any]) -> None:
         try:
             write_json(self.folder.stop_path, request)
-        except OSError:  # the disk is full: the end of the lifeline is a stop, too
+        except OSError:  # on a full disk, closing the lifeline also stops the run
             if self._lifeline is not None:
                 os.close(self._lifeline)
                 self._lifeline = None
 
     def remove(self) -> None:
-        """Delete the run's files here."""
+        """Delete the run's files on this node."""
         shutil.rmtree(self.folder.path, ignore_errors=True)
 
 
 def _delete_forgotten(runs: Path) -> None:
-    """Delete runs that ended long ago and that no bridge comes to read: they went on elsewhere when this node
-    was lost for a while, or their user has left."""
+    """Delete runs that ended long ago and that no bridge reads, because they continued elsewhere after this
+    node was temporarily lost, or their user has left."""
     with suppress(OSError):
         for folder in map(RunFolder, runs.glob("*/*")):
             changed = max(one.stat().st_mtime for one in (folder.path, *folder.path.iterdir()))
@@ -168,7 +168,7 @@ def _delete_forgotten(runs: Path) -> None:
 
 
 def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a worker's configuration with the node's paths for those that the run folder has."""
+    """Return a worker's configuration with paths in the run folder replaced by absolute paths on the node."""
 
     def place(value: Any) -> Any:
         if isinstance(value, str) and value.startswith(f"{INPUTS}/"):

@@ -1,11 +1,11 @@
-"""A worker's environment on a node: built there once, by our own installer, in an environment of its own.
+"""A worker's environment on a node, built once by our installer, which has its own environment.
 
-    <home>/code/<digest>/     mosaic_lab and the shims, as they were sent
-    <home>/tools/<digest>/    what the installer needs: uv and three small packages
-    <home>/workers/<name>/    the worker's environment, as at home
+    <home>/code/<digest>/     mosaic_lab and the shims, as sent
+    <home>/tools/<digest>/    the installer's requirements: uv and three small packages
+    <home>/workers/<name>/    the worker's environment, as on the user's machine
 
 `prepare` runs in the cluster's process. ``python -m mosaic_lab.engines.node_environment WORKER`` is the
-installer, which prints a JSON line for each step and at last the command and a record of the environment.
+installer. It prints a JSON line for each step and finally the command and a record of the environment.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.processes import send_group
 
 OUR_MODULES = {"evaluation": "mosaic_lab.evaluation"}
-"""Workers that are modules of ours. They run with the installer's Python, and install what they need."""
+"""Workers that are modules of ours. They run with the installer's Python, and install their own
+requirements."""
 INSTALL_SECONDS = 1800.0
-_OF_PACKAGES = ("PIP_", "UV_")  # beginnings of the names of variables by which packages are found
-_LAST = 12  # lines of a failed command in an error
+_OF_PACKAGES = ("PIP_", "UV_")  # prefixes of variables that configure package sources
+_LAST = 12  # lines of a failed command shown in an error
 Started = Callable[[int], None]
-"""Takes the pid of each process group that builds."""
+"""Called with the pid of each process group that builds."""
 
 
 class Prepared(NamedTuple):
-    """A worker on this node: the command that starts it, the variables that it needs, and the record of its
-    environment (`WorkerEnvironment.recorded`)."""
+    """A worker on this node: its command, the variables it needs, and the record of its environment
+    (`WorkerEnvironment.recorded`)."""
 
     command: list[str]
     variables: Mapping[str, str]
@@ -47,9 +48,9 @@ class Prepared(NamedTuple):
 
 
 def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Prepared:
-    """Return how the job's worker is started, whose environment is built first where that is needed.
+    """Return how to start the job's worker, after building its environment if needed.
 
-    Raises OSError and RuntimeError, with the last lines of what failed.
+    Raises OSError and RuntimeError, with the last lines of the failed command.
     """
     python = _installer(home, job, progress, started)
     code = Path(__file__).resolve().parents[2]
@@ -72,7 +73,7 @@ def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Star
 
 
 def _installer(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Path:
-    """Return the Python of the environment that the installer runs in; made once, under a lock."""
+    """Return the Python of the installer's environment, created once, under a lock."""
     digest = hashlib.sha256(f"{sys.version} {sorted(job.tools)}".encode()).hexdigest()[:12]
     folder = home / "tools" / digest
     python, complete = folder / "bin" / "python", folder / "complete"
@@ -99,7 +100,8 @@ def _installer(home: Path, job: Job, progress: Callable[[str], None], started: S
 
 
 def _variables(job: Job) -> dict[str, str]:
-    """Return the environment of what builds: without the cluster's Python, and where it finds packages."""
+    """Return the environment variables for builds, without the cluster's Python and with the package
+    sources."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RAY_"))}
     if job.wheels is not None:
         kept |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": job.wheels, "UV_OFFLINE": "1"}
@@ -107,7 +109,7 @@ def _variables(job: Job) -> dict[str, str]:
 
 
 def _lines(command: Sequence[str], variables: dict[str, str], started: Started) -> Iterator[str]:
-    """Run a command in a process group of its own and yield its lines. Raises RuntimeError when it fails."""
+    """Run a command in its own process group and yield its lines. Raises RuntimeError if it fails."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -136,7 +138,7 @@ def _lines(command: Sequence[str], variables: dict[str, str], started: Started) 
 
 
 def main() -> None:
-    """Install the worker that the command line names."""
+    """Install the worker named on the command line."""
     from mosaic_lab import workers
     from mosaic_lab.errors import MosaicError
 

@@ -1,4 +1,4 @@
-"""A run's files on its node, for whoever mirrors them."""
+"""A run's files on its node, read by mirrors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import RunStatus, State
 
 GROWING = ("telemetry.jsonl", "system.jsonl", "worker.log")
-"""Files of a run that only grow; the log is also cut, and sent again then. See `growing`."""
+"""Files of a run that only grow. The log may also be cut, and is then sent again. See `growing`."""
 _ARENAS = "arenas"
 _OWN = {
     "config.json",
@@ -28,23 +28,23 @@ _OWN = {
     "keeper.log",
 }
 CHUNK_BYTES = 4 << 20
-"""Bytes that are sent at once, at most."""
+"""Maximum bytes sent at once."""
 
 
 def growing(folder: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the files in a run folder that only grow: its own, and those of the arenas of an
-    evaluation."""
+    """Return the names of the files in a run folder that only grow: the run's own, and those of an
+    evaluation's arenas."""
     found = (str(path.relative_to(folder)) for path in folder.glob(f"{_ARENAS}/*/*"))
     return list(GROWING), sorted(name for name in found if is_growing(name))
 
 
 def is_growing(name: str) -> bool:
-    """Return whether `growing` has a file of this name."""
+    """Return whether `growing` includes files of this name."""
     return name in GROWING or (name.startswith(f"{_ARENAS}/") and name.endswith((".jsonl", ".log")))
 
 
 def chunks_of_growing(folder: Path, names: Iterable[str], known: Mapping[str, int]) -> Iterable[FileChunk]:
-    """Yield a chunk of each file called ``names`` that has more bytes, or fewer, than are known of it."""
+    """Yield a chunk of each file in ``names`` that has more or fewer bytes than ``known``."""
     for name in names:
         try:
             with (folder / name).open("rb") as file:
@@ -60,10 +60,10 @@ def chunks_of_growing(folder: Path, names: Iterable[str], known: Mapping[str, in
 
 
 def chunks_of_others(folder: Path, known: Mapping[str, tuple[int, int]]) -> Iterable[FileChunk]:
-    """Yield chunks of the other files that differ from what is known, at most `CHUNK_BYTES` bytes in total.
+    """Yield chunks of the other files that differ from ``known``, at most `CHUNK_BYTES` bytes in total.
 
-    ``known`` has the size and the time of change of each, by its path in the folder. Of a file that is known
-    in part, with the same time of change, the rest.
+    ``known`` contains the size and modification time of each file by its path in the folder. If a file is
+    known in part, with the same modification time, only the rest is sent.
     """
     left = CHUNK_BYTES
     for path in _others(folder):
@@ -79,7 +79,7 @@ def chunks_of_others(folder: Path, known: Mapping[str, tuple[int, int]]) -> Iter
             with path.open("rb") as file:
                 file.seek(offset)
                 data = file.read(left)
-        except FileNotFoundError:  # a temporary one, which was renamed or removed since it was listed
+        except FileNotFoundError:  # a temporary file, renamed or removed since it was listed
             continue
         left -= max(1, len(data))
         yield FileChunk(name, offset, data, about.st_size, about.st_mtime_ns)
@@ -97,18 +97,18 @@ def _others(folder: Path) -> list[Path]:
 
 
 TICK = 0.03
-"""Seconds between looks at the files that grow."""
-_SCAN = 1.0  # the same at the others
+"""Seconds between polls of the growing files."""
+_SCAN = 1.0  # seconds between polls of the other files
 
 
 def folder_of(home: Path, run_id: str, attempt: int) -> RunFolder:
-    """Return the folder of an attempt of a run on a node whose own folder is ``home``."""
+    """Return the folder of an attempt of a run on a node with our folder ``home``."""
     return RunFolder(home / "runs" / str(attempt) / run_id)
 
 
 class NodeFiles:
-    """The files in ``folder`` of a run on ``node``; ``starting`` returns its status until a keeper records
-    one, and None from then on."""
+    """The files in ``folder`` of a run on ``node``. ``starting`` returns the run's status until a keeper
+    records it, then None."""
 
     def __init__(
         self, folder: RunFolder, node: str, starting: Callable[[], RunStatus | None] = lambda: None
@@ -119,26 +119,28 @@ class NodeFiles:
         self._watched = [folder.path / name for name in (folder.state_path.name, *GROWING)]
         self._scanned = 0.0
         self._seen: tuple[Known, object] | None = None
-        """The reader and the files when `news` found nothing; it looks again at the time ``_due``."""
+        """The reader's state and the files when `news` last found nothing; it checks again at the time
+        ``_due``."""
         self._due = 0.0
 
     @property
     def status(self) -> RunStatus:
-        """The run's status, as its keeper has recorded it or, before that, as its starting process knows."""
+        """The run's status, recorded by its keeper or, before that, reported by the process that starts
+        it."""
         status = self._starting() or self._folder.status()
         if status.state in (State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST):
             return replace(status, reason=f"{status.reason}; on {self._node}")
         return status
 
     async def read(self, known: Known, seconds: float) -> Increment:
-        """Return what is new since ``known``; wait up to ``seconds`` for it."""
+        """Return changes since ``known``, waiting up to ``seconds`` for them."""
         deadline = time.monotonic() + seconds
         while (found := self.news(known)) is None and time.monotonic() < deadline:
             await asyncio.sleep(TICK)
         return found or Increment(_shown(self.status))
 
     def news(self, known: Known) -> Increment | None:
-        """Return what is new since ``known``, or None."""
+        """Return changes since ``known``, or None."""
         seen = known, self._written()
         if seen == self._seen and time.monotonic() < self._due:
             return None
@@ -149,7 +151,7 @@ class NodeFiles:
         return None
 
     def _written(self) -> tuple[object, ...]:
-        """Return what changes when there may be something new: `_look` costs fifty times as much."""
+        """Return a value that changes whenever there may be news, fifty times faster than `_look`."""
         return self._starting(), *(_about(path) for path in self._watched)
 
     def _look(self, known: Known) -> Increment:
@@ -162,8 +164,8 @@ class NodeFiles:
             others = list(chunks_of_others(folder, known.others))
             if not others:
                 self._scanned = time.monotonic()
-        # What a line refers to is there before the line: files first, then the steps of an episode, and lines
-        # when all of these are.
+        # Files must arrive before the lines that refer to them: first other files, then the steps of
+        # episodes, and the remaining lines once those are complete.
         steps = list(chunks_of_growing(folder, of_arenas, known.grown))
         whole = all(chunk.offset + len(chunk.data) >= chunk.size for chunk in steps)
         chunks = tuple(others or [*steps, *(grown if whole else ())])

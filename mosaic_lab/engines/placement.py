@@ -1,4 +1,4 @@
-"""The launch of a keeper whose run is on a cluster."""
+"""Launch documents for runs on clusters."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mosaic_lab.engines.node_environment import OUR_MODULES
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.workers.home import Progress, home
 
-_TOOLS = ("uv", "packaging", "platformdirs", "psutil")  # what our installer needs on a node
-_OF_MODULES = ("numpy", "msgspec", "tsdownsample")  # what `OUR_MODULES` need besides
+_TOOLS = ("uv", "packaging", "platformdirs", "psutil")  # requirements of our installer on a node
+_OF_MODULES = ("numpy", "msgspec", "tsdownsample")  # additional requirements of `OUR_MODULES`
 
 
 def bridge_of(
@@ -32,10 +32,10 @@ def bridge_of(
 ) -> dict[str, Any]:
     """Return `Launch.bridge` for a run.
 
-    ``launched`` is what the run's ``launch.json`` has, ``config`` its worker's configuration, ``variables``
-    are those that its user gives the worker. ``progress`` is called with lines about a bridge that has to be
-    made.
-    Raises ConfigurationError and MosaicError (no such token, files that are too large, no bridge).
+    ``launched`` is the content of the run's ``launch.json``, ``config`` its worker's configuration,
+    ``variables`` are the worker's variables set by the user. ``progress`` is called with lines about building
+    the bridge's environment. Raises ConfigurationError and MosaicError (missing token, files too large, no
+    bridge).
     """
     threads = launched["threads"]
     changed, inputs = with_inputs(launched["worker"], config)
@@ -72,21 +72,23 @@ def _tools(worker: str) -> tuple[str, ...]:
 
 
 def given_gpus(gpus: int | Sequence[int] | None, on: str | None) -> int | Sequence[int]:
-    """Return what ``gpus=`` of a run says; None stands for those of its cluster's profile, here for none."""
+    """Return the GPUs for a value of ``gpus=``; None means those of the cluster's profile, or none on this
+    machine."""
     if gpus is not None:
         return gpus
     return 0 if on is None else find(on).gpus
 
 
 def gpu_count(gpus: Any) -> int:
-    """Return how many GPUs a run on a cluster reserves. Raises ConfigurationError for other than a count."""
+    """Return the number of GPUs to reserve on a cluster. Raises ConfigurationError if ``gpus`` is not a
+    count."""
     if isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 0:
         raise ConfigurationError(f"gpus={gpus!r}: on a cluster give how many, 0, 1, …; Ray chooses which")
     return gpus
 
 
 def check_restarts(restarts: Any, on: str | None) -> None:
-    """Raise ConfigurationError for what is no count, and for a run on this machine."""
+    """Raise ConfigurationError for an invalid number of restarts, or any for a run on this machine."""
     if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
         raise ConfigurationError(f"restarts={restarts!r}: give how many, 0, 1, …")
     if restarts and on is None:
@@ -97,7 +99,7 @@ def check_restarts(restarts: Any, on: str | None) -> None:
 
 
 def _socket(cluster: Cluster, environment: Mapping[str, str]) -> Path:
-    """Return the socket of the bridge for a cluster, in a folder that is this user's alone."""
+    """Return the socket of the bridge for a cluster, in a folder that only this user can access."""
     folder = Path(tempfile.gettempdir()) / f"mosaic-lab-bridges-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:

@@ -1,4 +1,5 @@
-"""A run whose node was lost, begun again on another: from its newest checkpoint here, in the same folder."""
+"""Restart a run on another node after its node was lost, from its newest local checkpoint, in the same
+folder."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder
 
 LOST = "telemetry.lost.jsonl"
-"""The file of a run folder for what lost nodes have written after the checkpoint that was gone back to."""
+"""The file of a run folder for telemetry that lost nodes wrote after the checkpoint."""
 
 
 @dataclass(frozen=True)
 class LocalCheckpoint:
-    """A checkpoint whose files are here. ``end`` is the byte of the telemetry after its line."""
+    """A checkpoint with local files. ``end`` is the byte offset of the end of its telemetry line."""
 
     path: Path
     step: int
@@ -27,7 +28,7 @@ class LocalCheckpoint:
 
 
 def newest_checkpoint(folder: RunFolder) -> LocalCheckpoint | None:
-    """Return the last checkpoint that the telemetry reports and that is here."""
+    """Return the last checkpoint that the telemetry reports and that exists locally."""
     found, position = None, 0
     if not folder.telemetry_path.exists():
         return None
@@ -45,7 +46,7 @@ def newest_checkpoint(folder: RunFolder) -> LocalCheckpoint | None:
 
 
 def next_attempt(job: Job, saved: LocalCheckpoint | None) -> Job:
-    """Return the job as it is begun again; without a checkpoint as it was begun at first."""
+    """Return the job of the next attempt. Without a checkpoint, it starts like the first attempt."""
     again = replace(job, attempt=job.attempt + 1)
     if saved is None:
         return again
@@ -54,9 +55,9 @@ def next_attempt(job: Job, saved: LocalCheckpoint | None) -> Job:
 
 
 def go_back(folder: RunFolder, saved: LocalCheckpoint | None, note: str) -> None:
-    """Have the run's files end where the next attempt begins, and say so in its log.
+    """Truncate the run's files to where the next attempt begins, and note it in the log.
 
-    What the telemetry has after the checkpoint goes to `LOST`. Readers find a file that was replaced.
+    Telemetry after the checkpoint is moved to `LOST`. Readers see a replaced file.
     """
     _move_rest(folder.telemetry_path, 0 if saved is None else saved.end, folder.path / LOST)
     _cut_partial_line(folder.system_path)

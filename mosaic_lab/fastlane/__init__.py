@@ -1,4 +1,5 @@
-"""Frames of runs in the kernel: read from the worker's ring, kept, encoded, written as pictures and films."""
+"""Frames of runs in the kernel: read from the worker's ring, stored, encoded, and written to pictures and
+films."""
 
 from mosaic_lab.fastlane.encoding import Encoding, Packet, Pixels
 from mosaic_lab.fastlane.recorder import Recorder

@@ -1,8 +1,8 @@
-"""Encoding of frames for a page or a film, by their content and by the bandwidth to the page.
+"""Encode frames for a page or a film, depending on their content and the bandwidth to the page.
 
-A frame of few colours is deflated, which costs less than to send it; small frames and flat ones are never
-changed by a lossy encoding. A large frame full of detail is sent raw, because that costs the kernel least,
-unless the bandwidth is too low: then it becomes a JPEG.
+Frames with few colours are deflated, which costs less than sending them uncompressed; small and flat frames
+are never encoded lossily. Large, detailed frames are sent raw, which costs the kernel least, unless the
+bandwidth is too low: then they become JPEGs.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame, Hud
 
 Encoding = Literal["raw", "deflate", "jpeg"]
-"""Of a page's frames: the pixels in C order, the same in zlib's format, or a JPEG file."""
+"""Encoding of a page's frames: pixels in C order, the same compressed with zlib, or a JPEG file."""
 Pixels = np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]
 """Height × width × channels (1 gray, 3 RGB, 4 RGBA), 0 to 255."""
 SMALL_BYTES = 64 << 10
 LARGE_BYTES = 512 << 10
-"""Beyond it even a wide way is served better by a JPEG: the page takes longer over such a message than over
-decoding."""
+"""Size from which a JPEG is better even at high bandwidth, because the page takes longer to process such a
+message than to decode a JPEG."""
 FLAT = 0.15
-"""Size after deflating over size before, of a flat frame at most."""
+"""Maximum compression ratio (deflated size / size) of a flat frame."""
 MOST_PIXELS = 2 << 20
-"""Of a frame on a page; larger ones are reduced by whole factors."""
+"""Maximum pixels of a frame on a page; larger frames are reduced by integer factors."""
 QUALITY = 80
 _BANDS, _BAND_BYTES = 16, 4 << 10
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -37,7 +37,7 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packet:
-    """An encoded frame, as it travels to a page and waits in a recording, with its HUD record.
+    """An encoded frame with its HUD record, as sent to a page and stored in a recording.
 
     ``published``: Unix seconds, by the worker's clock.
     """
@@ -52,7 +52,7 @@ class Packet:
     hud: Hud
 
     def decode(self) -> Pixels:
-        """Return the read-only pixels, those of a JPEG as it kept them. Raises ValueError for bad data."""
+        """Return the read-only pixels, lossy for a JPEG. Raises ValueError for invalid data."""
         shape = self.height, self.width, self.channels
         try:
             if self.encoding == "jpeg":
@@ -75,7 +75,8 @@ def _decoded_jpeg(data: bytes, channels: int) -> np.ndarray[tuple[int, ...], np.
 
 
 class Content:
-    """The character of a run's frames: judged on one of them, true for those of the same size for a while."""
+    """Statistics of a run's frames, measured on one of them and valid for frames of the same size for a
+    while."""
 
     def __init__(self, frame: Frame) -> None:
         self.shape = frame.shape
@@ -104,7 +105,7 @@ def encode(frame: Frame, encoding: Encoding) -> Packet:
 
 
 def _sample(pixels: bytes) -> bytes:
-    """A few parts from all over the frame."""
+    """Return several parts distributed over the frame."""
     if len(pixels) <= _BANDS * _BAND_BYTES:
         return pixels
     step = len(pixels) // _BANDS
@@ -112,7 +113,7 @@ def _sample(pixels: bytes) -> bytes:
 
 
 def _fitting(frame: Frame) -> tuple[int, int, int, bytes]:
-    """Height, width, channels and pixels, each of them the mean of a square where there were too many."""
+    """Return height, width, channels and pixels, averaged over squares if there are too many pixels."""
     height, width, channels = frame.height, frame.width, frame.channels
     if height * width <= MOST_PIXELS:
         return height, width, channels, frame.pixels
@@ -124,7 +125,7 @@ def _fitting(frame: Frame) -> tuple[int, int, int, bytes]:
 
 
 def _jpeg(height: int, width: int, channels: int, pixels: bytes) -> tuple[int, bytes]:
-    """Channels and data of a JPEG file, which knows no transparency: what shows through is black."""
+    """Return channels and data of a JPEG file, which has no transparency: transparent pixels become black."""
     from PIL import Image
 
     if channels == 4:
@@ -137,7 +138,7 @@ def _jpeg(height: int, width: int, channels: int, pixels: bytes) -> tuple[int, b
 
 
 def rgb(pixels: Pixels) -> Pixels:
-    """The same picture in RGB: gray thrice, transparent over black."""
+    """Return the picture in RGB: gray replicated, transparency over black."""
     channels = pixels.shape[2]
     if channels == 1:
         return pixels.repeat(3, 2)

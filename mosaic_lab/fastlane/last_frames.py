@@ -1,6 +1,6 @@
-"""The newest frame of each run that this process has seen.
+"""The newest frame of each run seen by this process.
 
-A wall, a snapshot and a saved picture of a run share it, so they agree.
+Walls, snapshots and saved pictures of a run share it, so they are consistent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
 
 KEPT_BYTES = 64 << 20
-"""Of all runs together; beyond it those are forgotten of which no frame has come for longest."""
+"""Maximum total bytes over all runs; beyond it, the frames of the least recently updated runs are dropped."""
 
 
 class _Memory:
@@ -24,7 +24,7 @@ class _Memory:
         self._lock = threading.Lock()
 
     def keep(self, folder: Path, frame: Frame) -> None:
-        """Remember a frame of the run in ``folder``, unless a newer one is known."""
+        """Store a frame of the run in ``folder`` unless a newer one is known."""
         with self._lock:
             before = self._frames.get(folder)
             if before is not None and before.published > frame.published:
@@ -36,13 +36,13 @@ class _Memory:
                 self._bytes -= len(self._frames.popitem(last=False)[1].pixels)
 
     def forget(self, folder: Path) -> None:
-        """Drop the newest frame of a run that has no viewer."""
+        """Drop the newest frame of a run without viewers."""
         with self._lock:
             frame = self._frames.pop(folder, None)
             self._bytes -= len(frame.pixels) if frame else 0
 
     def newest(self, folder: Path) -> Frame | None:
-        """Return the newest frame that was seen; None without one or after it was dropped."""
+        """Return the newest frame seen; None if there is none or it was dropped."""
         with self._lock:
             return self._frames.get(folder)
 

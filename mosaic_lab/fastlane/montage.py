@@ -1,6 +1,6 @@
-"""The last frames of runs in one picture, as it stays in a saved notebook.
+"""The last frames of runs in one picture, for saved notebooks.
 
-Drawing takes some ten milliseconds: not for the thread that streams.
+Drawing takes tens of milliseconds, so it must not run in the streaming thread.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
 
 INK = "#7a7f87"
-"""Grey that can be read on white and on near-black: the background is transparent."""
+"""A grey that is readable on white and near-black, because the background is transparent."""
 SIDE = 640
-"""Pixels that a single frame has at most along either side; a smaller one is enlarged by whole factors."""
+"""Maximum side of a single frame in pixels; smaller frames are enlarged by integer factors."""
 ENLARGED = 320
-"""… to no more than this."""
+"""Maximum side of an enlarged frame in pixels."""
 WIDTH = 960
-"""Pixels of all columns together."""
+"""Total width of all columns in pixels."""
 GAP, LINE, FONT_SIZE = 10, 20, 15
 BORDER, BORDER_COLOR = 1, "#b4b8bf"
-"""Around each frame: a white one has an edge on a white page."""
+"""The border of each frame, which makes white frames visible on a white page."""
 
 
 class MontageTile(NamedTuple):
-    """A run's name and the newest frame of it that was seen, if any."""
+    """A run's name and its newest known frame, if any."""
 
     label: str
     frame: Frame | None
 
 
 def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes | None:
-    """Draw frames as one PNG, ``columns`` side by side (default: about as many as rows); None without any."""
+    """Draw frames as one PNG with ``columns`` columns (default: about square); None if there are no
+    frames."""
     if not any(tile.frame for tile in tiles):
         return None
     if len(tiles) == 1 and (frame := tiles[0].frame):
@@ -48,7 +49,7 @@ def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes |
 
 
 def hud_line(hud: Hud) -> str:
-    """Return a frame's numbers as text, such as ``episode 12 · step 3,456 · return 33``."""
+    """Return a frame's HUD values as text, such as ``episode 12 · step 3,456 · return 33``."""
     known = (("episode", hud.episode), ("step", hud.step), ("return", hud.episode_return))
     words = [f"{name} {number(value)}" for name, value in known if value is not None]
     return " · ".join([*words, *filter(None, (hud.agent, hud.text))])
@@ -73,7 +74,7 @@ def _arranged(tiles: Sequence[MontageTile], columns: int) -> Image.Image:
             left, (label, frame), picture = column * (side + GAP), tiles[index], pictures[index]
             lines = (label, hud_line(frame.hud) if frame else "no frame was seen")
             for i, line in enumerate(lines):
-                text = line.replace("−", "-")  # the font has no minus
+                text = line.replace("−", "-")  # the font has no minus sign
                 draw.text((left, top + i * LINE), _fitting(text, font, side), INK, font)
             if picture is not None:
                 canvas.paste(picture, (left, top + 2 * LINE))
@@ -82,8 +83,8 @@ def _arranged(tiles: Sequence[MontageTile], columns: int) -> Image.Image:
 
 
 def _scaled(frame: Frame, side: int) -> Image.Image:
-    """The frame in its own size with a border, a small one enlarged by a whole factor, a large one reduced
-    to ``side``."""
+    """Return the frame with a border, a small one enlarged by an integer factor, a large one reduced to
+    ``side``."""
     from PIL import ImageOps
 
     return ImageOps.expand(_resized(frame, side - 2 * BORDER), BORDER, BORDER_COLOR)

@@ -1,7 +1,7 @@
-"""Frames as files: PNG without loss, GIF and MP4 that last as long as what they show.
+"""Write frames to files: lossless PNG, and GIF and MP4 in real time.
 
-All of it takes milliseconds a frame or more: not for the thread that streams. Frames of several sizes share
-a canvas that fits them all.
+Encoding takes milliseconds or more per frame, so it must not run in the streaming thread. Frames of different
+sizes share a canvas that fits all of them.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
 GIF_TICKS = 100
 GIF_SHORTEST = 2
-"""Browsers show a frame of a single tick (10 ms) for 100 ms."""
+"""Minimum ticks per frame: browsers show a frame of a single tick (10 ms) for 100 ms."""
 MP4_TICKS = 1000
 _TICK = Fraction(1, MP4_TICKS)
 MP4_SIDE = 480
-"""Films of smaller frames are enlarged by whole factors: players blur them, and some refuse tiny ones."""
+"""Films of smaller frames are enlarged by integer factors, because players blur them and some reject tiny
+ones."""
 _LONGEST = 0xFFFF
 _SAMPLE = 1 << 14
 _QUALITY = {"crf": "18", "preset": "veryfast", "threads": "2"}
 SMALL_FILM = {"crf": "26", "preset": "veryfast", "threads": "1", "maxrate": "1M", "bufsize": "1M"}
-"""The ``quality`` of a film that is kept for each of many checkpoints: 125 kB a second at most."""
+"""``quality`` for films kept for many checkpoints: at most 125 kB per second."""
 
 
 def png(pixels: Pixels) -> bytes:
-    """A PNG file that holds exactly these pixels: height × width × 1, 3 or 4 channels."""
+    """Return a PNG file of exactly these pixels: height × width × 1, 3 or 4 channels."""
     from PIL import Image
 
     file = BytesIO()
@@ -45,9 +46,9 @@ def png(pixels: Pixels) -> bytes:
 
 
 def picture_path(given: Path | str) -> Path:
-    """The path of a PNG file to write.
+    """Return the path of a PNG file to write.
 
-    Raises ConfigurationError for what is not a path, for another ending, and without its folder.
+    Raises ConfigurationError if it is not a path, has another file extension, or its folder does not exist.
     """
     path = _path(given, "a snapshot", "cartpole.png")
     if path.suffix.lower() != ".png":
@@ -56,9 +57,9 @@ def picture_path(given: Path | str) -> Path:
 
 
 def film_path(given: Path | str) -> tuple[Path, Callable[[Sequence[Packet]], bytes]]:
-    """The path of a film to write, and what makes it: `gif` or `mp4`, as the file is named.
+    """Return the path of a film to write, and its encoder: `gif` or `mp4`, by file extension.
 
-    Raises ConfigurationError for what is not a path, for another ending, and without its folder.
+    Raises ConfigurationError if it is not a path, has another file extension, or its folder does not exist.
     """
     path = _path(given, "a recording", "cartpole.mp4")
     maker = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
@@ -77,7 +78,8 @@ def _path(given: object, what: str, example: str) -> Path:
 
 
 def gif(packets: Sequence[Packet]) -> bytes:
-    """An endless GIF in the frames' own size and time; exact where a frame has at most 256 colours.
+    """Return an endlessly looping GIF with the frames' sizes and timing; exact for frames of at most 256
+    colours.
 
     Raises ValueError without packets.
     """
@@ -99,9 +101,10 @@ def gif(packets: Sequence[Packet]) -> bytes:
 
 
 def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, str] = _QUALITY) -> bytes:
-    """An H.264 film in the frames' own time. Raises ValueError without packets.
+    """Return an H.264 film with the frames' timing. Raises ValueError without packets.
 
-    Smaller frames are enlarged by whole factors, up to ``side`` pixels; ``quality`` are options of x264.
+    Smaller frames are enlarged by integer factors, up to ``side`` pixels; ``quality`` contains options of
+    x264.
     """
     import av
     from av.video.reformatter import ColorRange, Colorspace
@@ -112,9 +115,10 @@ def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, s
     with av.open(file, "w", format="mp4") as film:
         stream = film.add_stream("libx264", rate=60, options=dict(quality))
         stream.height, stream.width = _even(height * factor), _even(width * factor)
-        stream.pix_fmt = "yuv420p"  # the one that every player shows
+        stream.pix_fmt = "yuv420p"  # the only format supported by every player
         stream.codec_context.time_base = _TICK
-        # Said, since players guess by the height: this is what the conversion from RGB makes.
+        # Declared because players otherwise guess from the height. This is the result of the conversion from
+        # RGB.
         stream.codec_context.colorspace = Colorspace.ITU601
         stream.codec_context.color_range = ColorRange.MPEG
         for canvas, start in _film(packets, height, width):
@@ -128,8 +132,8 @@ def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, s
 
 
 def first_frame(film: bytes, side: int) -> bytes:
-    """The first frame of an MP4 film as a PNG file of at most ``side`` pixels. Raises ValueError for what is
-    not a film."""
+    """Return the first frame of an MP4 film as a PNG file of at most ``side`` pixels. Raises ValueError for
+    an invalid film."""
     import av
 
     try:
@@ -152,14 +156,14 @@ class _Moment(NamedTuple):
     packet: Packet
     start: int
     ticks: int
-    """How long it is shown."""
+    """Duration of the frame."""
 
 
 def _timed(packets: Sequence[Packet], per_second: int, shortest: int) -> list[_Moment]:
-    """When each packet is shown and for how long, in ticks; what would be shown too shortly is left out.
+    """Return the start and duration of each packet in ticks, without packets that would be shown too briefly.
 
-    Every start is rounded by itself, so that no error adds up. The last is shown as long as the others are
-    on average, one alone for a second.
+    Each start is rounded separately, so that errors do not accumulate. The last frame is shown for the mean
+    duration of the others, a single frame for a second.
     """
     kept: list[tuple[Packet, int]] = []
     for packet in packets:
@@ -173,7 +177,8 @@ def _timed(packets: Sequence[Packet], per_second: int, shortest: int) -> list[_M
 
 
 def _film(packets: Sequence[Packet], height: int, width: int) -> Iterator[tuple[Pixels, int]]:
-    """Canvases and when they appear; the last one twice, or its own time would be no part of the film."""
+    """Yield canvases and their start times. The last is repeated, because its duration would otherwise be
+    missing."""
     moments = _timed(packets, MP4_TICKS, 1)
     for packet, start, _ in moments:
         yield _on_canvas(packet.decode(), height, width), start
@@ -185,7 +190,7 @@ def _film(packets: Sequence[Packet], height: int, width: int) -> Iterator[tuple[
 
 
 def _extent(packets: Sequence[Packet]) -> tuple[int, int]:
-    """Height and width that fit every packet."""
+    """Return the height and width that fit every packet."""
     if not packets:
         raise ValueError("there are no frames to make a recording of")
     return max(packet.height for packet in packets), max(packet.width for packet in packets)
@@ -196,7 +201,7 @@ def _even(length: int) -> int:
 
 
 def _on_canvas(pixels: Pixels, height: int, width: int) -> Pixels:
-    """In RGB, in the middle of a black canvas of this size."""
+    """Return the pixels in RGB, centred on a black canvas of this size."""
     picture = rgb(pixels)
     if picture.shape[:2] == (height, width):
         return picture
@@ -207,7 +212,7 @@ def _on_canvas(pixels: Pixels, height: int, width: int) -> Pixels:
 
 
 def _changed(before: Pixels | None, now: Pixels) -> tuple[int, int, int, int]:
-    """Top, bottom, left and right of what differs; a single pixel when nothing does."""
+    """Return top, bottom, left and right of the changed area; a single pixel if nothing changed."""
     if before is None:
         return 0, now.shape[0], 0, now.shape[1]
     differs = (before != now).any(2)
@@ -218,7 +223,8 @@ def _changed(before: Pixels | None, now: Pixels) -> tuple[int, int, int, int]:
 
 
 def _paletted(pixels: Pixels) -> Image.Image:
-    """With a palette of its own colours; where they are too many, of 256 that a sample of it needs most."""
+    """Return the pixels with a palette of their colours, or of the 256 most frequent in a sample if there are
+    more."""
     from PIL import Image
 
     picture = Image.fromarray(np.ascontiguousarray(pixels))

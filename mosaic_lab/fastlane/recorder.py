@@ -1,4 +1,4 @@
-"""The last seconds of one run's frames in memory, as they were sent to a page, for a recording of them."""
+"""The last seconds of one run's frames in memory, as sent to a page, for recordings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mosaic_lab.fastlane.encoding import Packet
 RECORDED_SECONDS = 60.0
 RECORDED_BYTES = 64 << 20
 _OVERHEAD = 512
-"""Bytes that a packet takes beside its data."""
+"""Bytes that a packet takes in addition to its data."""
 
 
 def check_seconds(seconds: object) -> None:
-    """Raise ConfigurationError for what is not the length of a recording."""
+    """Raise ConfigurationError if ``seconds`` is not a valid length of a recording."""
     if not isinstance(seconds, int | float) or not 0 < seconds <= RECORDED_SECONDS:
         raise ConfigurationError(
             f"a recording has more than 0 and up to {RECORDED_SECONDS:g} s, a number, not {seconds!r}"
@@ -23,7 +23,7 @@ def check_seconds(seconds: object) -> None:
 
 
 class Recorder:
-    """Keeps at most ``seconds`` and ``limit_bytes``; what is older gives way. Safe to use from any thread."""
+    """Keeps packets of at most ``seconds`` and ``limit_bytes``, dropping the oldest. Thread-safe."""
 
     def __init__(self, seconds: float = RECORDED_SECONDS, limit_bytes: int = RECORDED_BYTES) -> None:
         self.seconds = seconds
@@ -33,7 +33,7 @@ class Recorder:
         self._lock = threading.Lock()
 
     def add(self, packet: Packet) -> None:
-        """Keep a packet. One that is larger than the whole limit is not kept, nor is anything before it."""
+        """Store a packet. If it exceeds the limit by itself, it is dropped, as are all packets before it."""
         with self._lock:
             self._packets.append(packet)
             self._bytes += len(packet.data) + _OVERHEAD
@@ -43,12 +43,14 @@ class Recorder:
                 self._bytes -= len(self._packets.popleft().data) + _OVERHEAD
 
     def last(self, seconds: float) -> list[Packet]:
-        """Return the packets of the ``seconds`` before the newest one, oldest first; empty at first."""
+        """Return the packets of the ``seconds`` before the newest one, oldest first; empty if there are
+        none."""
         with self._lock:
             packets = list(self._packets)
         return [packet for packet in packets if _within(packet, seconds, packets[-1])]
 
 
 def _within(packet: Packet, seconds: float, newest: Packet) -> bool:
-    """Whether it is of these last seconds. What seems to be of the future is older than a clock set back."""
+    """Return whether a packet is within the last seconds. Later timestamps predate a clock that was set
+    back."""
     return newest.published - seconds <= packet.published <= newest.published

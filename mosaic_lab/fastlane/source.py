@@ -1,8 +1,8 @@
-"""One run's frames as this process sees them, and why there are none.
+"""The frames of one run as seen by this process, or the reason why there are none.
 
-A source is used by one thread. It leases frames from the worker at a rate (the lease lapses two seconds after
-the last `poll`), and reads the run's state at most once a second. A lost run is not final: its worker may go
-on, and so may a run whose state could not be read for a moment.
+A source is used by one thread. It leases frames from the worker at a rate (the lease expires two seconds
+after the last `poll`), and reads the run's state at most once per second. A lost run is not final: its worker
+may continue, as may a run with a temporarily unreadable state.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from mosaic_lab.sanitize import sanitize
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0
-"""Without a new frame although there is a viewer; after these a notice reports it."""
+"""Seconds without a new frame, despite a viewer, before a notice reports it."""
 BEGIN_SECONDS = 60.0
-"""For which a running worker may still be loading its libraries and have reported no step."""
+"""Seconds in which a running worker may load its libraries before it reports a step."""
 
 _ENDED = {
     State.COMPLETED: "the run has completed",
@@ -41,18 +41,19 @@ _ENDED = {
 
 
 class Notice(NamedTuple):
-    """Why there is no (new) frame, or what else to know about frames, in a sentence for people."""
+    """A sentence for the user that explains why there is no (new) frame, or gives other information about
+    frames."""
 
     level: Literal["info", "error"]
     text: str
 
 
 class FrameSource:
-    """The frames of the run in ``folder``, whatever state it is in; nothing raises while there are none."""
+    """The frames of the run in ``folder``, in any state. Missing frames never raise an error."""
 
     def __init__(self, folder: Path) -> None:
         self.said = ""
-        """The writer's last notice about its frames, as far as it was read; kept when the run has ended."""
+        """The writer's last notice about its frames; kept after the run has ended."""
         self._folder = RunFolder(folder)
         self._last: Frame | None = None
         self._publisher = publisher_of(self._folder)
@@ -65,12 +66,12 @@ class FrameSource:
         self._closed = False
 
     def poll(self, fps: float) -> Frame | None:
-        """Request ``fps`` frames a second; return the newest frame if it was not returned before."""
+        """Request ``fps`` frames per second. Return the newest frame unless it has been returned before."""
         if self._closed:
             return None
         now = time.monotonic()
         self._reader.watch(fps)
-        ended = self.finished  # read before the ring: nothing is published after the end
+        ended = self.finished  # read before the ring, because nothing is published after the end
         frame = self._reader.read()
         self.said = sanitize(self._reader.notice) or (
             self.said if ended else ""
@@ -86,38 +87,39 @@ class FrameSource:
         return frame
 
     def rest(self) -> None:
-        """Release the lease, so that the worker need not render, until the next `poll`."""
+        """Release the lease until the next `poll`, so that the worker need not render."""
         self._silent_since = None
         if not self._closed:
             self._reader.unwatch()
 
     def close(self) -> None:
-        """Close the ring; `last` and `notice` stay."""
+        """Close the ring. `last` and `notice` remain available."""
         self.rest()
         self._closed = True
         self._reader.close()
 
     @property
     def last(self) -> Frame | None:
-        """The newest frame of the run that this process has seen, by whatever source; stays after the end."""
+        """The newest frame of the run seen by this process, through any source; kept after the end."""
         return newest(self._folder.path) or self._last
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended: no frame will come any more. A lost run has when its worker has."""
+        """Whether the run has ended, so that no more frames will arrive. A lost run has ended if its worker
+        has."""
         status = self._look()
         return status.state.finished and not (status.state is State.LOST and self._ring == "open")
 
     @property
     def patience(self) -> float:
-        """Seconds for which a frame is worth waiting for, as far as is known now.
+        """Seconds for which it is currently worth waiting for a frame.
 
-        0 when none can come, infinite when one will.
+        0 if none can arrive, infinite if one will.
         """
         return 0.0 if self.finished else self._why()[1]
 
     def enable(self, on: bool = True) -> None:
-        """Turn the worker's frames on or off, for all viewers. Raises MosaicError when it publishes none."""
+        """Turn the worker's frames on or off for all viewers. Raises MosaicError if it publishes none."""
         if self.finished or self._reader.state != "open":
             word = "on" if on else "off"
             hint = "; lab.train(..., frames=False) starts a run without" if self._early and not on else ""
@@ -127,7 +129,7 @@ class FrameSource:
 
     @property
     def notice(self) -> Notice | None:
-        """None while frames come and nothing is worth saying."""
+        """The current notice; None while frames arrive and there is nothing to report."""
         if self.finished:
             wrong = self._status.state in (State.FAILED, State.LOST)
             seen = last_seen(last, self._total) if (last := self.last) else ""
@@ -144,7 +146,7 @@ class FrameSource:
         return self.notice.text if self.notice else "nothing is known to be wrong"
 
     def _look(self) -> RunStatus:
-        """The run's status, as it was at most a second ago; an end that its keeper has seen is final."""
+        """Return the run's status, at most a second old. An end recorded by its keeper is final."""
         now = time.monotonic()
         final = self._status.state.finished and self._status.state is not State.LOST
         if not final and now - self._looked_at >= LOOK_SECONDS:
@@ -170,7 +172,7 @@ class FrameSource:
         return self._status.state in (State.QUEUED, State.STARTING)
 
     def _why(self) -> tuple[str, float]:
-        """Why a live run shows no new frame ("": all is well), and the `patience` for it."""
+        """Return why a live run shows no new frame (empty if all is well), and the `patience` for it."""
         if self._ring == "absent":
             if self._status.place not in ("", place()):
                 return "the run is on another machine, or in another container: its frames stay there", 0.0
@@ -189,7 +191,7 @@ class FrameSource:
         return said or self._silence(), math.inf
 
     def _beginning(self) -> bool:
-        """Whether a running worker may yet come to its first step, and make a ring."""
+        """Return whether a running worker may still be before its first step, without a ring."""
         status = self._status
         return (
             not self._begun and status.state is State.RUNNING and time.time() - status.since < BEGIN_SECONDS
@@ -203,7 +205,7 @@ class FrameSource:
 
 
 def publisher_of(folder: RunFolder) -> Path:
-    """Return the folder of the run that publishes frames for this one: of a curriculum its newest stage's."""
+    """Return the folder of the run that publishes frames for this one: for a curriculum, its newest stage."""
     segments = folder.document(folder.stages_path).get("segments")
     newest = segments[-1] if isinstance(segments, list) and segments else None
     run_id = newest.get("run") if isinstance(newest, dict) else None
@@ -211,7 +213,7 @@ def publisher_of(folder: RunFolder) -> Path:
 
 
 def last_seen(frame: Frame, total: object) -> str:
-    """Which frame of an ended run, one of ``total`` steps if that is a number, was the last to be seen."""
+    """Return a sentence about the last frame seen of an ended run with ``total`` steps, if known."""
     if frame.hud.step is None:
         return "this is the last frame seen here"
     of = f" of {total:,}" if isinstance(total, int) else ""
@@ -219,5 +221,5 @@ def last_seen(frame: Frame, total: object) -> str:
 
 
 def pixels_of(frame: Frame) -> Pixels:
-    """A frame's pixels as a read-only array, without a copy."""
+    """Return a frame's pixels as a read-only array, without copying."""
     return np.frombuffer(frame.pixels, np.uint8).reshape(frame.height, frame.width, frame.channels)

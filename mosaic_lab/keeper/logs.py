@@ -18,7 +18,7 @@ KEPT = 8 << 20
 """Bytes kept at its end when it is cut."""
 FOLDED_FROM = 1 << 20
 """Size in bytes from which repetitions are folded, each time a log has doubled."""
-_EACH = 10  # repetitions of a line that are kept, each at its first and its last occurrences
+_EACH = 10  # first occurrences of a repeated line to keep, and as many of the last
 _VARYING = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]?\d*|\bpid=\d+")
 _MARK = re.compile(rb"\[the line above came ([\d,]+) more times\]")
 

@@ -1,4 +1,4 @@
-"""Ends a run through its keeper, or directly when the keeper is dead; from any state and process."""
+"""End a run, through its keeper or, if that is dead, directly. Works in any state and from any process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from mosaic_lab.keeper.states import RunStatus, State
 if TYPE_CHECKING:
     import psutil
 
-_POLL = 0.025  # seconds between looks while waiting
-_MARGIN = 30.0  # beyond the grace period: what ending stray processes and writing the outcome may take
+_POLL = 0.025  # seconds between polls while waiting
+_MARGIN = 30.0  # seconds beyond the grace period for ending stray processes and writing the outcome
 
 
 def end(folder: RunFolder, grace: float, wait: bool, reason: str = "") -> bool:
-    """SIGTERM to the run's processes, SIGKILL after ``grace`` seconds; return whether its end was waited for.
+    """Send SIGTERM to the run's processes and SIGKILL after ``grace`` seconds. Return whether the end was
+    awaited.
 
-    ``reason``: why, if that is to be said; it becomes a part of the run's own. Raises RunTimeout when the end
-    is to be waited for and does not come.
+    ``reason`` is an optional explanation, which becomes part of the run's reason. Raises RunTimeout if
+    ``wait`` is set and the run does not end.
     """
     status = folder.status()
     if status.state is State.LOST:
@@ -33,7 +34,7 @@ def end(folder: RunFolder, grace: float, wait: bool, reason: str = "") -> bool:
         return False
     if status.state.finished:
         return False
-    with suppress(OSError):  # a full disk: the signal alone stops with the run's own grace period
+    with suppress(OSError):  # on a full disk, the signal alone stops the run with its own grace period
         request = {"grace_seconds": grace, "reason": reason, "timestamp": time.time()}
         write_json(folder.stop_path, request)
     _wake_keeper(status)
@@ -43,7 +44,7 @@ def end(folder: RunFolder, grace: float, wait: bool, reason: str = "") -> bool:
 
 
 def survivors(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:
-    """Return the living processes of a lost run, if it ran on this machine and since its last boot."""
+    """Return the living processes of a lost run, if it ran on this machine since its last boot."""
     from mosaic_lab.keeper import orphans
 
     if status.place not in ("", place()):
@@ -55,8 +56,8 @@ def survivors(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:
 
 
 def _wake_keeper(status: RunStatus) -> None:
-    """Signal the keeper, a suspended one too. It finds stop.json within a second without this, so a process
-    that may be another one is left alone."""
+    """Signal the keeper, even if it is suspended. It would find stop.json within a second anyway, so a
+    process that may be another one is not signalled."""
     if status.keeper_pid is not None and status.place == place():
         with suppress(OSError):
             send_to(status.keeper_pid, status.keeper_started, signal.SIGTERM, signal.SIGCONT)
@@ -83,5 +84,5 @@ def _end_survivors(folder: RunFolder, grace: float) -> None:
         orphans.end(folder.path, grace)
         fastlane.clear(folder.path)
         shutil.rmtree(folder.scratch_path, ignore_errors=True)
-    else:  # a deleted folder: its keeper is at it
+    else:  # the folder was deleted, and its keeper is stopping the run
         _wait(folder, grace)

@@ -1,7 +1,7 @@
-"""Starts runs and finds them again.
+"""Start runs and find them again.
 
 The supervisor writes a run folder and starts the run's keeper, without a connection to it: all state is in
-the folder and the keeper's lock, so a restarted kernel knows as much as this one.
+the folder and the keeper's lock, so a restarted kernel has the same information as this one.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.run_labels import default_label, new_run_id
 
-_NAMED = 5  # runs in an error
-_LEAVE_DEADLINE = 5.0  # seconds for a keeper that has recorded the end to leave
+_NAMED = 5  # maximum runs listed in an error
+_LEAVE_DEADLINE = 5.0  # seconds for a keeper to exit after recording the end
 
 
 class Supervisor:
     """The runs of one store.
 
-    ``max_running``: how many runs of the store may run at once before a new one queues (default: the number
-    of CPU cores this process may use). ``display``: where its runs are shown; default: nowhere.
+    ``max_running``: maximum concurrent runs of the store; further ones are queued. Default: the number of CPU
+    cores available to this process. ``display``: where runs are shown; default: nowhere.
     """
 
     def __init__(
@@ -65,15 +65,15 @@ class Supervisor:
             raise ConfigurationError(f"{self.store.root} is a file: give the folder of a run store")
         self.display = display
         self.max_running = max_running or cpu_cores()
-        fastlane.sweep()  # what runs have left whose keeper was killed too
+        fastlane.sweep()  # left behind by runs that were killed with their keepers
         dry_run.sweep()
 
     def runs(self) -> list[Run]:
-        """All runs of the store, oldest first."""
+        """Return all runs of the store, oldest first."""
         return [Run(folder, self.display) for folder in self.store.folders()]
 
     def groups(self) -> dict[str, RunGroup]:
-        """Return the runs that were started together over several seeds, by group name, oldest first."""
+        """Return the runs started together over several seeds, by group name, oldest first."""
         members: dict[str, list[Run]] = {}
         for run in self.runs():
             if run.group is not None:
@@ -82,13 +82,13 @@ class Supervisor:
         return {name: RunGroup(runs, name, missing.get(name, ())) for name, runs in members.items()}
 
     def incomplete(self) -> list[str]:
-        """Return a line for each group some of whose runs were never started because its kernel exited."""
+        """Return a line for each group with runs that were never started because its kernel exited."""
         groups = self.groups().items() if unstarted_seeds(self.store) else ()
         return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
 
     def run(self, run_id: str) -> Run:
-        """Return one run by its id, an unambiguous beginning or end of it, or the name that it is shown by:
-        the user's, or its label; of runs that continue each other, the last. Raises UnknownRun."""
+        """Return a run by its id, an unambiguous prefix or suffix of the id, or its displayed name (the
+        user's, or the label). Of runs that continue each other, the last is returned. Raises UnknownRun."""
         try:
             return Run(self.store.folder(run_id), self.display)
         except UnknownRun:
@@ -130,25 +130,39 @@ class Supervisor:
         on: str | None = None,
         restarts: int = 0,
     ) -> Run:
-        """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
+        """Start ``command --config <run folder>/config.json``, or queue it, and return immediately.
 
-        ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which;
-        none by default, or what the cluster's profile says. ``threads`` sets OMP_NUM_THREADS and its like.
-        ``environ`` adds variables to the worker's environment and ``pass_env`` names some of this process's
-        to pass on; names are recorded, values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL.
-        ``worker_environment`` is its description for the run's provenance, ``program`` the user's own (its
-        path and cwd). ``hyperparameters`` are all values that it trains with, defaults included. ``films``
-        (of which checkpoints there are to be) and ``steps`` (after which its worker ends) are recorded.
-        ``parent`` is the id of the run that this one works for, in the background: it takes no place of
-        ``max_running``. ``sweep`` are the ``id`` of the
-        sweep and the number of the ``trial`` that the run belongs to, ``curriculum`` the ``id`` of the
-        curriculum and the number of the ``stage``. ``run_id`` is a new one by default.
-        ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. ``on`` names a
-        cluster (see `engines.clusters.find`), whose nodes make the command themselves, ``restarts`` times
-        again when a node is lost. The worker's working directory is its run folder.
+        The worker's working directory is its run folder.
 
-        Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
-        keeper, a run of this id).
+        Args:
+            command: the command, without ``--config``.
+            config: the configuration, written with ``run_id`` and ``run_dir`` added.
+            worker: name of the worker.
+            label: label of the run; default: made of the worker and the configuration.
+            group: name of the group of runs started together.
+            gpus: number of free GPUs, or the indices; default: none, or as in the cluster's profile.
+            threads: value of OMP_NUM_THREADS and similar variables.
+            environ: variables added to the worker's environment. Names are recorded, values never.
+            pass_env: names of this process's variables to pass on.
+            grace_seconds: time between SIGTERM and SIGKILL.
+            worker_environment: its description for the run's provenance.
+            program: path and cwd of the user's program, for the provenance.
+            hyperparameters: all values used in training, including defaults.
+            films: the checkpoints to be filmed; recorded.
+            steps: the step after which the worker ends; recorded.
+            parent: id of the run that this background run works for. It does not count towards
+                ``max_running``.
+            sweep: ``id`` of the sweep and number of the ``trial`` that the run belongs to.
+            curriculum: ``id`` of the curriculum and number of the ``stage`` that the run belongs to.
+            run_id: id of the run; default: a new one.
+            starts_runs: whether it starts other runs, which outlive it. It does not count towards
+                ``max_running``.
+            on: name of a cluster (see `engines.clusters.find`), whose nodes build the command themselves.
+            restarts: maximum restarts after the loss of a node.
+
+        Raises:
+            ConfigurationError: GPUs that do not exist, or an unset variable.
+            MosaicError: no disk space, the keeper did not start, or a run with this id exists.
         """
         cluster = None if on is None else clusters.find(on)
         gpus = given_gpus(gpus, on)
@@ -212,12 +226,12 @@ class Supervisor:
         pass_env: Iterable[str] = (),
         config: Mapping[str, Any] | None = None,
     ) -> Run:
-        """Start the command of a run that has ended again, in its folder, for workers that resume there.
+        """Start the command of an ended run again in its folder, for workers that resume there.
 
-        The new state replaces the former one; what the run wrote stays. ``environ`` and ``pass_env`` as in
-        `start`; ``config`` has the fields of the configuration that change. Raises MosaicError, and changes
-        nothing, when the run is alive or its folder cannot be written; ConfigurationError for a variable that
-        is not set.
+        The new state replaces the previous one; files that the run has written are kept. ``environ`` and
+        ``pass_env`` as in `start`; ``config`` contains changed fields of the configuration. Raises
+        MosaicError, without changing anything, if the run is alive or its folder cannot be written, and
+        ConfigurationError for an unset variable.
         """
         folder, lock = run.folder, None
         if run.state is State.LOST:
@@ -248,10 +262,10 @@ class Supervisor:
         return run
 
     def reattach(self, run: Run) -> Run:
-        """Follow a run on a cluster again whose keeper here has been killed, as by a reboot.
+        """Follow a run on a cluster again after its local keeper was killed, for example by a reboot.
 
-        What it has written since comes with it. Raises MosaicError when it is not such a run, and
-        ConfigurationError when its cluster or the token is not known any more.
+        Data written since then is fetched too. Raises MosaicError if it is not such a run, and
+        ConfigurationError if its cluster or the token is no longer known.
         """
         folder = run.folder
         recorded = folder.document(folder.launch_path)
@@ -278,7 +292,7 @@ class Supervisor:
         candidates: list[int],
         count: int | None,
     ) -> Launch:
-        if folder.disk_full():  # its keeper could not record that it has started
+        if folder.disk_full():  # its keeper could not record the start
             raise MosaicError(f"run {folder.run_id} cannot be started: the disk of {self.store.root} is full")
         starts_runs = bool(recorded.get("starts_runs"))
         takes_place = recorded.get("parent") is None and not starts_runs
@@ -295,7 +309,7 @@ class Supervisor:
         )
 
     def _new_folder(self, worker: str, config: Mapping[str, Any], run_id: str | None) -> RunFolder:
-        """Create a run folder of this name, or of one that no other process has taken."""
+        """Create a run folder with this id, or with a new one that is not taken."""
         for _ in itertools.repeat(None, 100 if run_id is None else 1):
             try:
                 return self.store.create(run_id or new_run_id(worker, config))
@@ -307,16 +321,16 @@ class Supervisor:
 
 
 def this_notebook() -> str | None:
-    """Return the notebook whose kernel this process is, as Jupyter's server names it; None elsewhere."""
+    """Return the notebook of this kernel, as named by the Jupyter server; None elsewhere."""
     return os.environ.get("JPY_SESSION_NAME")
 
 
 def _lock_of_ended(run: Run) -> int:
-    """Take the lock of a run that has ended, once its keeper has left. Raises MosaicError where it is alive,
-    and OSError where its folder cannot be written."""
+    """Take the lock of a run that has ended, once its keeper has exited. Raises MosaicError if the run is
+    alive, and OSError if its folder cannot be written."""
     deadline = time.monotonic() + _LEAVE_DEADLINE
     while run.finished and time.monotonic() < deadline:
-        clearing_up = orphans.survivors(run.path, KEEPER_VARIABLE)  # its guardian, perhaps
+        clearing_up = orphans.survivors(run.path, KEEPER_VARIABLE)  # possibly its guardian
         if not clearing_up and (lock := locks.take(run.folder.lock_path)) is not None:
             return lock
         time.sleep(0.02)
@@ -332,11 +346,12 @@ def _unreadable(reason: str) -> bool:
 
 
 def _quiet(line: str) -> None:
-    """Take a line of progress that is not shown."""
+    """Ignore a line of progress."""
 
 
 def _give_up(folder: RunFolder) -> None:
-    """Clean up a start that failed or was interrupted: stop the run if its keeper has it, else delete it."""
+    """Clean up after a failed or interrupted start: stop the run if its keeper has started, else delete
+    it."""
     if folder.alive():
         Run(folder).stop(wait=False)
     else:

@@ -1,7 +1,7 @@
-"""The request of a training: the arguments of `Lab.train`, as one value.
+"""A training request: the arguments of `Lab.train` as one value.
 
-A keyword of `Lab.train` is a parameter there, a field here (with its place in the worker's configuration
-where it has one) and the code that it is for.
+A keyword of `Lab.train` is a parameter there and a field here, with its place in the worker's configuration
+if it has one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mosaic_lab.validation import given
 
 
 class TrainRequest(Struct, kw_only=True, frozen=True):
-    """The arguments of `Lab.train`, as given: `config` and `Trainer.plan` check them.
+    """The arguments of `Lab.train`, as passed. `config` and `Trainer.plan` validate them.
 
     The descriptions are the help of ``mosaic-lab train``.
     """
@@ -74,26 +74,26 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> TrainRequest:
-        """Return the request of these keywords; those that are no field are hyperparameters."""
+        """Return the request with these keywords. Those that are not fields are hyperparameters."""
         own = {name: value for name, value in keywords.items() if name in cls.__struct_fields__}
         others = {name: value for name, value in keywords.items() if name not in own}
         return cls(**{**own, "hyperparameters": {**own.get("hyperparameters", {}), **others}})
 
     def with_(self, **changes: Any) -> TrainRequest:
-        """Return the request with other keywords, of which those that are no field are hyperparameters."""
+        """Return the request with changed keywords. Those that are not fields are hyperparameters."""
         return self.of({**msgspec.structs.asdict(self), **changes})
 
     def keywords(self, *always: str) -> dict[str, Any]:
-        """Return the keywords of `Lab.train` whose values are not the defaults, and those that are named."""
+        """Return the keywords of `Lab.train` with values other than the defaults, and those in ``always``."""
         known = given(self, *always)
         del known["worker"]
         known.pop("hyperparameters", None)
         return known | dict(self.hyperparameters)
 
     def config(self) -> dict[str, Any]:
-        """Return the worker's configuration, without the run's own id and folder; `of_run` reads it.
+        """Return the worker's configuration, without the run's id and folder; `of_run` reads it.
 
-        Raises ConfigurationError for values that no worker takes.
+        Raises ConfigurationError for values that no worker accepts.
         """
         stop = step_count("stop_at", self.stop_at)
         steps = step_count("total_timesteps", self.total_timesteps)
@@ -117,19 +117,19 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
 
     @classmethod
     def of_run(cls, run: RunRecord) -> TrainRequest:
-        """Return the request that starts a training again, with its one seed.
+        """Return the request that starts a training again, with its single seed.
 
-        Of environment variables it has the names (``pass_env``), since their values are written nowhere.
+        For environment variables it contains only the names (``pass_env``), because values are never stored.
         """
         return cls.of_files(run.worker, run.config, run.folder.document(run.folder.launch_path))
 
     @classmethod
     def of_files(cls, worker: str, config: Mapping[str, Any], launched: Mapping[str, Any]) -> TrainRequest:
-        """See `of_run`; ``launched`` has the arguments of `Supervisor.start`."""
+        """Return the same as `of_run`. ``launched`` contains the arguments of `Supervisor.start`."""
         checkpoint = _table(config.get("checkpoint"))
         variables = launched.get("environment_names")
         found = {
-            "algorithm": None if worker == "script" else config.get("algorithm"),  # there the program's name
+            "algorithm": None if worker == "script" else config.get("algorithm"),  # not the program's name
             "env": config.get("env_id"),
             "total_timesteps": config.get("total_timesteps"),
             "seed": config.get("seed"),
@@ -153,7 +153,7 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
 
 
 def _frames(fastlane: Mapping[str, Any]) -> Any:
-    """Return the value of ``frames=``; None for the default."""
+    """Return the value of ``frames=``, or None for the default."""
     usual = (("enabled", True), ("grid", 1))
     given = {name: value for name, value in fastlane.items() if (name, value) not in usual}
     return False if given == {"enabled": False} else given or None

@@ -1,4 +1,4 @@
-"""Arguments of `Lab.train` as a worker's configuration has them. All raise ConfigurationError."""
+"""Convert arguments of `Lab.train` to a worker's configuration. Invalid values raise ConfigurationError."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 
-_NAMED = 10  # seeds in an error
+_NAMED = 10  # maximum seeds listed in an error
 
 
 def checkpoint_setting(source: Run | Checkpoint | Path | str | None) -> str | None:
@@ -38,7 +38,7 @@ def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
 
 def whole_number(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # people write 1e6
+        return int(value)  # users write 1e6
     try:
         return operator.index(value)
     except TypeError:
@@ -56,7 +56,7 @@ def name_list(keyword: str, given: Sequence[str]) -> list[str]:
 
 
 def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section of the configuration; the worker checks what is in a mapping."""
+    """Return the section of the configuration. The worker validates the contents of a mapping."""
     if isinstance(frames, Mapping):
         return {name: json_value(f"frames: {name}", value) for name, value in frames.items()}
     if isinstance(frames, bool):
@@ -65,7 +65,7 @@ def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_value(what: str, value: Any) -> Any:
-    """Return the value as JSON can hold it, with numpy's numbers as Python's."""
+    """Return the value as JSON-compatible data, with NumPy numbers converted to Python's."""
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         value = value.item()
     if isinstance(value, Path):

@@ -1,4 +1,4 @@
-"""A training that was checked: everything that its runs are started with, as plain data."""
+"""A validated training: all arguments for starting its runs, as plain data."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.supervisor import Supervisor
 
 SPACES = ("agents", "observation_space", "action_space")
-"""Of a worker's dry run: the environment's spaces, as `mosaic_contract.checkpoints.spaces_of` reads them."""
+"""Fields of a worker's dry run that describe the environment's spaces, read by
+`mosaic_contract.checkpoints.spaces_of`."""
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The common part of the runs of one training, or of one sweep; see `Supervisor.start`.
+    """The common part of the runs of a training or a sweep. See `Supervisor.start`.
 
-    ``config`` is that of the run with the first seed, ``hyperparameters`` are all values that it trains with,
-    defaults included, ``pass_env`` the names of environment variables; values of variables are not in it.
-    ``spaces`` are those of the environment, as descriptions of checkpoints have them, ``steps`` is the step
-    at which it ends, after whole updates; empty and None where the worker does not say them.
+    ``config`` is the configuration of the run with the first seed, ``hyperparameters`` are all values used in
+    training, including defaults, and ``pass_env`` the names of environment variables; values of variables are
+    not included. ``spaces`` are the environment's spaces, in the format of checkpoint descriptions, and
+    ``steps`` is the step at which the training ends, after whole updates. They are empty and None if the
+    worker does not report them.
     """
 
     worker: str
@@ -54,9 +56,9 @@ class TrainingPlan:
     ) -> Run:
         """Start a run, with ``changes`` to its hyperparameters.
 
-        ``pass_env`` replaces the plan's, ``resume_from`` and ``stop_at`` those of its configuration: it ends
-        at that step with a checkpoint, its schedules count to ``total_timesteps`` as ever. ``more`` are
-        further arguments of `Supervisor.start`. Raises what that does.
+        ``pass_env`` replaces the plan's; ``resume_from`` and ``stop_at`` replace values of its configuration:
+        the run ends at that step with a checkpoint, while its schedules still count to ``total_timesteps``.
+        ``more`` are further arguments of `Supervisor.start`. Raises the errors of `Supervisor.start`.
         """
         config = {**self.config, "seed": seed}
         config["hyperparameters"] = {**config["hyperparameters"], **(changes or {})}
@@ -85,10 +87,10 @@ class TrainingPlan:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `from_json` takes, as JSON has it."""
+        """Return the JSON content that `from_json` reads."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> TrainingPlan:
-        """Return the plan that `to_json` returned. Raises TypeError for other content."""
+        """Return the plan stored by `to_json`. Raises TypeError for other content."""
         return cls(**content)

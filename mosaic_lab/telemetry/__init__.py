@@ -1,4 +1,4 @@
-"""Reading what runs write: live models of running ones, full tables of any."""
+"""Read the telemetry of runs: live models of running ones, complete tables of any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of a few lines of telemetry, turned from rows into columns."""
+"""Convert the metrics of several lines of telemetry from rows to columns."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from mosaic_lab.telemetry.decoding import Health
 
 MAX_NAMES = 256
-"""Metric names kept of one stream; values of further names are counted in ``health.dropped_values``."""
+"""Maximum metric names per stream; values of further names are counted in ``health.dropped_values``."""
 MAX_NAME_LENGTH = 500
-"""Longer names are left out in the same way."""
+"""Maximum length of a name; longer ones are dropped in the same way."""
 
 
 class Batch:
-    """Rows of three numbers (step, episodes ended, a time) with the metric values that came with each."""
+    """Rows of three numbers (step, episodes ended, time) with their metric values."""
 
     def __init__(self) -> None:
         self._rows: tuple[list[float], list[float], list[float]] = ([], [], [])
         self._columns: dict[str, tuple[list[int], list[float | str]]] = {}
 
     def __len__(self) -> int:
-        """Rows added."""
+        """Return the number of rows."""
         return len(self._rows[0])
 
     def add(self, step: float, episode: float, time: float, values: dict[str, Any]) -> None:
@@ -46,9 +46,9 @@ class Batch:
     def columns(
         self, known: Collection[str], health: Health
     ) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
-        """Yield each metric's name, the rows of its values (uint32[k]) and these (float64[k]).
+        """Yield each metric's name, the rows of its values (uint32[k]) and the values (float64[k]).
 
-        A name that is neither ``known`` nor within the bounds is left out and counted in ``health``.
+        Names that are neither ``known`` nor within the limits are dropped and counted in ``health``.
         """
         names = len(known)
         for name, (rows, values) in self._columns.items():
@@ -57,5 +57,5 @@ class Batch:
                     health.dropped_values += len(values)
                     continue
                 names += 1
-            # numpy turns the strings that stand for NaN and infinities back.
+            # NumPy parses the strings that represent NaN and infinities.
             yield name, np.array(rows, dtype=np.uint32), np.array(values, dtype=np.float64)

@@ -1,10 +1,10 @@
-"""The cache of columns in the user's cache folder: what was parsed once is mapped from there.
+"""A cache of parsed columns in the user's cache folder, read through memory mapping.
 
-A file holds the chunks of one stream that will not grow any more, an index, and an end that says where the
-index is. It is written whole under another name and then renamed, so that of several processes that do this
-at the same time one leaves its file. It counts as long as the stream's file has the inode, size and
-modification time that it had; anything else in its place counts as missing. The least recently used files
-are removed when all together pass a bound.
+A file contains the chunks of a stream that will not grow any more, an index, and a trailer with the position
+of the index. It is written completely under a temporary name and then renamed, so that of several concurrent
+writers one leaves its file. It is valid while the stream's file has the recorded inode, size and modification
+time; anything else counts as missing. The least recently used files are removed when the total size exceeds a
+limit.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from mosaic_lab.telemetry.column_chunks import Chunk, MappedChunks, OpenChunk, S
 
 VERSION = 1
 MOST_BYTES = 4 << 30
-"""Size of all cache files together at most; one may have half of it."""
+"""Maximum total size of the cache files; a single one may use half of it."""
 SPARE_BYTES = 1 << 30
-"""Bytes left free on the disk, so that the cache never keeps a training from writing."""
+"""Bytes to leave free on the disk, so that the cache never prevents a training from writing."""
 ABANDONED_SECONDS = 3600.0
-"""Age at which a file that was not renamed belongs to a process that was killed."""
+"""Age at which a temporary file is attributed to a process that was killed."""
 USED_SECONDS = 600.0
-"""How exactly it is known when a file was last used."""
+"""Resolution of the time of last use."""
 LOOK_AGAIN = 100
-"""Files that are written between two looks at the size of all, which other processes change too."""
+"""Number of files written between two measurements of the total size, which other processes change too."""
 _SUFFIX = ".columns"
 _PARTIAL = ".partial-"
 _END = struct.Struct("=8sQQI")
-_MAGIC = b"mosaicCL"  # in this machine's byte order, as all numbers of the file
+_MAGIC = b"mosaicCL"  # in this machine's byte order, like all numbers in the file
 
 
 class StreamVersion(msgspec.Struct, frozen=True):
-    """The content of a stream's file at one time, from which a cache file was made."""
+    """The identity of a stream's content at one time, from which a cache file was made."""
 
     path: str
     inode: int
@@ -63,33 +63,33 @@ class Index(msgspec.Struct, frozen=True):
 
 
 def version_of(path: Path) -> StreamVersion | None:
-    """Return what identifies the present content of a stream's file; None where there is no such file."""
+    """Return the identity of the current content of a stream's file; None if there is no such file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - hundreds are looked at for every chart
+        found = os.stat(path)  # noqa: PTH116 - hundreds are checked for every chart
     except OSError:
         return None
     return StreamVersion(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 class ColumnCache:
-    """The cache files in a folder, which is made with the first one. Any number of processes may use it."""
+    """The cache files in a folder, created with the first file. Any number of processes may share it."""
 
     def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
-        """``folder``: without one, that of the user's caches, or of ``MOSAIC_LAB_HOME``."""
+        """``folder`` defaults to the user's cache folder, or the one in ``MOSAIC_LAB_HOME``."""
         self.folder = folder or _users_folder()
         self._most_bytes = most_bytes
         self._room = 0  # bytes that may be written
-        self._unlooked = LOOK_AGAIN  # files that were written since the folder was looked at
+        self._unlooked = LOOK_AGAIN  # files written since the folder was measured
 
     def load(self, source: StreamVersion) -> tuple[Index, MappedChunks] | None:
-        """Return the columns of a stream as it is now; None where the cache does not have these."""
+        """Return the columns of a stream in its current version; None if the cache does not contain them."""
         path = self._path(source)
         try:
             with path.open("rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 used = time.time() - os.fstat(file.fileno()).st_mtime
             index = _index(mapped)
-        except (OSError, ValueError):  # not there, empty, not ours
+        except (OSError, ValueError):  # missing, empty or not a cache file
             return None
         if index is None or index.source != source:
             return None
@@ -106,7 +106,7 @@ class ColumnCache:
         full: MappedChunks,
         last: OpenChunk,
     ) -> bool:
-        """Write the columns of a stream that will not change; whether they are in the cache now."""
+        """Store the columns of a stream that will not change. Return whether they are in the cache now."""
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             size = full.size + last.size
@@ -128,7 +128,7 @@ class ColumnCache:
         return False
 
     def spill(self) -> SpilledChunks:
-        """Return a place for the full chunks of a stream that is still being read. Raises OSError."""
+        """Return storage for the full chunks of a stream that is still being read. Raises OSError."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             return SpilledChunks(self.folder)
@@ -139,17 +139,16 @@ class ColumnCache:
         return self.folder / (hashlib.sha256(os.fsencode(source.path)).hexdigest()[:32] + _SUFFIX)
 
     def _make_room(self, size: int) -> bool:
-        """Remove what was not used for the longest time, where that is needed; whether ``size`` bytes may be
-        written."""
+        """Remove the least recently used files if needed. Return whether ``size`` bytes may be written."""
         if size > self._most_bytes // 2 or shutil.disk_usage(self.folder).free < size + SPARE_BYTES:
             return False
-        if size > self._room or self._unlooked >= LOOK_AGAIN:  # not at each: it looks at all files
+        if size > self._room or self._unlooked >= LOOK_AGAIN:  # not every time, because it checks all files
             self._room, self._unlooked = self._most_bytes - self._shrunk(self._most_bytes - size), 0
         self._room, self._unlooked = self._room - size, self._unlooked + 1
         return True
 
     def _shrunk(self, most: int) -> int:
-        """Remove what was not used for the longest time until ``most`` bytes remain; return how many do."""
+        """Remove the least recently used files until ``most`` bytes remain. Return the remaining bytes."""
         kept = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
@@ -163,7 +162,7 @@ class ColumnCache:
             if total <= most:
                 break
             with suppress(OSError):
-                os.unlink(path)  # noqa: PTH108 - who has it mapped keeps it
+                os.unlink(path)  # noqa: PTH108 - existing mappings remain valid
             total -= freed
         return total
 
@@ -182,11 +181,11 @@ def _finish(file: IO[bytes], index: Index) -> None:
     file.write(text)
     file.write(_END.pack(_MAGIC, begin, len(text), zlib.crc32(text)))
     file.flush()
-    os.fsync(file.fileno())  # the end must not reach the disk without what it speaks of
+    os.fsync(file.fileno())  # the trailer must not reach the disk before the data it refers to
 
 
 def _index(mapped: mmap.mmap) -> Index | None:
-    """Return the index of a cache file. Raises ValueError for what is not one."""
+    """Return the index of a cache file, or None. Raises ValueError for some invalid files."""
     place = len(mapped) - _END.size
     if place < 0:
         return None

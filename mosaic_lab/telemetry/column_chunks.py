@@ -1,7 +1,7 @@
-"""Columns of metric points in chunks: one that grows in memory, full ones in a file that is mapped.
+"""Columns of metric points in chunks: the last one grows in memory, full ones are in a memory-mapped file.
 
-A chunk holds rows, a line of telemetry each (step, episodes ended so far, Unix timestamp), and for each
-metric its values and which rows they belong to. The numbers are in this machine's byte order.
+A chunk contains rows, one per line of telemetry (step, episodes ended so far, Unix timestamp), and for each
+metric its values and their row numbers. Numbers are in this machine's byte order.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHUNK_ROWS = 1 << 15
-"""Rows of a chunk at most, but for what one slice of the file adds."""
+"""Maximum rows of a chunk, except for those added by the last slice of the file."""
 CHUNK_VALUES = 1 << 18
-"""Values of a chunk at most, of all metrics together."""
+"""Maximum total values of a chunk."""
 MOST_PARTS = 64
-"""Small arrays that wait to be joined."""
+"""Number of small arrays collected before they are concatenated."""
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.uint32]
@@ -31,12 +31,12 @@ _STEP, _EPISODE, _TIME = range(3)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Piece:
-    """Consecutive points of one metric. Each column is float64[n]; ``time`` is NaN where a line has none."""
+    """Consecutive points of one metric. Each column is float64[n]; ``time`` is NaN if a line has none."""
 
     value: Floats
     _rows: Floats
     _index: Rows | None
-    """The row of each value; None: every row has one."""
+    """The row of each value; None if every row has a value."""
 
     @property
     def step(self) -> Floats:
@@ -45,29 +45,30 @@ class Piece:
 
     @property
     def episode(self) -> Floats:
-        """The episodes that had ended at each point."""
+        """The number of episodes ended at each point."""
         return self._column(_EPISODE)
 
     @property
     def time(self) -> Floats:
-        """The Unix seconds of each point."""
+        """The time of each point in Unix seconds."""
         return self._column(_TIME)
 
     def _column(self, row: int) -> Floats:
         column: Floats = self._rows[row]
-        # A damaged file may give wrong rows, never an error in the middle of drawing.
+        # A damaged file may yield wrong rows, but must not raise an error while drawing.
         return column if self._index is None else column.take(self._index, mode="clip")
 
 
 class Column(msgspec.Struct, frozen=True, gc=False):
-    """Where a metric's values are in the file; after them, unless each row has one, their rows."""
+    """The position of a metric's values in the file, followed by their row numbers unless every row has a
+    value."""
 
     begin: int
     count: int
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """Where a chunk is in the file: float64[3, rows] at ``begin``, and its columns."""
+    """The position of a chunk in the file: float64[3, rows] at ``begin``, and its columns."""
 
     begin: int
     rows: int
@@ -75,12 +76,12 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def end(self) -> int:
-        """Where the next chunk may begin."""
+        """The end of the chunk, where the next one may begin."""
         rows_end = self.begin + 24 * self.rows
         return max([rows_end, *(_end(column, self.rows) for column in self.columns.values())])
 
     def fits(self, size: int) -> bool:
-        """Whether the chunk lies within ``size`` bytes."""
+        """Return whether the chunk is within the first ``size`` bytes."""
         begins = [self.begin, *(column.begin for column in self.columns.values())]
         counts = [self.rows, *(column.count for column in self.columns.values())]
         return (
@@ -104,7 +105,8 @@ class OpenChunk:
         return self.rows >= CHUNK_ROWS or self.values >= CHUNK_VALUES
 
     def extend(self, rows: Floats, columns: Iterable[tuple[str, Rows, Floats]]) -> None:
-        """Append rows (float64[3, n]) with the values of their metrics and the rows of these among the n."""
+        """Append rows (float64[3, n]) with the values of their metrics and the indices of these values in the
+        rows."""
         for name, index, values in columns:
             indices, parts = self._columns.setdefault(name, ([], []))
             indices.append(index + np.uint32(self.rows))
@@ -119,11 +121,11 @@ class OpenChunk:
 
     @property
     def size(self) -> int:
-        """Bytes that `write` takes, or a little less."""
+        """Bytes that `write` needs, or slightly fewer."""
         return 24 * self.rows + 12 * self.values
 
     def piece(self, name: str) -> Piece | None:
-        """Return the points of a metric in the chunk."""
+        """Return the points of a metric in the chunk; None if it has none."""
         if name not in self._columns:
             return None
         self._rows[:] = [np.concatenate(self._rows, axis=1)]
@@ -132,7 +134,7 @@ class OpenChunk:
         return Piece(parts[0], self._rows[0], None if len(parts[0]) == self.rows else indices[0])
 
     def write(self, file: IO[bytes], begin: int) -> Chunk:
-        """Write the chunk at ``begin`` of a file, and return where it is. Raises OSError."""
+        """Write the chunk at ``begin`` of a file and return its position. Raises OSError."""
         file.seek(begin)
         at = begin + file.write(np.concatenate(self._rows, axis=1).tobytes())
         columns = {}
@@ -147,7 +149,7 @@ class OpenChunk:
 
 
 class MappedChunks:
-    """Chunks in a mapped file. What they returned stays valid when they are let go."""
+    """Chunks in a memory-mapped file. Returned pieces remain valid after this object is released."""
 
     def __init__(self, mapped: mmap.mmap | None, chunks: list[Chunk]) -> None:
         self._mapped = mapped
@@ -155,7 +157,7 @@ class MappedChunks:
 
     @property
     def size(self) -> int:
-        """Bytes of the file that are chunks; these come first."""
+        """Bytes of the chunks, which are at the beginning of the file."""
         return max((chunk.end for chunk in self.chunks), default=0)
 
     def pieces(self, name: str) -> Iterator[Piece]:
@@ -167,7 +169,7 @@ class MappedChunks:
                 yield Piece(self._floats(column.begin, column.count), rows, index)
 
     def copy(self, file: IO[bytes]) -> list[Chunk]:
-        """Copy all chunks to another file, which is empty, and return where they are. Raises OSError."""
+        """Copy all chunks to another, empty file and return their positions. Raises OSError."""
         if self._mapped is not None:
             file.write(memoryview(self._mapped)[: self.size])
         return list(self.chunks)
@@ -182,15 +184,15 @@ class MappedChunks:
 
 
 class SpilledChunks(MappedChunks):
-    """Chunks in a file without a name, which goes with its last user."""
+    """Chunks in an anonymous file, deleted with its last user."""
 
     def __init__(self, folder: Path | None) -> None:
-        """``folder``: where the file is; None is the system's for temporary files. Raises OSError."""
+        """Create the file in ``folder``; None is the system's folder for temporary files. Raises OSError."""
         super().__init__(None, [])
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with this object
 
     def append(self, chunk: OpenChunk) -> None:
-        """Write a chunk behind the others. Raises OSError; the others are as before then."""
+        """Append a chunk. Raises OSError, leaving the other chunks unchanged."""
         written = chunk.write(self._file, self.size)
         self._mapped = mmap.mmap(self._file.fileno(), written.end, access=mmap.ACCESS_READ)
         self.chunks.append(written)

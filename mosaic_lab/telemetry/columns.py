@@ -1,4 +1,4 @@
-"""All metric points of a run in columns, for charts: parsed once, appended while the run is alive."""
+"""All metric points of a run as columns for charts, parsed once and extended while the run is alive."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.progress import EpisodeCount, StepProgress
 
 BYTES_PER_READ = 1 << 20
-"""Bytes that one slice reads at most: some ten milliseconds of work."""
+"""Maximum bytes per read, about ten milliseconds of work."""
 STREAMS = ("telemetry.jsonl", "system.jsonl")
-"""Files of a run folder with metrics: the worker's, and the load of the machine."""
+"""Files of a run folder with metrics: the worker's, and the system's."""
 
 
 class RunColumns:
-    """All metric points of a run: names as the live chart has them, and the system's metrics.
+    """All metric points of a run, including system metrics. Names are the same as in the live chart.
 
-    `read` brings them up to date by bounded slices; everything else only returns what was read. Once a run
-    has ended and is read completely, its columns are in the cache and mapped from there. Those of a live run
-    are bounded in memory: its newest 32,768 lines or 262,144 values are kept there, all before them in a file
-    without a name in the cache folder, which is mapped too. Nothing is written to the run folder. Safe in any
-    thread.
+    `read` updates them in bounded slices; all other methods return data already read. Once a run has ended
+    and is read completely, its columns are stored in the cache and memory-mapped. The memory of a live run is
+    bounded: its newest 32,768 lines or 262,144 values are kept in memory, older ones in an anonymous
+    memory-mapped file in the cache folder. Nothing is written to the run folder. Thread-safe.
     """
 
     def __init__(self, folder: Path, cache: ColumnCache) -> None:
-        """``folder``: a resolved path."""
+        """``folder`` is a resolved path."""
         self._streams = [_Stream(folder / name, cache) for name in STREAMS]
         self._lock = threading.Lock()
 
@@ -43,35 +42,35 @@ class RunColumns:
 
     @property
     def start(self) -> float | None:
-        """The Unix time of the run's first line; None where no line has one."""
+        """The Unix time of the run's first line; None if no line has one."""
         return next((stream.start for stream in self._streams if stream.start is not None), None)
 
     @property
     def progress(self) -> StepProgress:
-        """How far the run is, and how fast, while it is read; of columns from the cache as at the start."""
+        """The run's progress and speed while it is read; the initial values for columns from the cache."""
         return self._streams[0].progress
 
     @property
     def unread(self) -> int:
-        """Bytes that the last `read` left."""
+        """Bytes not yet read after the last `read`."""
         return sum(stream.unread for stream in self._streams)
 
     @property
     def size(self) -> int:
-        """Bytes of the files at the last `read`."""
+        """Total bytes of the files at the last `read`."""
         return sum(stream.size for stream in self._streams)
 
     @property
     def health(self) -> Health:
-        """Counts of what the worker's stream held; of columns from the cache all zero."""
+        """Counts of irregularities in the worker's stream; all zero for columns from the cache."""
         return self._streams[0].health
 
     def read(self, ended: Callable[[], bool], max_bytes: int = BYTES_PER_READ) -> bool:
-        """Read at most ``max_bytes`` bytes of what is new in each file; whether more is `unread` then.
+        """Read at most ``max_bytes`` new bytes of each file. Return whether more is `unread`.
 
-        ``ended`` is called where all was read: when it says that nothing will be written any more, the
-        columns are cached. Raises OSError where a file is there but cannot be read, and where no file can be
-        made for what does not fit into memory.
+        ``ended`` is called when everything has been read. If it returns True (nothing more will be written),
+        the columns are cached. Raises OSError if a file exists but cannot be read, or if no file can be
+        created for data that exceeds the memory limit.
         """
         with self._lock:
             for stream in self._streams:
@@ -79,7 +78,7 @@ class RunColumns:
             return self.unread > 0
 
     def pieces(self, name: str) -> list[Piece]:
-        """Return the points of a metric, in order of writing; empty for a metric that is not there."""
+        """Return the points of a metric in order of writing; empty for an unknown metric."""
         with self._lock:
             return [piece for stream in self._streams for piece in stream.pieces(name)]
 
@@ -99,7 +98,7 @@ class _Stream:
 
     def read(self, ended: Callable[[], bool], max_bytes: int) -> None:
         source = version_of(self.path)
-        if source is None or source == self._settled:  # what was read of a file that is gone stays
+        if source is None or source == self._settled:  # data read from a deleted file is kept
             self.unread = 0
             return
         if self._settled is not None:
@@ -174,8 +173,8 @@ class _Stream:
             if self.start is None:
                 self.start = time
             if message.event == METRICS:
-                assert payload is not None and payload.values is not None  # parse() lets no other pass
-                self._episodes.at_least(payload.episode)  # of the system's metrics, which stand alone
+                assert payload is not None and payload.values is not None  # ensured by parse()
+                self._episodes.at_least(payload.episode)  # the system's stream has no episodes
                 at = math.nan if time is None else time
                 batch.add(self.progress.row_step, self._episodes.ended, at, payload.values)
             elif message.event == HEARTBEAT and payload is not None:

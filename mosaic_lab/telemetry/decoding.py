@@ -1,8 +1,8 @@
-"""Decoding of telemetry lines: into a typed `Message` of the fields that are read, or into all fields.
+"""Decode telemetry lines, either into a typed `Message` with the fields in use, or into all fields.
 
-Nothing here raises for what a worker wrote. A line is decoded straight into the fields' types; one that this
-refuses (bare ``NaN`` tokens, values that are not numbers) is decoded again by the contract's own codec, which
-is slower and more forgiving.
+No function raises for content written by a worker. A line is decoded directly into the fields' types. If that
+fails (bare ``NaN`` tokens, values that are not numbers), it is decoded again by the contract's codec, which
+is slower and more lenient.
 """
 
 from __future__ import annotations
@@ -20,44 +20,45 @@ from mosaic_contract.telemetry import flat
 from mosaic_lab.keeper.events import METRICS
 from mosaic_lab.sanitize import well_formed
 
-# The three strings stand for floats that JSON has no token for; numpy turns them back.
+# The three strings represent floats without a JSON token; NumPy parses them.
 Number = float | Literal["NaN", "Infinity", "-Infinity"]
-# The largest range in which a float64 holds every integer: steps become chart coordinates.
+# The largest range in which float64 represents every integer, because steps become chart coordinates.
 Count = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
-# Unix seconds up to about the year 5000: a garbage timestamp must not stretch a time axis to infinity.
+# Unix seconds up to about the year 5000: an invalid timestamp must not stretch a time axis indefinitely.
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
 
 
 @dataclass
 class Health:
-    """Counts of what a reader met in one stream; all zero but ``lines`` in a healthy one."""
+    """Counts of irregularities in one stream. All except ``lines`` are zero for a healthy stream."""
 
     lines: int = 0
-    """Complete lines read, good or bad, without the oversize ones."""
+    """Complete lines read, valid or not, without oversize lines."""
     malformed: int = 0
-    """Lines that are not JSON objects of the protocol's shape."""
+    """Lines that are not JSON objects in the protocol's format."""
     oversize: int = 0
-    """Lines longer than the limit, skipped without being held."""
+    """Lines longer than the limit, skipped without being kept in memory."""
     invalid_utf8: int = 0
-    """Lines that are not UTF-8."""
+    """Lines that are not valid UTF-8."""
     unknown: int = 0
-    """Well-formed lines of an event or type that this version does not know."""
+    """Well-formed lines with an event or type unknown to this version."""
     dropped_values: int = 0
-    """Values left out: not a number or of a name beyond the bound; a payload's field of a wrong type."""
+    """Values dropped because they are not numbers, their name exceeds the limits, or a payload's field has a
+    wrong type."""
     replaced: int = 0
-    """Times the file was replaced or cut short, so that reading started again."""
+    """Times the file was replaced or truncated, which restarts reading."""
     dropped_by_worker: int = 0
-    """Lines the worker says it could not write (a full disk, say)."""
+    """Lines that the worker reports it could not write, for example because of a full disk."""
     missed_by_keeper: int = 0
-    """Measurements of the system that the run's keeper could not take or write."""
+    """System measurements that the run's keeper could not take or write."""
 
     def counts(self) -> dict[str, int]:
-        """All counts by name."""
+        """Return all counts by name."""
         return asdict(self)
 
 
 class Payload(msgspec.Struct, gc=False):
-    """The fields of an event's payload that are read; every other field is skipped undecoded."""
+    """The fields of an event's payload that are used; all others are skipped without decoding."""
 
     step: Count | None = None
     values: dict[str, Number] | None = None
@@ -71,7 +72,7 @@ class Payload(msgspec.Struct, gc=False):
 
 
 class Message(msgspec.Struct, gc=False):
-    """One line: an event (``event`` is set) or a datum (``type`` is set)."""
+    """A line: an event (``event`` is set) or a datum (``type`` is set)."""
 
     event: str = ""
     timestamp: Amount | None = None
@@ -94,7 +95,7 @@ _PAYLOAD_TYPES = get_type_hints(Payload, include_extras=True)
 
 
 def parse(line: bytes, health: Health) -> Message | None:
-    """Return the message in ``line``, or ``None`` after ``health`` has counted why there is none."""
+    """Return the message in ``line``, or None after counting the problem in ``health``."""
     try:
         message = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -115,7 +116,7 @@ def parse(line: bytes, health: Health) -> Message | None:
 
 
 def decode_message(line: bytes, kind: str) -> dict[str, Any] | None:
-    """Return the object in ``line`` with all its fields, ``None`` if it is not a message of this kind."""
+    """Return the object in ``line`` with all fields, or None if it is not a message of this kind."""
     if f'"{kind}"'.encode() not in line:
         return None
     try:
@@ -129,8 +130,7 @@ def decode_message(line: bytes, kind: str) -> dict[str, Any] | None:
 
 
 def _salvage(line: bytes, health: Health) -> Message:
-    """Decode a line with its metric values flattened, without those of them, or those fields of another
-    payload, that do not fit."""
+    """Decode a line, flattening its metric values and dropping values and payload fields of wrong types."""
     message = well_formed(decode_line(line))
     payload = message.get("payload")
     if isinstance(payload, dict):

@@ -1,6 +1,6 @@
 """The live model of one run, built from the files in its folder.
 
-Each :meth:`RunFeed.poll` does a bounded amount of work and everything kept is bounded, whatever the run
+Each :meth:`RunFeed.poll` does a bounded amount of work, and all stored data is bounded, whatever the run
 writes.
 """
 
@@ -20,13 +20,13 @@ from mosaic_lab.telemetry.returns import ReturnMeans, episodes_return
 from mosaic_lab.telemetry.series import Series
 
 BYTES_PER_POLL = 1 << 20
-"""Bytes that one poll reads at most: a few milliseconds, so that no run starves another or the page."""
+"""Maximum bytes read per poll, which takes a few milliseconds, so that no run blocks another or the page."""
 
 
 class RunFeed:
-    """The live model of one run. ``poll`` brings it up to date; everything else only reads.
+    """The live model of one run. ``poll`` updates it; everything else only reads.
 
-    One thread polls at a time (a lock sees to it); the attributes may be read from any thread.
+    A lock ensures that one thread polls at a time. The attributes may be read from any thread.
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -40,11 +40,11 @@ class RunFeed:
 
     def _forget(self) -> None:
         self.series: dict[str, Series] = {}
-        """By metric name, in order of appearance. Replaced, never changed, when a name is added."""
+        """By metric name, in order of appearance. Replaced rather than modified if a name is added."""
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
         self.memory_mb: float | None = None
-        """Memory of the worker at its newest heartbeat, MB."""
+        """Memory of the worker at its newest heartbeat, in MB."""
         self.progress = StepProgress()
         self._returns: dict[str, ReturnMeans] = {}
         self._episodes = EpisodeCount()
@@ -52,12 +52,12 @@ class RunFeed:
 
     @property
     def health(self) -> Health:
-        """Counts of what the stream held."""
+        """Counts of irregularities in the stream."""
         return self._follower.health
 
     @property
     def step(self) -> int:
-        """The furthest step reported."""
+        """The highest step reported."""
         return self.progress.step
 
     @property
@@ -67,13 +67,13 @@ class RunFeed:
 
     @property
     def last_return(self) -> float | None:
-        """The last return; that of the episode lines where no metric is the return."""
+        """The last return, taken from the episode lines if no metric is a return."""
         last = self.returns.last
         return episodes_return(self._follower.path) if last is None else last
 
     @property
     def episodes(self) -> int:
-        """Episodes ended; the agents of one episode count once."""
+        """Number of episodes ended; an episode with several agents counts once."""
         return self._episodes.ended
 
     @property
@@ -83,24 +83,24 @@ class RunFeed:
 
     @property
     def behind(self) -> bool:
-        """The last poll left something unread."""
+        """Whether the last poll left data unread."""
         return self._follower.behind or self._system.behind
 
     @property
     def missing(self) -> bool:
-        """The telemetry file was there and has been deleted."""
+        """Whether the telemetry file has been deleted."""
         return self._follower.missing
 
     def seconds_left(self, total_timesteps: int) -> float | None:
-        """Estimated seconds until ``total_timesteps``; ``None`` while the speed is unknown or zero."""
+        """Return the estimated seconds until ``total_timesteps``; None while the speed is unknown or zero."""
         speed = self.progress.steps_per_second
         return max(0, total_timesteps - self.step) / speed if speed else None
 
     def poll(self) -> bool:
-        """Read at most 1 MiB of what is new; true if anything changed: the stream, the state or the log.
+        """Read at most 1 MiB of new data. Return whether anything changed: the stream, the state or the log.
 
-        What the keeper measured is read too, and is no change: it is no sign of life of the worker.
-        Raises ``OSError`` where the file is there but cannot be read.
+        Measurements of the keeper are also read, but do not count as a change, because they are no sign of
+        life of the worker. Raises OSError if the file exists but cannot be read.
         """
         with self._lock:
             lines = self._follower.poll(BYTES_PER_POLL)
@@ -119,13 +119,14 @@ class RunFeed:
             return changed
 
     def close(self) -> None:
-        """Let go of the file of a run that has ended; should it grow all the same, a later poll reads on."""
+        """Close the files of a run that has ended. If they grow nevertheless, a later poll continues
+        reading."""
         with self._lock:
             self._follower.close()
             self._system.close()
 
     def _take_system(self) -> None:
-        """Take in what the keeper measured; a file of its that cannot be read costs nothing else."""
+        """Process the keeper's measurements. An unreadable file affects nothing else."""
         try:
             lines = self._system.poll(BYTES_PER_POLL)
         except OSError:
@@ -136,7 +137,7 @@ class RunFeed:
             if message is None or message.event != METRICS or message.timestamp is None:
                 continue
             payload = message.payload
-            assert payload is not None and payload.values is not None  # parse() lets no other pass
+            assert payload is not None and payload.values is not None  # ensured by parse()
             seconds = self.progress.clock.since_start(message.timestamp)
             batch.add(payload.step or 0, payload.episode, seconds, payload.values)
             self.health.missed_by_keeper = max(self.health.missed_by_keeper, payload.missed)
@@ -151,7 +152,7 @@ class RunFeed:
             seconds = self.progress.take(message)
             if message.event == METRICS:
                 payload = message.payload
-                assert payload is not None and payload.values is not None  # parse() lets no other pass
+                assert payload is not None and payload.values is not None  # ensured by parse()
                 batch.add(self.progress.row_step, self.episodes, seconds, payload.values)
             elif message.event == HEARTBEAT:
                 self._take_heartbeat(message.payload or Payload())

@@ -1,4 +1,4 @@
-"""Following a file of lines that another process is still writing."""
+"""Follow a file of lines that another process is still writing."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mosaic_lab.telemetry.decoding import Health
 class JsonlFollower:
     """Reads a growing file of lines from a byte offset, a bounded number of bytes at a time.
 
-    The file may be missing still, be deleted, cut short or replaced: reading continues, and ``health`` and
-    ``missing`` report it.
-    ``line_limit`` (bytes) is the longest line delivered; longer ones are counted in ``health.oversize`` and
-    never held in memory. A last line without its newline waits for it.
+    The file may not exist yet, or be deleted, truncated or replaced: reading continues, and ``health`` and
+    ``missing`` report it. ``line_limit`` is the maximum length of a line in bytes; longer lines are counted
+    in ``health.oversize`` and never kept in memory. An incomplete last line is returned once its newline
+    arrives.
     """
 
     def __init__(self, path: Path | str, offset: int = 0, line_limit: int = DEFAULT_LINE_LIMIT) -> None:
         self.path = Path(path)
         self.offset = offset
-        """Bytes of the file read so far."""
+        """Number of bytes read so far."""
         self.health = Health()
         self.missing = False
-        """The file was there and is gone."""
+        """Whether the file has been deleted."""
         self.behind = False
-        """The last poll left bytes unread."""
+        """Whether the last poll left bytes unread."""
         self._line_limit = line_limit
         self._splitter = LineSplitter(line_limit)
         self._oversize_before = 0
@@ -39,17 +39,17 @@ class JsonlFollower:
         self._identity: tuple[int, int] | None = None
 
     def poll(self, max_bytes: int = 4 << 20) -> list[bytes]:
-        """Return complete lines among at most the next ``max_bytes`` bytes; empty when there is nothing new.
+        """Return complete lines from at most the next ``max_bytes`` bytes; empty if there is nothing new.
 
-        Raises ``OSError`` where the file is there but cannot be read.
+        Raises OSError if the file exists but cannot be read.
         """
         try:
-            found: os.stat_result | None = os.stat(self.path)  # noqa: PTH116 - called all the time
+            found: os.stat_result | None = os.stat(self.path)  # noqa: PTH116 - called very often
         except (FileNotFoundError, NotADirectoryError):
             found = None
         identity = (found.st_dev, found.st_ino) if found else None
         if self._file is not None and identity != self._identity:
-            # What the old file still holds was written, so it is read before the file is let go.
+            # Read the rest of the old file before closing it.
             if self.offset < os.fstat(self._file.fileno()).st_size:
                 return self._read(max_bytes)
             self.close()
@@ -58,7 +58,7 @@ class JsonlFollower:
             return []
         if self._file is None:
             self.missing = False
-            if identity != self._identity or found.st_size != self.offset:  # else: closed, and nothing is new
+            if identity != self._identity or found.st_size != self.offset:  # else nothing is new
                 self._open(found)
         elif found.st_size < self.offset:
             self._restart()
@@ -68,11 +68,12 @@ class JsonlFollower:
         return self._read(max_bytes)
 
     def lines(self) -> Iterator[bytes]:
-        """Return the lines up to the file's present end, then close it. Raises ``OSError`` as `poll` does."""
+        """Return the lines up to the current end of the file, then close it. Raises OSError as `poll`
+        does."""
         return chain.from_iterable(self._batches())
 
     def close(self) -> None:
-        """Let go of the file; a later poll opens it again where reading stopped."""
+        """Close the file. A later poll opens it again at the current offset."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,4 +1,4 @@
-"""How far a run is: its steps, speed and episodes, on a time axis of seconds that never go back."""
+"""The progress of a run (steps, speed and episodes) on a monotonic time axis in seconds."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRI
 from mosaic_lab.telemetry.decoding import Message, Payload
 
 JITTER_SECONDS = 1.0
-"""Threads of one worker write slightly out of order; going back by more than this is a clock that was set."""
+"""Threads of a worker write slightly out of order. A larger step back means that a clock was set."""
 WINDOW_SECONDS = 12.0
-"""Advances older than this leave the window, as long as ``MIN_ADVANCES`` stay."""
+"""Age at which advances leave the window, as long as ``MIN_ADVANCES`` remain."""
 MIN_ADVANCES = 8
 SPACING_SECONDS = 0.25
-"""Advances closer together than this are one: it bounds the window's memory at any rate of lines."""
+"""Advances closer together than this are merged, which bounds the window's memory at any rate of lines."""
 LEAST_SECONDS = 2.0
-"""Advances over a shorter time say nothing yet."""
+"""Minimum time span of the advances for an estimate."""
 
 
 class RunClock:
-    """Turns timestamps into seconds since the run's start.
+    """Converts timestamps to seconds since the run's start.
 
-    After a clock was set back, time continues from the last moment, which a missing timestamp repeats.
+    If a clock is set back, time continues from the last moment. A missing timestamp repeats that moment.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        """The newest moment seen."""
+        """The latest time seen."""
         self._zero: float | None = None
 
     @property
@@ -55,12 +55,13 @@ class RunClock:
 
 
 class SpeedEstimate:
-    """Steps per second over the last 12 seconds of the run's own clock (longer, where it advances rarely).
+    """Steps per second over the last 12 seconds of the run's own clock (longer if the step grows rarely).
 
-    Learners report in bursts, so a rate over a fixed window would swing with the number of bursts in it. The
-    window holds *advances* (moments at which the step grew), and the rate is the growth between the first and
-    the last of them. Only a pause beyond the longest one in the window counts as lost time, so a stalled run
-    slows down smoothly. The time before the step first grows, when the worker imports, is left out.
+    Learners report in bursts, so a rate over a fixed window would vary with the number of bursts in it.
+    Instead, the window contains *advances* (times at which the step grew), and the rate is the growth between
+    the first and the last of them. Only a pause longer than the longest one in the window counts as lost
+    time, so the speed of a stalled run decreases smoothly. The time before the first growth, when the worker
+    imports libraries, is excluded.
     """
 
     def __init__(self) -> None:
@@ -69,7 +70,7 @@ class SpeedEstimate:
         self._now = 0.0
 
     def observe(self, seconds: float, step: float) -> None:
-        """Take in that the run stood at ``step`` at ``seconds`` on its clock."""
+        """Record that the run was at ``step`` at ``seconds`` on its clock."""
         self._now = max(self._now, seconds)
         furthest, self._furthest = self._furthest, max(self._furthest or 0, step)
         if furthest is None or step <= furthest:
@@ -82,7 +83,7 @@ class SpeedEstimate:
 
     @property
     def steps_per_second(self) -> float | None:
-        """The estimate, or ``None`` before the run has advanced for two seconds."""
+        """The estimate, or None until the run has advanced for two seconds."""
         if not self._advances:
             return None
         (first_time, first_step), (last_time, last_step) = self._advances[0], self._advances[-1]
@@ -95,13 +96,13 @@ class SpeedEstimate:
 
 
 class StepProgress:
-    """How far a run is, and how fast, by the messages of its telemetry."""
+    """A run's progress and speed, derived from its telemetry messages."""
 
     def __init__(self) -> None:
         self.step = 0
-        """The furthest step reported."""
+        """The highest step reported."""
         self.first: int | None = None
-        """The first step reported that is not 0: of a run that continues, where it began."""
+        """The first nonzero step reported. For a resumed run, this is where it began."""
         self.row_step: float = 0
         """The step of the newest row of metrics."""
         self.clock = RunClock()
@@ -109,18 +110,18 @@ class StepProgress:
 
     @property
     def steps_per_second(self) -> float | None:
-        """The speed over the last seconds (see `SpeedEstimate`)."""
+        """The recent speed (see `SpeedEstimate`)."""
         return self._speed.steps_per_second
 
     def take(self, message: Message) -> float:
-        """Take in a message, and return its seconds since the run's start."""
+        """Process a message and return its seconds since the run's start."""
         seconds = self.clock.at(message.timestamp)
         payload = message.payload or Payload()
         if message.event == METRICS:
             if payload.step is not None:
                 self.row_step = payload.step
             step = int(self.row_step)
-        elif message.event in (HEARTBEAT, CHECKPOINT_SAVED):  # the last one is often of the last step
+        elif message.event in (HEARTBEAT, CHECKPOINT_SAVED):  # the last checkpoint is often of the last step
             step = payload.step or 0
         elif message.type == EPISODE:
             step = message.step or 0
@@ -133,19 +134,19 @@ class StepProgress:
 
 
 class EpisodeCount:
-    """Counts ended episodes: the agents of one episode, which write a line each, count once."""
+    """Counts ended episodes. An episode with several agents, which write one line each, counts once."""
 
     def __init__(self) -> None:
         self.ended = 0
-        """Episodes ended so far."""
+        """Number of episodes ended so far."""
         self.agents = 0
         """The largest number of agents reported for one episode."""
         self._episode: tuple[object, object] | None = None
         self._lines = 0  # of that episode
 
     def observe(self, message: Message) -> None:
-        """Take in the line of an ended episode."""
-        # The agents of one episode write a line each, under the same index.
+        """Process the line of an ended episode."""
+        # The agents of an episode write one line each, with the same index.
         episode = self._episode
         if episode is None or message.episode_index != episode[0] or message.agent_id == episode[1]:
             self.ended += 1
@@ -154,5 +155,5 @@ class EpisodeCount:
         self.agents = max(self.agents, self._lines)
 
     def at_least(self, ended: int) -> None:
-        """Take in the number of episodes that a heartbeat reports."""
+        """Process the number of episodes reported in a heartbeat."""
         self.ended = max(self.ended, ended)

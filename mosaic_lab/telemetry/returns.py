@@ -1,4 +1,4 @@
-"""The returns of a run in two numbers, with one definition for every table, panel and command."""
+"""Summarise a run's returns in two numbers, defined once for all tables, panels and commands."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mosaic_lab.keeper.tail import recent_returns
 
 Floats = NDArray[np.float64]
 WINDOW = 20
-"""Episodes over which the last and the best return are means."""
+"""Number of episodes over which the last and the best return are averaged."""
 LARGEST = 1e300
 LAST, BEST = f"return, last {WINDOW}", f"best mean of {WINDOW}"
-"""Titles of the two in tables."""
+"""Their titles in tables."""
 
 
 class ReturnMeans:
-    """The mean of the last 20 returns, and the best mean over 20 consecutive ones; while there are fewer, the
-    mean of all. Only values that `is_usable` count."""
+    """The mean of the last 20 returns and the best mean over 20 consecutive returns; with fewer, the mean of
+    all. Only values accepted by `is_usable` count."""
 
     def __init__(self) -> None:
         self.last: float | None = None
-        self._best: float | None = None  # of whole windows
+        self._best: float | None = None  # of complete windows
         self._newest: Floats = np.empty(0)
 
     @property
@@ -33,7 +33,7 @@ class ReturnMeans:
         return self.last if self._best is None else self._best
 
     def add(self, values: ArrayLike) -> None:
-        """Take in further returns."""
+        """Add further returns."""
         given = np.asarray(values, np.float64)
         known = np.concatenate([self._newest, given[is_usable(given)]])
         if not len(known):
@@ -46,12 +46,12 @@ class ReturnMeans:
 
 
 def episodes_return(telemetry: Path) -> float | None:
-    """Return the mean of a run's last 20 episode lines: its last return where no metric is."""
+    """Return the mean over a run's last 20 episode lines, which is its last return if no metric is."""
     means = ReturnMeans()
     means.add(recent_returns(telemetry, WINDOW))
     return means.last
 
 
 def is_usable(values: Floats) -> NDArray[np.bool_]:
-    """Return which values are neither NaN nor so large that their sum would overflow."""
+    """Return a mask of the values that are neither NaN nor so large that their sum would overflow."""
     return np.abs(values) < LARGEST

@@ -1,4 +1,4 @@
-"""One metric of one run, at most ``CAPACITY`` points of it; the full data stay in the run's file."""
+"""One metric of one run, with at most ``CAPACITY`` points. The run's file keeps the complete data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tsdownsample import MinMaxDownsampler
 
 CAPACITY = 4096
-"""Points held at most."""
-_STRETCHES = 1024  # of averages held at most; when they are full, neighbours are joined
+"""Maximum number of points kept."""
+_STRETCHES = 1024  # maximum averages kept; when full, neighbours are merged
 
 Axis = Literal["step", "episode", "time"]
 Floats = NDArray[np.float64]
@@ -27,27 +27,27 @@ class Series:
     """A bounded store of (step, episode, seconds, value) points. Safe to read while another thread extends
     it.
 
-    When full it is thinned to half: the extremes of each stretch of the run stay, and so do the first and the
-    last point. NaN and infinite values are gaps: they are kept as NaN, one for each stretch without a finite
-    value.
+    When full, it is thinned to half: the extremes of each interval of the run are kept, and so are the first
+    and the last point. NaN and infinite values are gaps, stored as NaN, one for each interval without a
+    finite value.
     """
 
     def __init__(self) -> None:
         self.count = 0
-        """Points taken in since the start."""
+        """Number of points added since the start."""
         self.last: float | None = None
-        """The newest value (may be NaN); ``None`` before the first."""
+        """The newest value (may be NaN); None before the first."""
         self._points: NDArray[np.float64] = np.empty((5, 64))
         self._held = 0
         self._averages = _Averages(rows=4)
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        """Points held now."""
+        """Return the number of points kept."""
         return self._held
 
     def extend(self, step: Floats, episode: Floats, seconds: Floats, value: Floats) -> None:
-        """Append points. All four arrays are float64[n]; ``seconds`` count from the start of the run."""
+        """Append points. All four arrays are float64[n]; ``seconds`` counts from the start of the run."""
         new = len(value)
         if new == 0:
             return
@@ -69,8 +69,8 @@ class Series:
             self._held += new
 
     def view(self, x: Axis = "step", points: int = 1000) -> tuple[Floats, Floats]:
-        """About ``points`` points for a chart: ``(x: float64[n], y: float64[n])``, x never falling, gaps as
-        NaN.
+        """Return about ``points`` points for a chart: ``(x: float64[n], y: float64[n])``, x nondecreasing,
+        gaps as NaN.
 
         ``x`` is "step", "episode" (episodes ended so far) or "time" (seconds since the run started).
         """
@@ -86,10 +86,11 @@ class Series:
         return xs, ys
 
     def means(self, x: Axis = "step", points: int = 1000) -> tuple[Floats, Floats]:
-        """At most ``points`` averages over stretches of equally many values, as ``view`` gives single values.
+        """Return at most ``points`` averages over intervals with equal numbers of values, in the format of
+        ``view``.
 
-        For smoothing and for means over runs: ``view`` holds extremes, whose average is not the metric's.
-        Gaps are left out.
+        For smoothing and means over runs: ``view`` returns extremes, whose average is not the metric's. Gaps
+        are omitted.
         """
         with self._lock:
             means = self._averages.means(points)
@@ -98,7 +99,7 @@ class Series:
         return xs[order], ys[order]
 
     def nearest(self, steps: Sequence[float], x: Axis) -> list[float]:
-        """Return the x of the points at the nearest steps; the series must have points."""
+        """Return the x of the points at the nearest steps. The series must have points."""
         with self._lock:
             known, xs = self._points[_STEP, : self._held], self._points[_ROW_OF[x], : self._held]
             return [float(xs[np.abs(known - step).argmin()]) for step in steps]
@@ -112,10 +113,11 @@ class Series:
 
 
 def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
-    """Indices of at most ``limit`` points (8 or more) that draw like all: stretches of x keep their extremes.
+    """Return indices of at most ``limit`` points (8 or more) that look like all when drawn: each interval of
+    x keeps its extremes.
 
-    ``x`` (float64[n]) must not fall. NaN in ``y`` (float64[n]) is a gap; gaps get at most a quarter of the
-    points.
+    ``x`` (float64[n]) must be nondecreasing. NaN in ``y`` (float64[n]) is a gap; gaps get at most a quarter
+    of the points.
     """
     missing = np.isnan(y)
     if not missing.any():
@@ -133,16 +135,17 @@ def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
 
 
 def _extremes(x: Floats, y: Floats, room: int) -> NDArray[np.intp]:
-    x = x - x[0]  # large offsets would cost the bins' edges their precision
-    # Where x stands still (no episode has ended yet) there are no stretches of x: take stretches of points.
+    x = x - x[0]  # large offsets would reduce the precision of the bin edges
+    # If x is constant (no episode has ended yet), bin by index instead of x.
     chosen: NDArray[np.uint64] = _MIN_MAX.downsample(*((x, y) if x[-1] > 0 else (y,)), n_out=room)
     return chosen.astype(np.intp)
 
 
 class _Averages:
-    """Means over at most 1,024 stretches of equally many points, for smoothed curves and means over runs.
+    """Means over at most 1,024 intervals with equal numbers of points, for smoothed curves and means over
+    runs.
 
-    The extremes that a chart of single values needs would make biased averages, so these are kept apart.
+    They are kept separately because the extremes kept for charts of single values would bias averages.
     """
 
     def __init__(self, rows: int) -> None:
@@ -153,7 +156,7 @@ class _Averages:
         self._counts: Floats = np.zeros(0)
 
     def extend(self, points: Floats) -> None:
-        """Take in points, float64[rows, n]."""
+        """Add points, float64[rows, n]."""
         new = points.shape[1]
         if new == 0:
             return
@@ -164,7 +167,7 @@ class _Averages:
         stretch = np.arange(self._taken, self._taken + new) // self._length - first
         added: Floats = np.stack([np.bincount(stretch, row) for row in points])
         counts = np.bincount(stretch).astype(np.float64)
-        open_stretches = len(self._counts) - first  # 1 if the last stretch is not full yet, else 0
+        open_stretches = len(self._counts) - first  # 1 if the last interval is incomplete, else 0
         if open_stretches:
             added[:, 0] += self._sums[:, first]
             counts[0] += self._counts[first]
@@ -173,7 +176,8 @@ class _Averages:
         self._taken += new
 
     def means(self, limit: int) -> Floats:
-        """The mean of each row over at most ``limit`` stretches, float64[rows, m], in order of appearance."""
+        """Return the mean of each row over at most ``limit`` intervals, float64[rows, m], in order of
+        appearance."""
         sums, counts = self._sums, self._counts
         while len(counts) > limit:
             sums, counts = _join(sums), _join(counts)
@@ -181,5 +185,5 @@ class _Averages:
 
 
 def _join(numbers: Floats) -> Floats:
-    """Sums of neighbours along the last axis; a last one without a neighbour stays."""
+    """Return the sums of neighbours along the last axis; an unpaired last element is kept."""
     return np.add.reduceat(numbers, np.arange(0, numbers.shape[-1], 2), axis=-1)

@@ -1,6 +1,6 @@
-"""The full data of a run as pandas tables. ``table.attrs["health"]`` counts the lines that were unusable.
+"""The complete data of a run as pandas tables. ``table.attrs["health"]`` counts unusable lines.
 
-pandas, which takes a second to import, is imported with the first table.
+pandas is imported on first use, because its import takes a second.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ EPISODE_COLUMNS = {
     "step": "Int64",
     "timestamp": "float64",
 }
-"""Columns of :func:`read_episodes` and their dtypes; a field that a line lacks is missing in its row."""
+"""Columns of :func:`read_episodes` and their dtypes. Fields missing from a line are missing in its row."""
 
 
 def read_metrics(path: Path | str, name: str | None = None, system: Path | str | None = None) -> pd.DataFrame:
-    """Return all metric points in the file, in order of writing: one row a point.
+    """Return all metric points in the file in order of writing, one row per point.
 
     Columns: ``step`` int64, ``timestamp`` float64 (Unix seconds, NaN if the line has none), ``name``
-    category, ``value`` float64 (NaN and infinities as such). A line without a step takes the step of the line
-    before. With ``name`` only the points of that metric. A file that is not there gives an empty table.
-    ``system`` is the keeper's file, whose points follow; the health is that of the worker's.
+    category, ``value`` float64 (including NaN and infinities). A line without a step has the step of the
+    previous line. ``name`` selects one metric. A missing file yields an empty table. ``system`` is the
+    keeper's file, whose points follow; the health counts refer to the worker's file.
     """
     import pandas as pd
 
@@ -57,7 +57,7 @@ def read_metrics(path: Path | str, name: str | None = None, system: Path | str |
         if message.event != METRICS:
             continue
         payload = message.payload
-        assert payload is not None  # parse() lets no other pass
+        assert payload is not None  # ensured by parse()
         found = payload.values
         assert found is not None
         step = step if payload.step is None else payload.step
@@ -88,9 +88,9 @@ def read_metrics(path: Path | str, name: str | None = None, system: Path | str |
 
 
 def read_episodes(path: Path | str) -> pd.DataFrame:
-    """Return all ended episodes in the file, in order of writing: one row a line, with ``EPISODE_COLUMNS``.
+    """Return all ended episodes in the file in order of writing, one row per line, with ``EPISODE_COLUMNS``.
 
-    A file that is not there gives an empty table.
+    A missing file yields an empty table.
     """
     import pandas as pd
 
@@ -108,7 +108,7 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
 
 def _column(values: list[Any], dtype: str) -> Any:
     if dtype == "float64":
-        return np.array(values, dtype=np.float64)  # understands "NaN" and "Infinity"; None becomes NaN
+        return np.array(values, dtype=np.float64)  # parses "NaN" and "Infinity"; None becomes NaN
     import pandas as pd
 
     return pd.Series(values, dtype=dtype)

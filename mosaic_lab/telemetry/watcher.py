@@ -1,8 +1,8 @@
-"""One thread that keeps the live models of all watched runs up to date.
+"""A single thread that updates the live models of all watched runs.
 
 A feed is polled every 100 ms, and every 25 ms while it changes. A poll reads a bounded amount, so a run with
-a million lines to catch up on delays the others by milliseconds. The thread rests at least as long as it
-worked, so the kernel's main thread keeps at least half of the interpreter.
+a million unread lines delays the others by milliseconds only. The thread sleeps at least as long as it
+worked, so the kernel's main thread keeps at least half of the interpreter's time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from weakref import WeakValueDictionary
 from mosaic_lab.telemetry.feed import RunFeed
 
 IDLE_SECONDS = 0.1
-"""From one look at a quiet run to the next."""
+"""Polling interval of an idle run."""
 BUSY_SECONDS = 0.025
-"""The same while there is news."""
+"""Polling interval of a run that is changing."""
 BUSY_FOR_SECONDS = 1.0
-"""How long a run counts as busy after news of it."""
+"""Time for which a run counts as changing after a change."""
 
 logger = logging.getLogger(__name__)
 
@@ -33,13 +33,13 @@ Callback = Callable[[RunFeed], None]
 class _Subscription:
     def __init__(self, callback: Callback) -> None:
         self.callback = callback
-        self.news = True  # a new subscriber is called with what is known already
+        self.news = True  # a new subscriber receives the current data first
         self.called_at = float("-inf")
         self.reported = False
 
 
 class _Watched:
-    """A feed and those who subscribed to it."""
+    """A feed and its subscriptions."""
 
     def __init__(self, feed: RunFeed) -> None:
         self.feed = feed
@@ -50,10 +50,11 @@ class _Watched:
 
 
 class Watcher:
-    """Polls the feeds that have subscribers, and notifies these. `watcher()` is the process's one."""
+    """Polls the feeds that have subscribers, and notifies them. `watcher()` returns the process's
+    instance."""
 
     def __init__(self) -> None:
-        self._watched: dict[RunFeed, _Watched] = {}  # replaced, never changed, under the lock
+        self._watched: dict[RunFeed, _Watched] = {}  # replaced rather than modified, under the lock
         self._feeds: WeakValueDictionary[Path, RunFeed] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -61,7 +62,7 @@ class Watcher:
         self._closed = False
 
     def feed(self, folder: Path | str) -> RunFeed:
-        """Return the feed of a run folder; all current viewers of that run share one."""
+        """Return the feed of a run folder, shared by all current viewers of that run."""
         path = Path(folder).resolve()
         with self._lock:
             feed = self._feeds.get(path)
@@ -70,10 +71,10 @@ class Watcher:
             return feed
 
     def subscribe(self, feed: RunFeed, callback: Callback) -> Callable[[], None]:
-        """Have ``callback(feed)`` called on the watcher's thread, soon and again after every change.
+        """Call ``callback(feed)`` on the watcher's thread soon, and again after every change.
 
-        The other callbacks wait for it, so it must be quick. An exception in it is logged once and does not
-        end the subscription. Returns the function that does.
+        The callback blocks all others, so it must be fast. An exception in it is logged once and does not end
+        the subscription. Returns a function that ends it.
         """
         subscription = _Subscription(callback)
         with self._lock:
@@ -88,7 +89,7 @@ class Watcher:
         return partial(self._unsubscribe, watched, subscription)
 
     def close(self, timeout: float = 1.0) -> None:
-        """End the thread for good, waiting at most ``timeout`` seconds for a callback that is under way."""
+        """Stop the thread permanently, waiting at most ``timeout`` seconds for a running callback."""
         self._closed = True
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -108,7 +109,7 @@ class Watcher:
                 if one.next_look <= began:
                     self._look(one)
             now = time.monotonic()
-            # Without anything to watch this waits for the next subscription.
+            # If nothing is watched, this waits for the next subscription.
             rest = min((one.next_look - now for one in watched), default=None)
             self._wake.wait(None if rest is None else max(rest, now - began))
 
@@ -120,7 +121,7 @@ class Watcher:
         busy = now - one.changed_at < BUSY_FOR_SECONDS
         more = changed and one.feed.behind
         pace = BUSY_SECONDS if busy else IDLE_SECONDS
-        # On a grid of time, so that one awakening serves all runs.
+        # Aligned to a time grid, so that one wake-up serves all runs.
         one.next_look = now if more else (now // pace + 1) * pace
         for subscription in one.subscriptions:
             subscription.news = subscription.news or changed
@@ -158,5 +159,5 @@ def _notify(subscription: _Subscription, feed: RunFeed) -> None:
 def watcher() -> Watcher:
     """Return the process's only watcher."""
     one = Watcher()
-    atexit.register(one.close)  # before the interpreter takes numpy apart under a running thread
+    atexit.register(one.close)  # before the interpreter unloads numpy under a running thread
     return one

@@ -1,7 +1,7 @@
 """The bridge's process, and the check of a cluster: ``python -I …/ray/__main__.py SETTINGS``.
 
-It runs from an unpacked archive of our code. SETTINGS is a JSON document: ``cluster`` and ``address``, and
-the ``socket`` to serve; without one the cluster is checked, and the answer is one JSON line.
+It runs from an unpacked archive of our code. SETTINGS is a JSON document with ``cluster``, ``address`` and
+the ``socket`` to serve. Without ``socket`` it checks the cluster and prints the answer as one JSON line.
 """
 
 import json
@@ -23,8 +23,7 @@ from mosaic_lab.engines.ray.engine import RayEngine
 
 
 def description(cluster: str, address: str) -> dict[str, Any]:
-    """Return the cluster's ``nodes`` or the ``problem``, and its versions, ``ray`` and ``python``, where
-    they are known."""
+    """Return the cluster's ``nodes`` or the ``problem``, and its versions ``ray`` and ``python`` if known."""
     try:
         nodes = [asdict(node) for node in RayEngine(cluster, address, b"").nodes()]
     except WrongVersions as error:

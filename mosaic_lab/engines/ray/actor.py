@@ -1,7 +1,8 @@
-"""The processes on a node: one that each run lives with, and one that reads several runs for a bridge.
+"""The processes on a node: one actor per run, and one that reads several runs for a bridge.
 
-Ray sends what is here by value: it imports nothing of ours before it has unpacked our code. Arguments and
-answers are builtin types, and bytes where ours are pickled: Ray's server for clients unpickles what passes.
+Ray sends this module by value, so nothing of ours can be imported before our code is unpacked. Arguments and
+answers are builtin types, and bytes for our pickled classes, because Ray's client server unpickles everything
+it forwards.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_LARGE = 4 << 20  # bytes in an answer, after which other runs wait for the next
-_UNREAD = 15.0  # seconds after which an ended run that is not being read gives its place back
+_LARGE = 4 << 20  # bytes of an answer after which other runs wait for the next
+_UNREAD = 15.0  # seconds after which an ended run that is not read releases its resources
 
 
 def free_on_nodes() -> dict[str, dict[str, float]]:
-    """Return what is free on each node, by its id."""
+    """Return the free resources of each node, by its id."""
     from ray._private.state import available_resources_per_node
 
     return {node: dict(free) for node, free in available_resources_per_node().items()}
 
 
 def _make_importable(archive: bytes, home: str) -> None:
-    """Unpack our code in a node's folder, by the function that is in it, and import from there."""
+    """Unpack our code in a node's folder, using the function in the archive itself, and make it
+    importable."""
     with zipfile.ZipFile(io.BytesIO(archive)) as content:
         source = content.read("mosaic_lab/engines/code_archive.py")
     module = types.ModuleType("code_archive")
@@ -40,7 +42,7 @@ def _make_importable(archive: bytes, home: str) -> None:
 
 
 class RunActor:
-    """Holds the place of the run of a `Job` (``job``, as JSON has it); ``archive`` is our code."""
+    """Reserves the resources of the run of a `Job` (``job``, as JSON). ``archive`` is our code."""
 
     def __init__(self, archive: bytes, job: Mapping[str, Any]) -> None:
         import ray
@@ -50,7 +52,7 @@ class RunActor:
         from mosaic_lab.engines.node import NodeRun
 
         if not ray.get_gpu_ids():
-            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray leaves it as it was
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray leaves it unchanged
         context = ray.get_runtime_context()
         self.node_id = context.get_node_id()
         self.run = NodeRun(Job.from_json(job), ray.util.get_node_ip_address())
@@ -69,13 +71,13 @@ class RunActor:
         self.run.put(path, offset, data)
 
     async def start(self, variables: Mapping[str, str]) -> bool:
-        """Start the run, whose end ends this actor; True."""
+        """Start the run, whose end ends this actor. Returns True."""
         self.run.start(variables)
         self._watching = asyncio.ensure_future(self._watch())
         return True
 
     async def read(self, known: bytes, seconds: float) -> bytes:
-        """See `NodeFiles.read`; both are pickled."""
+        """See `NodeFiles.read`. Argument and result are pickled."""
         self._read = time.monotonic()
         return pickle.dumps(await self.run.files.read(pickle.loads(known), seconds))
 
@@ -92,17 +94,17 @@ class RunActor:
         self.run.remove()
 
     async def _watch(self) -> None:
-        """Give the place back when the run has ended, though no bridge may have read the end."""
+        """Release the resources after the run has ended, even if no bridge has read its end."""
         while True:
             await asyncio.sleep(1.0)
             if not self.run.files.status.state.finished or self.run.folder.alive():
-                self._read = time.monotonic()  # by a `NodeReader`, perhaps
+                self._read = time.monotonic()  # possibly read by a `NodeReader`
             elif time.monotonic() - self._read > _UNREAD:
                 os._exit(0)
 
 
 class NodeReader:
-    """Reads the files of runs on its node, whose own folder is ``home``; ``archive`` is our code."""
+    """Reads the files of runs on its node with our folder ``home``. ``archive`` is our code."""
 
     def __init__(self, archive: bytes, home: str) -> None:
         import ray
@@ -113,14 +115,14 @@ class NodeReader:
         self._files: dict[tuple[str, int], Any] = {}
 
     async def ready(self) -> bool:
-        """Return True when it can read."""
+        """Return True once it can read."""
         return True
 
     async def read(self, wanted: bytes, seconds: float) -> bytes:
-        """Return what is new of some runs; wait up to ``seconds`` for the first of them that has something.
+        """Return the changes of several runs, waiting up to ``seconds`` for the first change.
 
-        ``wanted`` has what is `Known` of each, by id and attempt; the answer has `Increment`s of those with
-        something new, about 8 MiB at most. Both are pickled.
+        ``wanted`` maps (id, attempt) to `Known`; the answer contains an `Increment` for each run with
+        changes, at most about 8 MiB. Both are pickled.
         """
         from mosaic_lab.engines.node_files import TICK, NodeFiles, folder_of
 

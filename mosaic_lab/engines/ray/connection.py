@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster, and in a sentence why there is none."""
+"""The connection to a Ray cluster, and explanations of failures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ _VERSIONS = re.compile(r"cluster was started with:\s*Ray: (\S+)\s*Python: (\S+)"
 
 
 def connect(cluster: str, address: str) -> None:
-    """Connect this process to the cluster at ``HOST:PORT``, of which this machine is a node, or at
-    ``ray://HOST:PORT``. The token comes from Ray's own variables. Raises Unreachable and WrongVersions."""
+    """Connect this process to the cluster at ``HOST:PORT``, if this machine is one of its nodes, or at
+    ``ray://HOST:PORT``.
+
+    The token comes from Ray's own variables. Raises Unreachable and WrongVersions.
+    """
     split = urlsplit(address if "://" in address else f"gcs://{address}")
     try:
         socket.create_connection((split.hostname, split.port), _CONNECT).close()
@@ -26,14 +29,14 @@ def connect(cluster: str, address: str) -> None:
     try:
         try:
             _init(address)
-        except ConnectionAbortedError:  # the head starts a server for each client, which a busy head may lose
+        except ConnectionAbortedError:  # the head starts a server for each client, which may fail under load
             _init(address)
     except (RuntimeError, ConnectionError, ValueError, OSError) as error:
         raise explained(cluster, error) from None
 
 
 def _init(address: str) -> None:
-    import ray  # here: only the bridge's environment has it
+    import ray  # imported here: only the bridge's environment has it
 
     ray.init(
         address, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR", configure_logging=False
@@ -41,7 +44,7 @@ def _init(address: str) -> None:
 
 
 class WrongVersions(JobRefused):
-    """The cluster has another Ray or another Python than this environment."""
+    """The cluster has another version of Ray or Python than this environment."""
 
     def __init__(self, cluster: str, ray_version: str, python: str) -> None:
         super().__init__(
@@ -53,7 +56,7 @@ class WrongVersions(JobRefused):
 
 
 def explained(cluster: str, error: Exception) -> WrongVersions | Unreachable:
-    """Return what an error of ``ray.init`` means."""
+    """Return an exception that explains an error of ``ray.init``."""
     text = str(error)
     if found := _VERSIONS.search(text):
         return WrongVersions(cluster, found[1], found[2])
@@ -64,7 +67,7 @@ def _hint(error: Exception) -> str:
     text = str(error)
     if "oken" in text or "nauthenticated" in text:
         return "the token is missing or wrong"
-    if isinstance(error, ConnectionAbortedError):  # all that a client of Ray learns of other versions
+    if isinstance(error, ConnectionAbortedError):  # all that Ray's client reports about other versions
         return (
             "its Ray or its Python may be another version than the bridge's: `mosaic-lab clusters add` takes "
             "them as --ray-version and --python; `ray --version` and `python --version` show them on a node"
@@ -77,6 +80,6 @@ def _hint(error: Exception) -> str:
 
 
 def _last_line(text: str) -> str:
-    """Return the line that has the reason: the text may be a traceback of the server's."""
+    """Return the line with the reason, because the text may be a traceback from the server."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:300] if lines else "no reason given"

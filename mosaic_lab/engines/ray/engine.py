@@ -35,33 +35,33 @@ from mosaic_lab.engines.ray.connection import NAMESPACE, connect
 from mosaic_lab.engines.ray.node_reads import NodeReads, answered
 from mosaic_lab.keeper.states import State
 
-_AT_ONCE = 0.5  # seconds in which an actor that lives usually answers
-_ANSWER = 30.0  # seconds for an actor that lives to answer
-_FRAME = 5.0  # seconds for a frame
-_SILENCE = 45.0  # seconds without any answer, after which it reconnects
-_LOOK = 1.0  # seconds between looks at what is free
+_AT_ONCE = 0.5  # seconds in which a living actor usually answers
+_ANSWER = 30.0  # seconds for a living actor to answer
+_FRAME = 5.0  # seconds to wait for a frame
+_SILENCE = 45.0  # seconds without any answer before reconnecting
+_LOOK = 1.0  # seconds between queries of free resources
 _T = TypeVar("_T")
 
 
 @dataclass
 class _Place:
-    """A job on the cluster: the actor that it lives with, or one that reads what it has left."""
+    """A job on the cluster, with its own actor or an actor that reads its remaining files."""
 
     job: Job
     variables: Mapping[str, str]
     actor: Any
     node: str | None = None
     started: asyncio.Future[Any] | None = None
-    """The answer to whether it has been started: none comes before its actor lives."""
+    """The pending answer of the actor's `started`, which arrives once the actor is alive."""
     cancelled: Stop | None = None
-    """Its stop while it was queued."""
+    """The stop request that cancelled it while queued."""
 
 
 class RayEngine:
-    """Implements `Engine` on the cluster called ``cluster`` at ``address``; ``archive`` is our code.
+    """Implements `Engine` for the cluster ``cluster`` at ``address``. ``archive`` is our code.
 
-    It connects with the first call. A connection that is lost, or brings no answer for a while, ends the
-    process: its keepers start it again.
+    It connects on the first call. If the connection is lost, or yields no answer for a while, the process
+    exits and its keepers start it again.
     """
 
     def __init__(self, cluster: str, address: str, archive: bytes) -> None:
@@ -80,7 +80,7 @@ class RayEngine:
     # -------------------------------------------------------------- the interface
 
     def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
-        """See `Engine.submit`: the job lives with an actor of its own, which another driver finds by name."""
+        """Implement `Engine.submit`: each job has its own actor, which another driver finds by name."""
         self._connect()
         actor = self._named(job)
         if actor is not None:
@@ -114,7 +114,7 @@ class RayEngine:
                 reason = await asyncio.to_thread(self._waits_for, place.job)
                 return Increment({"state": "queued", "reason": reason, "outcome": None})
             if not await self._get(place, place.started, _ANSWER):
-                # The process that had made the actor was killed before it could begin.
+                # The process that created the actor was killed before it could start the job.
                 await asyncio.to_thread(self._begin, place)
             place.node = await self._get(place, answered(place.actor.where), _ANSWER)
         shared = self._reads_on(place.node, place.job.folder)
@@ -197,7 +197,7 @@ class RayEngine:
         return ray.remote(max_restarts=0, **options)(RunActor).remote(self._code, job.to_json())
 
     def _begin(self, place: _Place) -> None:
-        """Send an actor the job's inputs and the job."""
+        """Send the job's inputs to its actor and start it."""
         for path, source in place.job.inputs.items():
             with Path(source).open("rb") as file:
                 while data := file.read(CHUNK_BYTES):
@@ -227,7 +227,7 @@ class RayEngine:
     # ------------------------------------------------------------------ answers
 
     async def _get(self, place: _Place, answer: asyncio.Future[Any], seconds: float) -> Any:
-        """Return an actor's answer; from another actor on its node when it has ended."""
+        """Return an actor's answer. If the actor has ended, replace it by another one on its node."""
         try:
             if not (await asyncio.wait({answer}, timeout=seconds))[0]:
                 raise self._unreachable(f"no answer within {seconds:g} s")
@@ -252,7 +252,7 @@ class RayEngine:
             raise self._unreachable(str(error).splitlines()[0]) from error
 
     def _unreachable(self, why: str) -> Unreachable:
-        if time.monotonic() - self._heard > _SILENCE:  # of all nodes: the cluster may be another one by now
+        if time.monotonic() - self._heard > _SILENCE:  # from any node: the cluster may have been replaced
             os._exit(1)
         return Unreachable(why)
 
@@ -269,27 +269,27 @@ class RayEngine:
     # ---------------------------------------------------------------- resources
 
     def _free_on_nodes(self) -> dict[str, dict[str, float]]:
-        """Return what is free on each node. A client of Ray has that only from a task on a node."""
+        """Return the free resources of each node. A Ray client can query them only from a task on a node."""
         if not ray.util.client.ray.is_connected():
             return free_on_nodes()
         found: dict[str, dict[str, float]] = ray.get(self._free.remote(), timeout=_ANSWER)
         return found
 
     def _check(self, job: Job) -> None:
-        """Raise JobRefused where no node can ever give what the job needs."""
+        """Raise JobRefused if no node can ever provide the job's resources."""
         if why := refusal(_needs(job), self.nodes(), self._cluster):
             raise JobRefused(why)
 
     def _waits_for(self, job: Job) -> str:
         now = time.monotonic()
-        if now - self._looked > _LOOK:  # many runs that wait ask for the same
+        if now - self._looked > _LOOK:  # many waiting runs request the same
             self._looked, self._found = now, self.nodes()
         starting = f"{self._cluster} is starting a process for it"
         return waits_for(_needs(job), self._found, self._cluster) or starting
 
 
 def _placed_on(node: str) -> dict[str, Any]:
-    """Return the options of an actor on a node, beside the places of its runs."""
+    """Return the options of an actor on a node that reserves no resources."""
     return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
 
 

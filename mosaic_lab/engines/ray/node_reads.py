@@ -1,6 +1,6 @@
-"""Reads of runs on the same node, which share calls to an actor there when there are several.
+"""Shared reads of several runs on the same node, through one actor there.
 
-Ray's part of a call takes longer than all that a bridge does with the answer.
+Ray's overhead per call exceeds the bridge's own work on the answer.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ray.exceptions import RayError
 from mosaic_lab.engines.engine import Increment, Known
 from mosaic_lab.engines.job import Job
 
-_SEVERAL = 4  # runs on a node that are worth a process there
+_SEVERAL = 4  # runs on a node that justify a process there
 _PACE = 0.1  # seconds between calls
-_WAIT = 0.5  # seconds that a call waits for something new: a run that is read again meanwhile is in the next
-_ANSWER = 30.0  # seconds for an actor that lives to answer
+_WAIT = 0.5  # seconds that a call waits for changes; a run that is read again meanwhile is in the next call
+_ANSWER = 30.0  # seconds for a living actor to answer
 Key = tuple[str, int]
 
 
 class NodeReads:
-    """The reads of runs on one node; ``start`` starts the actor there that answers them, a `NodeReader`, and
-    ``heard`` is called with each answer.
+    """The reads of runs on one node. ``start`` starts the actor that answers them, a `NodeReader`; ``heard``
+    is called for each answer.
 
-    When that fails, it is not used again: each run can also be read by its own actor.
+    If the actor fails, it is not used again, because each run can also be read through its own actor.
     """
 
     def __init__(self, start: Callable[[], Any], heard: Callable[[], None]) -> None:
@@ -41,14 +41,14 @@ class NodeReads:
         self._waiting: dict[Key, tuple[Known, asyncio.Future[Increment]]] = {}
 
     def leave(self, run_id: str) -> None:
-        """Count a run no longer."""
+        """Stop counting a run."""
         self._runs.discard(run_id)
 
     async def read(self, job: Job, known: Known, seconds: float) -> Increment | None:
-        """Return what is new of a running job; wait up to ``seconds`` for it.
+        """Return the changes of a running job, waiting up to ``seconds`` for them.
 
-        None when its own actor is to be read: there are too few runs on the node, or the shared actor is
-        not ready, or has failed.
+        None if its own actor must be read instead: there are too few runs on the node, or the shared actor is
+        not ready or has failed.
         """
         self._runs.add(job.run_id)
         if self._starting is None and len(self._runs) >= _SEVERAL:
@@ -72,7 +72,7 @@ class NodeReads:
             self._actor = actor
 
     async def _call(self) -> None:
-        """Call until nothing waits."""
+        """Call until no read is waiting."""
         try:
             while self._waiting:
                 wanted = {key: known for key, (known, _) in self._waiting.items()}
@@ -83,7 +83,7 @@ class NodeReads:
                     if key in self._waiting:
                         self._waiting.pop(key)[1].set_result(increment)
                 await asyncio.sleep(_PACE)
-        except Exception:  # what it is, the runs' own actors will say
+        except Exception:  # the runs' own actors will report the cause
             self._actor = None
             for _, answer in self._waiting.values():
                 answer.cancel()
@@ -93,7 +93,7 @@ class NodeReads:
 
 
 def answered(method: Any, *arguments: Any) -> asyncio.Future[Any]:
-    """Call a method of an actor; its answer is a future of the running event loop."""
+    """Call a method of an actor. Return its answer as a future of the running event loop."""
     try:
         answer = asyncio.wrap_future(method.remote(*arguments).future())
     except ConnectionError:
