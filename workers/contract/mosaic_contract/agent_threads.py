@@ -1,8 +1,7 @@
-"""A thread for each agent of a process: commands for one agent are executed in order, agents run in parallel.
+"""One thread per agent of a process: commands for one agent run in order, agents run in parallel.
 
-For operators that spend their time waiting for something outside, such as a language model's endpoint. A
-command that names no agent concerns all of them: it is executed after all commands before it and before all
-commands after it.
+For operators that mostly wait for an external service, such as a language model's endpoint. A command that
+names no agent concerns all agents: it is executed after all earlier commands and before all later ones.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from typing import Any, Callable, Iterable
 
 from mosaic_contract.messages import ALONE
 
-_MOST_WAITING = 256  # commands for one agent; beyond that nothing more is read
-_MOST_ABANDONED = 16  # threads in abandoned calls; beyond that such calls are waited for
+_MOST_WAITING = 256  # commands for one agent; beyond that no more are read
+_MOST_ABANDONED = 16  # threads in abandoned calls; beyond that such calls are awaited
 
 Command = dict[str, Any]
 Perform = Callable[[Command], object]
@@ -26,7 +25,8 @@ log = logging.getLogger("mosaic_contract")
 
 
 class AgentThreads:
-    """`perform` does a command and answers it. The threads are daemons: the process can end without them."""
+    """The threads of all agents. `perform` executes a command and answers it. Threads are daemons, so the
+    process can exit without them."""
 
     def __init__(self, perform: Perform) -> None:
         self._perform = perform
@@ -34,7 +34,7 @@ class AgentThreads:
         self._abandoned: list[_AgentThread] = []
 
     def put(self, command: Command) -> None:
-        """Queue a command for the thread of its agent; execute it here where it has none."""
+        """Queue a command for the thread of its agent; execute it directly if it has none."""
         agent = command.get("player_id")
         if command.get("cmd") == "init_agent":
             agent = command.get("player_id", ALONE)
@@ -53,9 +53,9 @@ class AgentThreads:
             self._perform(command)
 
     def abandon_calls(self, renew: Callable[[str], None]) -> None:
-        """Give agents that are in a call a new thread, after `renew` for them: the thread of the call ends
-        with it, and `is_current` is false in it. Raises the first error of `renew`, after the last agent.
-        """
+        """Give each agent that is in a call a new thread, after calling `renew` for it. The old thread ends
+        with its call, during which `is_current` is false. Raises the first error of `renew`, after the last
+        agent."""
         failures = []
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
         for agent, thread in self._agents.items():
@@ -70,14 +70,14 @@ class AgentThreads:
             raise failures[0]
 
     def finish(self) -> None:
-        """Wait until all queued commands are executed, however long that takes."""
+        """Wait until all queued commands have been executed, without a time limit."""
         for thread in self._agents.values():
             thread.put(None)
         for thread in self._agents.values():
             thread.join()
 
     def leave(self, seconds: float) -> list[str]:
-        """Begin no further command; return the agents that are still in one after so many seconds."""
+        """Start no further commands; return the agents that are still executing one after `seconds`."""
         threads = [*self._agents.values(), *self._abandoned]
         for thread in threads:
             thread.leave()
@@ -88,13 +88,13 @@ class AgentThreads:
 
 
 def is_current() -> bool:
-    """Return whether the answer of the current thread is wanted; False in an abandoned call."""
+    """Return whether the current thread's answer is awaited; False in an abandoned call."""
     thread = threading.current_thread()
     return not (isinstance(thread, _AgentThread) and thread.leaving)
 
 
 class _Shared:
-    """A command that concerns several threads: the last to reach it executes it, the others wait."""
+    """A command that concerns several threads: the last thread to reach it executes it, the others wait."""
 
     def __init__(self, perform: Perform, command: Command, threads: int) -> None:
         self._perform = perform
@@ -125,7 +125,7 @@ class _AgentThread(threading.Thread):
         self.start()
 
     def put(self, shared: _Shared | None) -> None:
-        """Add a command; None is the end."""
+        """Queue a command; None ends the thread."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) < _MOST_WAITING)
             self._waiting.append(shared)
@@ -138,9 +138,7 @@ class _AgentThread(threading.Thread):
             self._changed.notify_all()
 
     def abandon(self) -> list[_Shared | None] | None:
-        """Let the thread end after its call, and return the commands that it has not begun; None where it is
-        in no call.
-        """
+        """Let the thread end after its call, and return the commands not started; None if it is in no call."""
         with self._changed:
             if self._current is None or self._current.command.get("cmd") != "select_action":
                 return None
@@ -153,7 +151,7 @@ class _AgentThread(threading.Thread):
         try:
             while (shared := self._next()) is not None:
                 shared.meet()
-        except BaseException:  # such as an operator's sys.exit: this agent could answer no more
+        except BaseException:  # such as an operator's sys.exit, which would leave this agent without a thread
             log.exception("the thread of %s has ended: this process is of no further use", self.name)
             os._exit(1)
 

@@ -1,6 +1,6 @@
-"""`analytics.json`: where a run left its artifacts, so that tools find them without knowing the worker.
+"""`analytics.json`: the locations of a run's artifacts, for tools that do not know the worker.
 
-Paths inside the run folder are written relative to it, so the folder can be moved.
+Paths inside the run folder are stored relative to it, so that the folder can be moved.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def write_analytics(
     wandb: Mapping[str, str] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the manifest in one step and return its path. The last of `checkpoints` is the final one.
+    """Write the manifest atomically and return its path. The last of `checkpoints` is the final one.
 
-    `wandb` may hold project, entity, run_id, run_name and url. Raises `OSError`.
+    `wandb` may have project, entity, run_id, run_name and url. Raises `OSError`.
     """
 
     def inside(path: AnyPath | None) -> str | None:

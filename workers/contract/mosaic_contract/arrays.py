@@ -1,8 +1,8 @@
-"""Arrays in messages: exact, bounded, never a pickle.
+"""Arrays in messages: lossless, limited in size, without pickle.
 
-An array is `{"__ndarray__": {"dtype", "shape", "data"}}`, data base64 of its C-order bytes, little-endian.
-Works on whatever looks like a NumPy array; NumPy itself is imported when the first array arrives, and where
-there is none arrays arrive as nested lists.
+An array is encoded as `{"__ndarray__": {"dtype", "shape", "data"}}`; data is the base64 encoding of its bytes
+in C order, little-endian. Any object with NumPy's array interface is accepted. NumPy itself is imported when
+the first array arrives; without NumPy, arrays are decoded to nested lists.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, Iterator, Mapping, Sequence
 from mosaic_contract.errors import BadMessage
 
 ARRAY_LIMIT = 64 << 20
-"""Largest array in bytes."""
+"""Maximum size of an array in bytes."""
 
 _MARK = "__ndarray__"
 _MOST_DIMENSIONS = 32
 _PLAIN = frozenset((str, int, float, bool, type(None)))
-_DTYPES = {  # name: (what NumPy calls it with its byte order, its letter in `struct`, bytes)
+_DTYPES = {  # name: (NumPy's name with byte order, letter in `struct`, bytes)
     "bool": ("|b1", "?", 1),
     "int8": ("|i1", "b", 1),
     "uint8": ("|u1", "B", 1),
@@ -41,10 +41,10 @@ _NAMES = {code: name for name, (code, _, _) in _DTYPES.items()}
 
 
 def pack(value: Any) -> Any:
-    """Return a value as JSON can hold it: arrays in the form above, scalars of numeric libraries as Python's,
-    tuples as lists, inside dicts and lists too.
+    """Return a value in a form that JSON can represent, also inside dicts and lists: arrays in the form
+    above, scalars of numeric libraries as Python's, tuples as lists.
 
-    Arrays of other kinds (strings, objects) become nested lists. Any other value stays as it is.
+    Arrays of other types (strings, objects) become nested lists. Any other value is returned unchanged.
     """
     kind = type(value)
     if kind in _PLAIN:
@@ -66,10 +66,10 @@ def pack(value: Any) -> Any:
 
 
 def unpack(value: Any) -> Any:
-    """Reverse `pack`: arrays become NumPy's (writable), or nested lists where there is no NumPy.
+    """Reverse `pack`: arrays become writable NumPy arrays, or nested lists without NumPy.
 
-    Raises `BadMessage` for an invalid array (unknown dtype, data that do not fill its shape, more than
-    64 MiB) and for values that are nested too deeply.
+    Raises `BadMessage` for an invalid array (unknown dtype, data that do not match its shape, more than 64
+    MiB) and for values nested too deeply.
     """
     try:
         return _unpack(value)
@@ -125,21 +125,22 @@ def _unpack_array(array: Any) -> Any:
 
 
 def _count(shape: Any, size: int) -> int:
-    """How many numbers an array of this shape has. Raises `BadMessage`."""
+    """Return the number of elements of an array with this shape. Raises `BadMessage`."""
     if (
         type(shape) is not list
         or len(shape) > _MOST_DIMENSIONS
         or not all(type(length) is int and 0 <= length <= ARRAY_LIMIT for length in shape)
     ):
         raise BadMessage(f"the shape of an array is a list of its sizes, not {shape!r:.100}")
-    room = size * math.prod(max(length, 1) for length in shape)  # lists need room for a size of 0 too
+    # empty dimensions still need room for their lists
+    room = size * math.prod(max(length, 1) for length in shape)
     if room > ARRAY_LIMIT:
         raise BadMessage(f"an array of shape {shape} has {room} bytes, and {ARRAY_LIMIT} may be sent")
     return math.prod(shape)
 
 
 def nested(numbers: Iterator[Any], shape: Sequence[int]) -> Any:
-    """Numbers in C order as nested lists of a shape; the number itself for the shape ()."""
+    """Return numbers in C order as nested lists of a shape; the number itself for the shape ()."""
     if not shape:
         return next(numbers)
     if len(shape) == 1:
@@ -149,7 +150,7 @@ def nested(numbers: Iterator[Any], shape: Sequence[int]) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def _numpy() -> Any:
-    """Return NumPy, None where it is not installed."""
+    """Return NumPy, None if it is not installed."""
     try:
         return importlib.import_module("numpy")
     except ImportError:

@@ -1,8 +1,8 @@
-"""`python -m mosaic_contract.discovery`: the workers of the environment that runs it, as one line of JSON.
+"""`python -m mosaic_contract.discovery`: list the workers of its Python environment as one line of JSON.
 
-A list with one object for each entry point of the group `mosaic.workers`: name, program, folder,
-metadata, capabilities and imports (foreign packages that reading the metadata imported), or name and error.
-`program` is the module that starts the worker: the one that the entry point names; of a package, its `cli`.
+The result is a list with one object for each entry point of the group `mosaic.workers`: name, program,
+folder, metadata, capabilities and imports (foreign packages imported by reading the metadata), or name and
+error. `program` is the module that starts the worker: the entry point's module, or `cli` of its package.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ GROUP = "mosaic.workers"
 
 
 def discover() -> list[dict[str, Any]]:
-    """Load every worker's metadata in this process; one that fails is reported, not raised."""
+    """Load every worker's metadata in this process. Failures are reported, not raised."""
     return [_describe(name, value) for name, value in sorted(_entry_points())]
 
 
 def _entry_points() -> set[tuple[str, str]]:
     everything: Any = metadata.entry_points()
-    modern = hasattr(everything, "select")  # from Python 3.10
+    modern = hasattr(everything, "select")  # Python 3.10 and newer
     found = everything.select(group=GROUP) if modern else everything.get(GROUP, ())
     return {(point.name, point.value) for point in found}
 
@@ -51,7 +51,7 @@ def _describe(name: str, value: str) -> dict[str, Any]:
 
 
 def _document(about: Any) -> dict[str, Any]:
-    """Return the fields of metadata of any class, without those that are None."""
+    """Return the fields of a metadata object of any class, without None values."""
     fields = about.to_dict() if hasattr(about, "to_dict") else vars(about)
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -76,7 +76,7 @@ def _foreign(names: set[str], module: str) -> list[str]:
 
 
 def _is_installed(top: str) -> bool:
-    """Whether a module came from an installed package, not from the standard library."""
+    """Return whether a module belongs to an installed package rather than the standard library."""
     file = getattr(sys.modules.get(top), "__file__", None)
     standard = sysconfig.get_path("stdlib")
     return file is not None and ("-packages" in file or not file.startswith(standard))
@@ -84,7 +84,7 @@ def _is_installed(top: str) -> bool:
 
 def _main() -> None:
     reserve_standard_streams()
-    private = os.dup(1)  # a worker's import may print; the answer is one clean line
+    private = os.dup(1)  # imports of a worker may print; the answer must be one clean line
     os.dup2(2, 1)
     with os.fdopen(private, "w", encoding="utf-8") as answer:
         answer.write(json.dumps(discover(), default=_jsonable) + "\n")

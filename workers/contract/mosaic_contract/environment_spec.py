@@ -15,9 +15,10 @@ DISCRETE, CONTINUOUS = "discrete", "continuous"
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """An environment's id and the spaces of each agent, `ALONE` being the only agent of Gymnasium's.
+    """An environment's id and the spaces of each agent; the single agent of a Gymnasium environment is
+    `ALONE`.
 
-    `several` says that it is a parallel environment of PettingZoo, also where it has one agent only.
+    `several` marks a parallel PettingZoo environment, even with only one agent.
     """
 
     env_id: str
@@ -27,7 +28,7 @@ class EnvironmentSpec:
 
     @classmethod
     def of(cls, env_id: str, env: Any, **details: Any) -> Any:
-        """Return the spec of an environment of Gymnasium or PettingZoo; `details` are a subclass's fields."""
+        """Return the spec of a Gymnasium or PettingZoo environment; `details` are fields of a subclass."""
         agents = list(getattr(env, "possible_agents", ()))
         if not agents:
             return cls(
@@ -39,16 +40,16 @@ class EnvironmentSpec:
 
     @property
     def observation_space(self) -> Any:
-        """The observations of the only agent."""
+        """The observation space of the only agent."""
         return self.observations[ALONE]
 
     @property
     def action_space(self) -> Any:
-        """The actions of the only agent."""
+        """The action space of the only agent."""
         return self.actions[ALONE]
 
     def describe_spaces(self) -> dict[str, Any]:
-        """Return the spaces as a checkpoint's description has them; `checkpoints.spaces_of` reads them."""
+        """Return the spaces in the form of a checkpoint's description, read by `checkpoints.spaces_of`."""
         agents = {
             agent: {
                 "observation_space": describe_space(self.observations[agent]),
@@ -59,9 +60,8 @@ class EnvironmentSpec:
         return {"agents": agents} if self.several else agents[ALONE]
 
     def wrapped(self, wrappers: Sequence[str]) -> Any:
-        """Return the spec that a training learns from: with the observations that wrappers of these names
-        make, and discrete actions from 0. Raises `ConfigError`.
-        """
+        """Return the spec that a training uses: observations as transformed by these wrappers, and discrete
+        actions that start at 0. Raises `ConfigError`."""
         actions = {agent: from_zero(space) for agent, space in self.actions.items()}
         if not wrappers:
             return replace(self, actions=actions)
@@ -73,9 +73,8 @@ class EnvironmentSpec:
         return replace(self, observations=observations, actions=actions)
 
     def observation_problems(self, algorithm: str, *, wraps: bool = False) -> Iterator[str]:
-        """Yield why an algorithm of networks for vectors cannot take the observations, once at most; where
-        the worker `wraps` environments, with the wrappers that would make vectors of them.
-        """
+        """Yield why an algorithm with networks for vectors cannot use the observations, at most once. If the
+        worker `wraps` environments, suggest the wrappers that produce vectors."""
         for agent, space in self.observations.items():
             if type(space).__name__ != "Box" or len(space.shape) != 1:
                 yield (
@@ -87,9 +86,9 @@ class EnvironmentSpec:
     def action_problems(
         self, algorithm: str, kinds: Mapping[str, Collection[str]], *, bounded: bool = False
     ) -> Iterator[str]:
-        """Yield why an algorithm cannot choose the actions, once at most, with the algorithms that can.
+        """Yield why an algorithm cannot select the actions, at most once, with the algorithms that can.
 
-        `kinds` has the kinds of actions of each algorithm; one that is `bounded` scales continuous actions to
+        `kinds` has the kinds of actions of each algorithm; `bounded` algorithms scale continuous actions to
         finite bounds.
         """
         for agent, space in self.actions.items():
@@ -112,7 +111,7 @@ class EnvironmentSpec:
 
 
 def space_kind(space: Any) -> str:
-    """Return DISCRETE for one choice, CONTINUOUS for a Box of one dimension, "" for anything else."""
+    """Return DISCRETE for one discrete choice, CONTINUOUS for a one-dimensional Box, "" for any other space."""
     if type(space).__name__ == "Discrete":
         return DISCRETE
     return CONTINUOUS if type(space).__name__ == "Box" and len(space.shape) == 1 else ""

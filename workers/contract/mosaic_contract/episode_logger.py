@@ -1,4 +1,4 @@
-"""Progress of a training in this process: steps, speed, episodes, the library's metrics."""
+"""Progress of a training in this process: steps, speed, episodes, and the library's metrics."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mosaic_contract.signals import signals_held
 from mosaic_contract.telemetry import Telemetry
 
 _RECENT = 20  # episodes
-_SPEED_SECONDS = 1.0  # between two metrics of the speed
+_SPEED_SECONDS = 1.0  # between two speed metrics
 Losses = Mapping[str, Sequence[str]]
-"""A library's names of its losses by their common names, as patterns of `fnmatch`; the first that matches
-counts: ``{"policy_loss": ["*/actor_loss"], "value_loss": ["*/critic_loss", "*/td_loss"]}``."""
+"""A library's names of its losses by their common names, as patterns of `fnmatch`; the first match is used:
+``{"policy_loss": ["*/actor_loss"], "value_loss": ["*/critic_loss", "*/td_loss"]}``."""
 
 
 class EpisodeLogger:
-    """Counts steps and logs episodes and metrics, for shims whose environments run in their own process.
+    """Counter of steps and logger of episodes and metrics, for shims with environments in their own process.
 
-    `steps` counts over all environments, from the step of a resumed checkpoint; `rate` is the latest speed in
-    steps per second, None at first.
+    `steps` counts over all environments, starting at the step of a resumed checkpoint; `rate` is the latest
+    speed in steps per second, None at first.
     """
 
     def __init__(self, telemetry: Telemetry, steps: int = 0) -> None:
@@ -36,7 +36,7 @@ class EpisodeLogger:
     def step(self) -> None:
         """Count one step of one environment."""
         self.steps += 1
-        self.telemetry.last_step = self.steps  # an end of the process may come before the next metrics
+        self.telemetry.last_step = self.steps  # the process may end before the next metrics
         now = time.monotonic()
         if now - self._since >= _SPEED_SECONDS:
             self.rate = (self.steps - self._counted) / (now - self._since)
@@ -54,15 +54,16 @@ class EpisodeLogger:
         environment: int,
         seed: int | None = None,
     ) -> None:
-        """Log an episode of the environment with this index. `returns` are the agents' returns, or the only
-        agent's; the metric `episode_return` is their mean. `seconds` is its duration, `seed` what the
-        environment was reset with, if anything.
+        """Log an episode of the environment with this index.
+
+        `returns` are the agents' returns, or the only agent's; the metric `episode_return` is their mean.
+        `seconds` is its duration, `seed` the seed of its reset, if any.
         """
         several = returns if isinstance(returns, Mapping) else {ALONE: returns}
         mean = sum(several.values()) / len(several)
         self._returns.append(mean)
         number = self.telemetry.episodes
-        with signals_held():  # an episode is counted and written, for all of its agents, or neither
+        with signals_held():  # an episode is counted and written for all of its agents, or not at all
             for agent, total in several.items():
                 self.telemetry.episode(
                     total_reward=total,
@@ -83,8 +84,10 @@ class EpisodeLogger:
         self._latest.update(self.telemetry.metrics(self.steps, values))
 
     def scalars(self, writer: Any, values: Mapping[str, float], step: int | None = None) -> None:
-        """Write metrics for TensorBoard at the current step or another: `writer` is a SummaryWriter. Signals
-        are held meanwhile: one in the middle may leave the writer's queue locked, and it would never close.
+        """Write metrics for TensorBoard at the current or another step; `writer` is a SummaryWriter.
+
+        Signals are held meanwhile: an interruption could leave the writer's queue locked, and closing it
+        would hang.
         """
         with signals_held():
             for name, value in values.items():
@@ -92,7 +95,7 @@ class EpisodeLogger:
 
     @property
     def mean_return(self) -> dict[str, float]:
-        """The mean return of the last 20 episodes as a metric; empty before the first has ended."""
+        """The mean return of the last 20 episodes as a metric; empty before the first episode has ended."""
         returns = self._returns
         return {"mean_episode_return": sum(returns) / len(returns)} if returns else {}
 
@@ -103,9 +106,8 @@ class EpisodeLogger:
 
 
 def with_losses(values: Mapping[str, float], losses: Losses) -> dict[str, float]:
-    """Return a library's metrics with its losses under the common names too: `policy_loss`, that of the
-    actor, and `value_loss`, that of a critic or a Q-function; the mean of several (agents, twin critics).
-    """
+    """Return a library's metrics, with its losses also under the common names: `policy_loss` for the actor
+    and `value_loss` for a critic or Q-function; the mean if there are several (agents, twin critics)."""
     named = dict(values)
     for name, patterns in losses.items():
         for pattern in patterns:

@@ -8,7 +8,7 @@ from typing import Union
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be run. Takes one problem or all of them, and shows all of them."""
+    """A configuration that cannot be run. Takes one problem or several; its message lists all of them."""
 
     def __init__(self, problems: Union[str, Sequence[str]]) -> None:
         self.problems: list[str] = [problems] if isinstance(problems, str) else list(problems)
@@ -16,7 +16,7 @@ class ConfigError(ValueError):
 
 
 class BadLine(ValueError):
-    """A line that is not a JSON object; `.reason` says why in a few words."""
+    """A line that is not a JSON object; `.reason` is a short explanation."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -28,31 +28,32 @@ class LineTooLong(ValueError):
 
 
 class BadMessage(ValueError):
-    """A JSON object that is not the message it says it is."""
+    """A JSON object that is not a valid message of its kind."""
 
 
 class UnknownMessage(BadMessage):
-    """A kind of message that this version does not know."""
+    """A kind of message unknown to this version."""
 
 
 class FrameError(ValueError):
-    """Something that cannot be published as a frame; says what was seen."""
+    """A value that cannot be published as a frame; the message describes it."""
 
 
 class FastlaneError(OSError):
-    """Frames have no place on this machine; says which places were tried and what was wrong there."""
+    """Frames cannot be stored on this machine; the message lists the locations tried and their errors."""
 
 
 class EnvironmentFault(Exception):
-    """An environment has returned something that its spaces or its interface exclude: NaN, another shape."""
+    """An environment returned a value that violates its spaces or its interface, such as NaN or another
+    shape."""
 
 
 class UpstreamFailed(Exception):
-    """A library that runs as a program of its own has failed.
+    """A library that runs as a separate program failed.
 
-    For a shim's `train` to raise. `.error_type` and `.traceback` are the library's, and are copied to
-    run_failed. What it printed is in the log already, so the log gets one line more and no traceback of the
-    shim.
+    Raised by a shim's `train`. `.error_type` and `.traceback` are the library's, and are copied to
+    run_failed. Its output is already in the log, so only one line is added there, without the shim's
+    traceback.
     """
 
     def __init__(self, error: str, error_type: str, traceback: str = "") -> None:
@@ -62,42 +63,42 @@ class UpstreamFailed(Exception):
 
 
 class BudgetSpent(Exception):
-    """The budget for calls of language models does not allow the next one.
+    """The budget for language model calls does not allow the next call.
 
-    Ends the episode whatever the operator's fallback is: an action in the model's place would be scored as
-    the model's.
+    Ends the episode regardless of the operator's fallback: an action played instead of the model's would be
+    scored as the model's.
     """
 
 
 class RecordingMismatch(Exception):
     """A replay needs an exchange that its recording does not contain.
 
-    Ends the episode whatever the operator's fallback is, like `BudgetSpent`.
+    Ends the episode regardless of the operator's fallback, like `BudgetSpent`.
     """
 
 
 class EndpointRefused(ConfigError):
-    """A language model's endpoint refuses what every further call would send too: the key, the model, the
-    options. Ends the episode whatever the operator's fallback is, like `BudgetSpent`."""
+    """A language model's endpoint rejected something that every further call would also send: the key, the
+    model, the options. Ends the episode regardless of the operator's fallback, like `BudgetSpent`."""
 
 
 class EndpointFailed(Exception):
-    """A language model's endpoint gave no usable answer, and the retries are used up."""
+    """A language model's endpoint gave no usable answer, and all retries failed."""
 
 
 FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, EndpointFailed)
-"""Errors after which the same command is not repeated: it is wrong, or its retries are used up."""
+"""Errors after which the same command is not repeated: it is invalid, or its retries have failed."""
 
 
 class Cancelled(BaseException):
     """Raised in the main thread by the first SIGTERM or SIGINT.
 
-    Not an `Exception`, so that a library's `except Exception` does not swallow it. A shim may catch it to
-    save, and then raise it again.
+    Not an `Exception`, so that a library's `except Exception` does not catch it. A shim may catch it to save
+    its state, and must then re-raise it.
     """
 
     def __init__(self, signum: int) -> None:
-        super().__init__(signum)  # what a copy is made of: libraries copy exceptions on their way up
+        super().__init__(signum)  # libraries copy exceptions while they propagate, from these arguments
         self.signal = signal.Signals(signum)
         self.reason = f"stopped by {self.signal.name}"
 
@@ -111,7 +112,7 @@ class Cancelled(BaseException):
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's type and text in one line; of Gymnasium's errors the text alone, a sentence."""
+    """Return an error's type and text in one line; only the text for Gymnasium's errors, which are sentences."""
     text = " ".join(str(error).split())
     if text and type(error).__module__ == "gymnasium.error":
         return text.rstrip(".")

@@ -1,4 +1,4 @@
-"""A thread that reports every few seconds that the worker is alive, its progress and what it uses."""
+"""A thread that periodically reports that the worker is alive, its progress and its resource usage."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Heartbeats:
-    """Context manager: the first heartbeat at once, then one every `interval` seconds until the end of the
-    block.
-    """
+    """A context manager that sends a heartbeat at once, then every `interval` seconds until the end of the
+    block."""
 
     def __init__(self, telemetry: Telemetry, interval: float = DEFAULT_INTERVAL) -> None:
         self._telemetry = telemetry
@@ -56,7 +55,7 @@ class Usage:
 
 
 def usage_of_tree(pid: int) -> Usage:
-    """Return what `pid` and its descendants use now; a process that has ended counts nothing."""
+    """Return the current usage of `pid` and its descendants; ended processes count nothing."""
     if Path("/proc/self/stat").exists():
         return _from_proc(pid)
     return _from_ps(pid)

@@ -12,7 +12,8 @@ from mosaic_contract.arrays import nested
 from mosaic_contract.codec import flat_numbers, whole_number
 
 TOLERANCE = 1e-4
-"""How far beyond a Box's bounds a number may lie, relative: 32-bit arithmetic ends there. It is clipped."""
+"""Relative tolerance for numbers beyond a Box's bounds, the precision of 32-bit arithmetic. They are clipped.
+"""
 
 Reader = Callable[[Any], Any]
 
@@ -21,8 +22,8 @@ def action_reader(described: Mapping[str, Any]) -> Reader:
     """Return the function that reads actions of the space with this description.
 
     It takes an unpacked value and returns the action: an int (Discrete), numbers in nested lists of the
-    space's shape (Box, MultiDiscrete, MultiBinary), a list (Tuple), a dict (Dict), for any other space the
-    value itself. It raises `ValueError`, saying why, for a value that is not an action of the space.
+    space's shape (Box, MultiDiscrete, MultiBinary), a list (Tuple), a dict (Dict), or the value itself for
+    any other space. It raises `ValueError` with the reason for a value that is not an action of the space.
     """
     make = _MAKERS.get(described["type"])
     return make(described) if make is not None else lambda value: value
@@ -58,7 +59,8 @@ def _multi_binary(described: Mapping[str, Any]) -> Reader:
 
 
 def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: float) -> Reader:
-    """`whole`: only whole numbers are accepted; `low` and `high`: a number, or one for each place."""
+    """Return the reader of arrays. `whole`: only whole numbers are accepted; `low` and `high`: one number, or
+    one for each element."""
     count = math.prod(shape)
     lows, highs = _spread(low, count), _spread(high, count)
 
@@ -74,7 +76,7 @@ def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: 
         numbers = list(_numbers(value.tolist() if hasattr(value, "tolist") else value, shape))
         try:
             return nested(map(placed, numbers, lows, highs), shape)
-        except OverflowError:  # an int beyond all floats
+        except OverflowError:  # an int too large for a float
             raise ValueError(f"{numbers!r:.200} has a number that is out of all bounds") from None
 
     return read
@@ -94,7 +96,7 @@ def _numbers(value: Any, shape: Sequence[int], depth: int = 0) -> Iterator[Any]:
 
 
 def _spread(bound: Any, count: int) -> list[float]:
-    """Return a bound for each of `count` numbers, from one for all or from nested lists."""
+    """Return `count` bounds, from one bound for all or from nested lists."""
     flat = list(flat_numbers(bound))
     return flat * count if len(flat) == 1 else flat
 

@@ -1,4 +1,5 @@
-"""A worker's metadata and capabilities, which its `get_worker_metadata()` returns. Plain data both ways."""
+"""A worker's metadata and capabilities, returned by its `get_worker_metadata()`, with conversion to and from
+plain data."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any, Mapping, Sequence, TypeVar
 T = TypeVar("T", bound="_Document")
 
 PARADIGMS = ["single_agent", "parallel", "aec"]
-"""One agent, agents that all act at once, agents that take turns."""
+"""One agent; agents that act simultaneously; agents that take turns."""
 
 ACTION_SPACES = ["Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict", "Text"]
 """Gymnasium's kinds of spaces."""
@@ -23,7 +24,7 @@ class _Document:
 
     @classmethod
     def from_dict(cls: type[T], document: Mapping[str, Any]) -> T:
-        """Read the fields that are known. Raises `ValueError` where one without a default is missing."""
+        """Read the known fields. Raises `ValueError` if a field without a default is missing."""
         try:
             return cls(**{f.name: document[f.name] for f in fields(cls) if f.name in document})
         except TypeError as error:
@@ -32,7 +33,7 @@ class _Document:
 
 @dataclass(frozen=True)
 class WorkerMetadata(_Document):
-    """A worker's name and version, and the library that it wraps."""
+    """A worker's name and version, and the wrapped library."""
 
     name: str
     version: str
@@ -42,7 +43,7 @@ class WorkerMetadata(_Document):
 
     @property
     def upstream(self) -> str:
-        """The libraries that it wraps, each with its version: "openai 3.52.0, anthropic 2.11.0"."""
+        """The wrapped libraries with their versions, such as "openai 3.52.0, anthropic 2.11.0"."""
         library, version = self.upstream_library or "", self.upstream_version or ""
         libraries, versions = library.split(", "), version.split(", ")
         if len(libraries) != len(versions):  # some are not installed
@@ -52,16 +53,16 @@ class WorkerMetadata(_Document):
 
 @dataclass(frozen=True)
 class WorkerCapabilities(_Document):
-    """A worker's capabilities. `algorithms` are the names that a configuration may give.
+    """A worker's capabilities. `algorithms` are the names that a configuration may use.
 
-    `algorithm_facts` describes each algorithm, by the columns of a listing:
-    `{"ppo": {"actions": "discrete or continuous", "agents": "one", "learning": "on-policy"}}`.
+    `algorithm_facts` describes each algorithm, by the columns of a listing: `{"ppo": {"actions": "discrete or
+    continuous", "agents": "one", "learning": "on-policy"}}`.
 
-    `resume_bound` has the algorithms whose trainings end at `checkpoint.stop_at` and resume from there:
+    `resume_bound` has the algorithms with trainings that end at `checkpoint.stop_at` and resume from there:
     `{"ppo": {"num_envs": "it says what a step is"}}`, with the reason for each hyperparameter that a resumed
     training cannot change, or for all of them under the name "*". All others may change.
 
-    `resume_elsewhere` has the resumable algorithms whose trainings can also resume in another environment
+    `resume_elsewhere` has the resumable algorithms with trainings that can also resume in another environment
     with the same spaces. Their dry runs describe the spaces (`EnvironmentSpec.describe_spaces`).
     """
 
@@ -77,11 +78,11 @@ class WorkerCapabilities(_Document):
 
 
 class Algorithm:
-    """An algorithm of a library, as listings, sweeps and curricula know it. Shims derive their own, with what
-    they make it by.
+    """An algorithm of a library, for listings, sweeps and curricula. Shims derive their own class, with the
+    information needed to make it.
 
-    `actions` are the kinds of actions that it can choose, `agents` and `learning` say in words which agents
-    it trains and from which data it learns.
+    `actions` are the supported kinds of actions; `agents` and `learning` describe in words which agents it
+    trains and from which data it learns.
     """
 
     name: str
@@ -95,17 +96,17 @@ class Algorithm:
 
     @property
     def bound(self) -> Mapping[str, str]:
-        """The hyperparameters that a resumed training cannot change, each with the reason."""
+        """The hyperparameters that cannot change in a resumed training, each with the reason."""
         raise NotImplementedError
 
     @property
     def resumes(self) -> bool:
-        """Whether its trainings end at `checkpoint.stop_at`, and resume from there."""
+        """Whether its trainings can end at `checkpoint.stop_at` and resume from there."""
         return True
 
     @property
     def resumes_elsewhere(self) -> bool:
-        """Whether they resume in another environment of the same spaces, too."""
+        """Whether its trainings can also resume in another environment with the same spaces."""
         return self.resumes
 
 
@@ -124,12 +125,12 @@ def describe_algorithms(algorithms: Mapping[str, Algorithm]) -> dict[str, Any]:
 
 
 def describe_worker(name: str, package: str, **details: Any) -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the metadata and capabilities of a worker, as `get_worker_metadata()` has to.
+    """Return the metadata and capabilities of a worker, for `get_worker_metadata()`.
 
-    `package` is the worker's own distribution, whose `pyproject.toml` has its version and description.
-    `details` are further fields of `WorkerMetadata` and of `WorkerCapabilities`. By default
-    `upstream_version` is read from the installed packages that `upstream_library` names ("openai,
-    anthropic"); nothing of them is imported. Raises `TypeError` for an unknown field.
+    `package` is the worker's own distribution; its `pyproject.toml` has the version and description.
+    `details` are further fields of `WorkerMetadata` and `WorkerCapabilities`. By default `upstream_version`
+    is read from the installed packages named in `upstream_library` ("openai, anthropic"), without importing
+    them. Raises `TypeError` for an unknown field.
     """
     about = {**_installed(package), "upstream_version": _versions(details.get("upstream_library", ""))}
     about.update({f.name: details.pop(f.name) for f in fields(WorkerMetadata) if f.name in details})
@@ -137,9 +138,8 @@ def describe_worker(name: str, package: str, **details: Any) -> tuple[WorkerMeta
 
 
 def _installed(package: str) -> dict[str, str]:
-    """Return the version and description of a worker's package: where it is not installed by itself, the
-    version of MOSAIC Lab, which contains it.
-    """
+    """Return the version and description of a worker's package; if it is not installed separately, the
+    version of MOSAIC Lab, which contains it."""
     with suppress(metadata.PackageNotFoundError):
         found = metadata.metadata(package)
         return {"version": found["Version"], "description": found["Summary"] or ""}
@@ -147,7 +147,7 @@ def _installed(package: str) -> dict[str, str]:
 
 
 def _versions(libraries: str) -> str:
-    """Return the versions of packages whose names are joined by ", ", without those that are missing."""
+    """Return the versions of packages with names joined by ", ", without missing ones."""
     versions = []
     for library in filter(None, libraries.split(", ")):
         with suppress(metadata.PackageNotFoundError):

@@ -1,6 +1,6 @@
-"""Actions that do nothing: found by the names of the actions, by the environment, by the kind of space.
+"""No-op actions, found by the names of the actions, by the environment, or by the kind of space.
 
-Spaces are given as descriptions (`describe_space`). NumPy is imported where a space has arrays.
+Spaces are given as descriptions (`describe_space`). NumPy is imported if a space has arrays.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mosaic_contract.errors import ConfigError
 from mosaic_contract.operators import Decision
 from mosaic_contract.spaces import box_bounds
 
-_KNOWN = (  # environments by how their ids begin, with what their action for nothing is
+_KNOWN = (  # no-op actions by the prefix of the environment's id
     ("LunarLander", 0, "engines off"),
     ("MountainCar", 1, "no push"),
     ("Acrobot", 1, "no torque"),
@@ -24,16 +24,16 @@ _KNOWN = (  # environments by how their ids begin, with what their action for no
     ("BabyAI", 6, "done"),
     ("simple_", 0, "no action"),
 )
-# Words that mean "nothing" anywhere in the name of an action, and whole names that come close to it.
+# Words that mean "nothing" anywhere in the name of an action, and whole names with a similar meaning.
 _NOTHING = frozenset({"noop", "nop", "nothing", "none", "still", "stay", "wait", "idle"})
 _ALMOST = frozenset({"noaction", "nooperation", "nopush", "notorque", "pass", "done", "stick"})
 
 
 def noop_action(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
-    """Return the action of this space that does least, zero or as near to it as the bounds allow.
+    """Return the most passive action of this space, zero or the value nearest to it within the bounds.
 
     `meanings` are the names of a Discrete space's actions, or None. Raises `ConfigError` for a kind of space
-    that has no such action.
+    without such an action.
     """
     if space.get("type") == "Discrete":
         return _discrete_noop(space, meanings, env_id)
@@ -42,9 +42,9 @@ def noop_action(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decisio
 
 
 def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) -> int:
-    """Return `wanted` if it is legal, else the first legal action; `wanted` where no legal actions are given.
+    """Return `wanted` if it is legal, else the first legal action; `wanted` if no legal actions are given.
 
-    `mask` is a flat list of 0 and 1 or None, `moves` a list of actions or None; the mask goes first.
+    `mask` is a flat list of 0 and 1 or None, `moves` a list of actions or None; the mask takes precedence.
     """
     start = int(space.get("start", 0))
     if mask is not None:
@@ -55,7 +55,7 @@ def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) ->
 
 
 def noop_indices(meanings: Sequence[Any]) -> list[int]:
-    """Return the indices of the names that say "nothing", then of those that come close ("pass", "done")."""
+    """Return the indices of names that mean "nothing", then of names with a similar meaning ("pass", "done")."""
     words = [re.findall(r"[a-z]+", str(meaning).lower()) for meaning in meanings]
     whole = ["".join(parts) for parts in words]
     indices = range(len(words))
@@ -75,7 +75,7 @@ def _discrete_noop(space: Mapping[str, Any], meanings: Any, env_id: str) -> Deci
 
 
 def _zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Return the action nearest to zero, and whether the bounds keep it from zero."""
+    """Return the action nearest to zero, and whether the bounds exclude zero."""
     kind = space.get("type")
     if kind == "Discrete":
         return int(space.get("start", 0)), False
@@ -86,7 +86,7 @@ def _zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
         return numpy.zeros(numpy.shape(space["nvec"]), numpy.int64) + space.get("start", 0), False
     if kind == "MultiBinary":
         return import_module("numpy").zeros(space["n"], "int8"), False
-    if kind == "Text":  # the shortest
+    if kind == "Text":  # the shortest text
         return str(space.get("characters") or " ")[0] * int(space.get("min_length", 0)), False
     parts = space.get("spaces")
     if kind == "Dict" and isinstance(parts, Mapping):

@@ -1,7 +1,7 @@
-"""Observations compared with their space: converted where nothing is lost, otherwise refused with the reason.
+"""Validation of observations against their space: converted if lossless, otherwise rejected with the reason.
 
-A list becomes an array, a number of another type the space's own; a NaN or an infinity is never passed on.
-NumPy is imported when a check is made.
+A list becomes an array, and a number of another type gets the space's type; NaN and infinities are never
+passed on. NumPy is imported when a check is made.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ Convert = Callable[[Any], Any]
 
 
 class Misfit(ValueError):
-    """An observation that breaks the promise of its space. `path` is the part of it, such as "['pos']", and
-    the text what is wrong with that, such as "has the shape (3,)".
-    """
+    """An observation that violates its space. `path` is the invalid part, such as "['pos']", and the text the
+    problem, such as "has the shape (3,)"."""
 
     def __init__(self, text: str, path: str = "") -> None:
         super().__init__(text)
@@ -27,18 +26,17 @@ class Misfit(ValueError):
 
 
 class NotFinite(Misfit):
-    """An observation with a NaN or an infinity, which is the text."""
+    """An observation with a NaN or an infinity; the text is the value."""
 
 
 def converter(space: Any) -> Convert:
-    """Return the function that returns an observation as its space has it; it raises `Misfit`."""
+    """Return the function that converts an observation to the form of its space, or raises `Misfit`."""
     return _converter(space) or _unchanged
 
 
 def excluded_numbers(space: Any, observation: Any, path: str = "") -> Iterator[Misfit]:
-    """Yield the parts of a converted observation with whole numbers that their space excludes. Of other
-    numbers the bounds are often only estimates, and networks take those beyond.
-    """
+    """Yield the parts of a converted observation with whole numbers outside their space. Bounds of other
+    numbers are often only estimates, and networks accept values beyond them."""
     kind = type(space).__name__
     if kind in ("Dict", "Tuple"):
         for key, part in _parts(space):
@@ -72,7 +70,7 @@ def _parts(space: Any) -> list[tuple[Any, Any]]:
 
 
 def _number(value: Any) -> Any:
-    """Return a choice that comes as an array of size 1 as a number."""
+    """Return a discrete value given as an array of size 1 as a number."""
     return value.item() if getattr(value, "shape", ()) == (1,) else value
 
 
@@ -85,9 +83,9 @@ def _box(space: Any) -> Convert:
     def convert(value: Any) -> Any:
         if type(value) is not array or value.dtype != dtype or value.shape != shape:
             value = _as_array(numpy, value, shape, dtype, expected)
-        if floats and not isfinite(product(value, value)):  # far quicker than looking at every number
+        if floats and not isfinite(product(value, value)):  # far faster than checking every number
             wrong = value[~numpy.isfinite(value)]
-            if wrong.size:  # not the overflow of a product
+            if wrong.size:  # not an overflow of the product
                 raise NotFinite(str(wrong.flat[0]))
         return value
 
@@ -110,9 +108,8 @@ def _as_array(numpy: Any, value: Any, shape: tuple[int, ...], dtype: Any, expect
 
 
 def _container(space: Any) -> Convert:
-    """Return the function for a Dict or a Tuple; it returns the observation itself where no part of it had to
-    be converted.
-    """
+    """Return the converter of a Dict or a Tuple. It returns the observation itself if no part had to be
+    converted."""
     named = type(space).__name__ == "Dict"
     kind: Any = Mapping if named else Sequence
     parts = [(key, _converter(part) or _unchanged) for key, part in _parts(space)]

@@ -10,19 +10,19 @@ from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 
 def _send_nothing(text: str) -> None:
-    """`AgentSetup.send_partial` where no viewer can be reached."""
+    """Default of `AgentSetup.send_partial`, if no viewer can be reached."""
 
 
 @dataclass(frozen=True)
 class AgentSetup:
     """The agent that an operator is made for.
 
-    The spaces are descriptions (`make_space` turns one into Gymnasium's); they and `seed` are None where the
-    arena does not give them. `settings` are the user's, and the arena adds: env_id, action_meanings, keys,
-    instructions (what the environment is about), agents (all ids) and teammates (ids).
+    The spaces are descriptions (`make_space` converts one to a Gymnasium space); they and `seed` are None if
+    the arena does not provide them. `settings` are the user's, and the arena adds: env_id, action_meanings,
+    keys, instructions (the task of the environment), agents (all ids) and teammates (ids).
 
-    `send_partial(text)` shows viewers what the operator has written so far in this call, the whole of it
-    each time; calls in quick succession and all but the last 20,000 characters are dropped.
+    `send_partial(text)` shows viewers the complete text written so far in this call; calls in quick
+    succession and all but the last 20,000 characters are dropped.
     """
 
     player_id: str
@@ -39,9 +39,9 @@ class Decision:
     """An action with its text, its reasoning and the tokens spent on it.
 
     `exchanges` are the requests to language models that led to it, as JSON objects with the keys prompt,
-    answer, parsed, faults, input_tokens, output_tokens, cost_usd, latency_ms, model and recorded (None for a
-    number that is unknown). `messages` are texts to other agents, as {"to": agent id or "all", "text"}.
-    `forfeit` says why the agent gives the episode up, which ends it for all: the action is not played then.
+    answer, parsed, faults, input_tokens, output_tokens, cost_usd, latency_ms, model and recorded (None for
+    unknown numbers). `messages` are messages to other agents, as {"to": agent id or "all", "text"}. `forfeit`
+    is the reason why the agent gives up the episode, which ends it for all; the action is then not played.
     """
 
     action: Any
@@ -63,23 +63,23 @@ class Decision:
 
 
 class Operator(Protocol):
-    """Anything that answers an observation with an action, or a `Decision`.
+    """An object that answers an observation with an action or a `Decision`.
 
-    `select_action` is given the keywords below that its signature has:
+    `select_action` receives those of the following keywords that its signature has:
 
-    - action_mask: as Gymnasium's `sample(mask=…)`, or None
+    - action_mask: as in Gymnasium's `sample(mask=…)`, or None
     - info: a dict, or None
-    - step_index: steps done in this episode, or None
+    - step_index: number of steps done in this episode, or None
     - messages: a list of {"from", "text", "step_index"}, sent by other agents since this agent's last action
 
-    and these, which the arena sends only where the operator's "needs" name them, else None:
+    and these, which the arena sends only if they are listed in the operator's "needs", else None:
 
-    - frame: the environment's picture, uint8 (height, width, 3)
-    - teammates: {agent: observation} of its team, of all other agents where there are no teams
+    - frame: the rendered frame, uint8 (height, width, 3)
+    - teammates: {agent: observation} of its team, or of all other agents if there are no teams
     - description: a dict in which the environment's worker describes the state
 
-    Where they exist, these are called too: `episode_begin(seed, episode_index)`,
-    `episode_end(total_reward, steps)`, `close()`. Raise `ConfigError` for an error that would occur again.
+    Optional methods are called too: `episode_begin(seed, episode_index)`, `episode_end(total_reward, steps)`,
+    `close()`. Raise `ConfigError` for an error that would occur again.
     """
 
     def select_action(self, observation: Any) -> Any: ...

@@ -1,8 +1,8 @@
 """PettingZoo's environments by id, for shims that make them.
 
 An id is the name of the environment's module, with or without its family: "simple_spread_v3" and
-"mpe2/simple_spread_v3" are both the module mpe2.simple_spread_v3. A module of the user's own with
-`parallel_env` or `env` is named as it is imported: "my_team_v0", "my_package.my_team_v0".
+"mpe2/simple_spread_v3" both mean the module mpe2.simple_spread_v3. A user's module with `parallel_env` or
+`env` is named as it is imported: "my_team_v0", "my_package.my_team_v0".
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _PACKAGES = {  # by family
     "sisl": "pettingzoo.sisl",
     "mpe2": "mpe2",
 }
-_ALIASES = {"mpe": "mpe2"}  # its name while it was a part of PettingZoo
+_ALIASES = {"mpe": "mpe2"}  # its name when it was a part of PettingZoo
 _VERSIONED = re.compile(r"\w+_v\d+")
 
 
 def pettingzoo_ids() -> list[str]:
-    """Return the ids of all installed environments of PettingZoo and mpe2, each with its family."""
+    """Return the ids of all installed environments of PettingZoo and mpe2, including their families."""
     return [f"{family}/{name}" for family in _PACKAGES for name in _names(family)]
 
 
 def pettingzoo_module(env_id: str) -> str | None:
-    """Return the name of an environment's module, None for an id that is not one of PettingZoo's.
+    """Return the name of an environment's module, None for an id that is not a PettingZoo environment.
 
     The environment is not imported.
     """
@@ -48,7 +48,7 @@ def _is_own_module(env_id: str) -> bool:
         return False
     try:
         return find_spec(env_id) is not None
-    except ImportError:  # of a package before the dot
+    except ImportError:  # from importing the package before the dot
         return False
 
 
@@ -63,9 +63,10 @@ def _names(family: str) -> list[str]:
 
 
 def parallel_module(env_id: str) -> Any:
-    """Return the imported module of a parallel environment, None for an id that is not one of PettingZoo's.
+    """Return the imported module of a parallel environment, None for an id that is not a PettingZoo
+    environment.
 
-    Raises `ConfigError` for an environment without a parallel interface, and whatever its import raises.
+    Raises `ConfigError` for an environment without a parallel interface, and any error of its import.
     """
     name = pettingzoo_module(env_id)
     module = None if name is None else import_module(name)

@@ -7,24 +7,24 @@ import time
 from pathlib import Path
 
 _AUTOGROUP = Path("/proc/self/autogroup")
-_TRIES, _PAUSE = 5, 0.12  # the kernel takes a change of any process once in a tenth of a second
-_LESS_PER_LEVEL = 1.25  # of Linux: how much less processor time a process gets for each level of niceness
+_TRIES, _PAUSE = 5, 0.12  # the kernel accepts one change of any process per tenth of a second
+_LESS_PER_LEVEL = 1.25  # on Linux: factor of processor time lost per level of niceness
 
 
 def stretched(seconds: float) -> float:
-    """Return the deadline of this process for what may take ``seconds`` at the usual priority.
+    """Return the deadline of this process for an operation that may take ``seconds`` at normal priority.
 
-    Where every core is busy, a process of niceness 10 gets a tenth of the time that others get: it is slow,
-    not stuck.
+    If every core is busy, a process with niceness 10 gets a tenth of the processor time of others: it is
+    slow, not stuck.
     """
     return seconds * _LESS_PER_LEVEL ** max(0, os.getpriority(os.PRIO_PROCESS, 0))
 
 
 def extend_priority_to_session() -> None:
-    """Give this process's session the low priority that the process has, if it has one.
+    """Give this process's session the process's own low priority, if it has one.
 
-    Where Linux has autogroups, it shares the processor between sessions; a process's niceness then counts
-    within its own session only, and each of our processes has a session of its own.
+    With autogroups, Linux divides the processor between sessions; a process's niceness then only matters
+    within its own session, and each of our processes has its own session.
     """
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     if niceness <= 0 or not _AUTOGROUP.exists():

@@ -1,8 +1,8 @@
-"""Ends of a process: those that an environment or a library asks for, those that its threads hold up, and
-those with its parent.
+"""Exits of a process: exits requested by an environment or a library, exits delayed by threads, and exits
+with the parent process.
 
-A training is complete where it returns, or has taken all of its steps; `sys.exit`, `quit` and `os._exit`
-before that are errors, whatever the exit code.
+A training is complete if it returns or has taken all of its steps; an earlier `sys.exit`, `quit` or
+`os._exit` is an error, whatever the exit code.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ from types import FrameType, TracebackType
 from typing import Any, Callable, List, Optional, Tuple
 
 Lines = List[Tuple[FrameType, int]]
-"""Frames with the line that each is in, outermost first."""
+"""Frames with their current lines, outermost first."""
 
 ERROR_TYPE = SystemExit.__name__
 _STANDARD_LIBRARY = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
 _INSTALLED = ("site-packages", "dist-packages")
-_THREAD_SECONDS = 5.0  # for threads that Python waits for at its end
-_end_process = os._exit  # for good: the one of a training is reported
+_THREAD_SECONDS = 5.0  # for threads that Python joins at exit
+_end_process = os._exit  # the original; a training's `os._exit` is reported
 
 log = logging.getLogger("mosaic_contract")
-_POLL_SECONDS = 0.5  # between two looks at the parent
+_POLL_SECONDS = 0.5  # between two checks of the parent
 
 
 def report_os_exit(report: Callable[[int, Lines], int]) -> None:
-    """Call `report` before `os._exit` ends this process; the exit code is what it returns. Forked children
-    are left alone.
-    """
+    """Call `report` before `os._exit` ends this process; its return value becomes the exit code. Forked
+    children are not affected."""
     own_pid = os.getpid()
 
     def reporting(status: int) -> Any:
@@ -49,13 +48,13 @@ def report_os_exit(report: Callable[[int, Lines], int]) -> None:
 
 
 def leave_within(seconds: float, code: int) -> None:
-    """End the process even if threads or exit hooks of an environment or a library never end.
+    """End the process even if threads or exit hooks of an environment or a library never finish.
 
-    It has reported its end by now, so `os._exit` is Python's own again: a shim may leave by it.
+    The process has reported its end by now, so `os._exit` is Python's own again and a shim may use it.
     """
     os._exit = _end_process
     joined = threading.Event()
-    atexit.register(joined.set)  # Python runs exit hooks once it has waited for threads
+    atexit.register(joined.set)  # Python runs exit hooks after it has joined all threads
 
     def watch() -> None:
         deadline = time.monotonic() + seconds
@@ -74,14 +73,13 @@ def _waited_for() -> List[str]:
 
 
 def lines_of(trace: Optional[TracebackType]) -> Lines:
-    """Return the lines of a traceback."""
+    """Return the frames and lines of a traceback."""
     return list(traceback.walk_tb(trace))
 
 
 def exit_error(code: object, lines: Lines, reached: str) -> str:
-    """Return the sentence for a process that was ended with this code, with the innermost line of the user's
-    code, or else of a library. `reached` is how far the training was, such as "at step 10 of 600".
-    """
+    """Return a sentence about a process that was ended with this code, with the innermost line of the user's
+    code, or else of a library. `reached` is the progress of the training, such as "at step 10 of 600"."""
     status = (
         f"exit code {code or 0}" if code is None or isinstance(code, int) else f"exit code 1, {code!r:.300}"
     )
@@ -96,12 +94,12 @@ def exit_error(code: object, lines: Lines, reached: str) -> str:
 
 
 def stack_text(lines: Lines) -> str:
-    """Return lines as a traceback shows them."""
+    """Return lines in the format of a traceback."""
     return "".join(traceback.StackSummary.extract(iter(lines)).format())
 
 
 def _owner(frame: FrameType) -> str:
-    """Return whose code a frame is: "user", "library", or "" for Python's and this project's own."""
+    """Return the owner of a frame's code: "user", "library", or "" for Python and this project."""
     path, variables = frame.f_code.co_filename, frame.f_globals
     package = str(variables.get("__package__") or variables.get("__name__")).partition(".")[0]
     if path.startswith("<") or package == "mosaic_contract" or package.endswith("_worker"):
@@ -112,11 +110,11 @@ def _owner(frame: FrameType) -> str:
 
 
 def watch_parent(parent: int | None = None, *, grace: float = 5.0) -> None:
-    """End this process when its parent dies: SIGTERM to itself, and after `grace` seconds SIGKILL. For
-    operators and arenas, which must not outlive whoever started them.
+    """End this process when its parent dies: send it SIGTERM and, after `grace` seconds, SIGKILL. For
+    operators and arenas, which must not outlive their parent.
 
-    `parent` is the process id to watch; give it where the parent could die before this call, otherwise the
-    parent at the time of the call is taken.
+    `parent` is the process id to watch; pass it if the parent could die before this call, otherwise the
+    parent at the time of the call is used.
     """
     # Linux' PR_SET_PDEATHSIG fires when the parent's *thread* that made the child ends, and notebooks start
     # children from threads that come and go.
@@ -133,10 +131,10 @@ def _watch(parent: int, grace: float) -> None:
 
 def _wait_for_death(parent: int) -> None:
     try:
-        descriptor = os.pidfd_open(parent)  # Linux: wakes at once and costs nothing
+        descriptor = os.pidfd_open(parent)  # Linux: wakes immediately and costs nothing
     except (AttributeError, OSError):
         descriptor = None
-    if os.getppid() != parent:  # already dead; checked after the open, so that a reused id is not watched
+    if os.getppid() != parent:  # already dead; checked after the open, in case the id is reused
         return
     if descriptor is not None:
         poll = select.poll()

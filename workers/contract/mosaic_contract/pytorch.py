@@ -1,5 +1,5 @@
-"""PyTorch for shims: its device, among the GPUs that a run can see, and its states as bytes and back, without
-running anything of a file."""
+"""PyTorch for shims: its device among the GPUs visible to a run, and conversion of states to bytes and back
+without executing code from a file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ log = logging.getLogger(__name__)
 
 
 def torch_device(requested: str) -> str:
-    """Return PyTorch's name of the requested device: "cpu", "cuda", "cuda:0", or "auto", which is a GPU if
-    one is visible, else the CPU. Raises `ConfigError` for a GPU where none is visible. Imports torch.
-    """
+    """Return PyTorch's name of the requested device: "cpu", "cuda", "cuda:0", or "auto", a GPU if one is
+    visible, else the CPU. Raises `ConfigError` for a GPU if none is visible. Imports torch."""
     torch = import_module("torch")
     if torch.cuda.is_available() or requested == "cpu":
         return "cuda" if requested == "auto" else requested
@@ -39,21 +38,21 @@ def torch_device(requested: str) -> str:
 
 
 def torch_bytes(state: Any) -> bytes:
-    """Return the file of a state, as `torch.save` writes it."""
+    """Return a state as the bytes of a file written by `torch.save`."""
     file = io.BytesIO()
     import_module("torch").save(state, file)
     return file.getvalue()
 
 
 def load_torch(path: Path, part: str) -> dict[str, Any]:
-    """Return the state in a file, on the CPU. Weights only are loaded: code in the file is not run.
+    """Return the state in a file, on the CPU. Only weights are loaded: code in the file is not executed.
 
-    Raises `ConfigError` for a file that cannot be read, or whose state has no dictionary `part`.
+    Raises `ConfigError` for an unreadable file, and for a state without a dictionary `part`.
     """
     with loading(path):
         try:
             state = import_module("torch").load(path, map_location="cpu", weights_only=True)
-        except pickle.UnpicklingError:  # whose text recommends to run the code in the file
+        except pickle.UnpicklingError:  # its text recommends executing the code in the file
             raise ValueError(
                 "it has more than weights, and is not unpickled: that can run any code"
             ) from None
@@ -63,10 +62,9 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
 
 
 def load_optimizer(optimizer: Any, state: Mapping[str, Any]) -> None:
-    """Put a saved state into an optimiser that keeps what it was made with, its learning rate for one: a
-    resumed training may have changed that. What a schedule has done to the rate by then is done to the new
-    one, too. Raises `ValueError` where the state is of other parameters.
-    """
+    """Load a saved state into an optimizer, but keep the optimizer's own options, such as its learning rate,
+    which a resumed training may have changed. A schedule's scaling of the saved rate is applied to the new
+    rate. Raises `ValueError` if the state has other parameters."""
     own = optimizer.state_dict()["param_groups"]
     for group, saved in zip(own, state["param_groups"]):
         if (first := saved.get("initial_lr")) is not None:

@@ -1,4 +1,4 @@
-"""Gymnasium's registry: ids of packages that register their environments only once they are imported."""
+"""Gymnasium's registry: ids of packages that register their environments only when they are imported."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ _PACKAGES = {r"(MiniGrid|BabyAI)-.*": "minigrid", r"ALE/.*|\w+NoFrameskip-v\d": 
 
 
 def register(env_id: str) -> None:
-    """Import the package that registers an id, if it is known and installed; making the environment fails
-    where it is not.
-    """
+    """Import the package that registers an id, if it is known and installed; otherwise making the environment
+    fails."""
     package = _package(env_id)
     if package is None or env_id in import_module("gymnasium").registry:
         return
@@ -25,17 +24,16 @@ def register(env_id: str) -> None:
 
 
 def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make an environment of Gymnasium without Gymnasium's own check: that of `environment_check` is in its
-    place. Raises what `gymnasium.make` raises.
-    """
+    """Make a Gymnasium environment without Gymnasium's own checker, which `environment_check` replaces.
+    Raises the errors of `gymnasium.make`."""
     register(env_id)
-    if render_mode is not None:  # an environment that cannot be drawn may have no such keyword
+    if render_mode is not None:  # an environment without rendering may not have this keyword
         settings["render_mode"] = render_mode
     return import_module("gymnasium").make(env_id, disable_env_checker=True, **settings)
 
 
 def is_game(env_id: str) -> bool:
-    """Return whether an id is that of an Atari game: ALE/Pong-v5, PongNoFrameskip-v4."""
+    """Return whether an id is an Atari game, such as ALE/Pong-v5 or PongNoFrameskip-v4."""
     return _package(env_id) == _GAMES
 
 

@@ -33,7 +33,7 @@ class ServedAgent:
 
     @contextmanager
     def in_call(self) -> Iterator[None]:
-        """The time of one call, at whose end an agent that was retired meanwhile is closed."""
+        """Enclose one call. If the agent was retired meanwhile, it is closed at the end of the block."""
         with self._lock:
             self._calling = True
         try:
@@ -46,7 +46,7 @@ class ServedAgent:
                 self.close()
 
     def retire(self) -> None:
-        """Close the agent, which another has replaced: now, or at the end of its call."""
+        """Close the agent, which has been replaced: now, or at the end of its call."""
         with self._lock:
             self._retired = True
             calling = self._calling
@@ -68,7 +68,7 @@ class ServedAgent:
 def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
     try:
         parameters = inspect.signature(select_action).parameters
-    except (TypeError, ValueError):  # made by C code
+    except (TypeError, ValueError):  # implemented in C
         return ()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return _HINTS
@@ -76,7 +76,7 @@ def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
 
 
 class _Partials:
-    """An agent's `send_partial`: the first text at once, then at most five a second."""
+    """An agent's `send_partial`: the first text is sent at once, then at most five per second."""
 
     def __init__(self, player_id: str, send: Callable[[dict[str, Any]], bool]) -> None:
         self._player_id = player_id
@@ -91,7 +91,7 @@ class _Partials:
 
 
 def setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -> AgentSetup:
-    """Return the agent that `init_agent` describes; `send` sends its partial lines. Raises `BadMessage`."""
+    """Return the agent described by `init_agent`; `send` sends its partial lines. Raises `BadMessage`."""
     seed, player_id = command.get("seed"), command.get("player_id", ALONE)
     if not isinstance(player_id, str) or not player_id:
         raise BadMessage(f"player_id must be a string, not {player_id!r:.100}")

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT become one `Cancelled` in the main thread; every later signal changes nothing."""
+"""Conversion of SIGTERM and SIGINT to one `Cancelled` in the main thread; later signals have no effect."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ log = logging.getLogger("mosaic_contract")
 
 
 def keep_handlers() -> None:
-    """Keep this process's handlers of SIGTERM and SIGINT: from now on an environment or a library that
-    replaces one, such as a game's window, is left without its own, and logged. Forked children are free.
-    """
+    """Protect this process's handlers of SIGTERM and SIGINT. An environment or a library that sets its own,
+    such as a game's window, does so without effect, which is logged. Forked children are not affected."""
     own_pid, replaced = os.getpid(), set()
 
     def keeping(signalnum: int, handler: Any) -> Any:
@@ -45,9 +44,8 @@ def keep_handlers() -> None:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Delay signals until the end of the block, or of an outer one. For work of milliseconds in the main
-    thread that must not be interrupted: a library's queue would stay locked for good.
-    """
+    """Delay signals until the end of the outermost such block. For short work (milliseconds) in the main
+    thread that must not be interrupted, because a library's queue would remain locked."""
     global _held
     outer, _held = _held, True
     try:
@@ -57,16 +55,16 @@ def signals_held() -> Iterator[None]:
 
 
 class CancelOnSignal:
-    """Handles both signals for the rest of the process; made in the main thread.
+    """The handler of both signals for the rest of the process, created in the main thread.
 
-    The first signal interrupts whatever the main thread does, a wait for a subprocess included. `.cancelled`
-    is the `Cancelled` that was raised, or None.
+    The first signal interrupts any operation of the main thread, including a wait for a subprocess.
+    `.cancelled` is the raised `Cancelled`, or None.
 
-    Python alone would lose some signals: one that comes just before a system call blocks waits for the end
-    of that call, and an exception raised inside a `__del__` or a C callback is printed and swallowed. So a
-    thread repeats the signal to the main thread until it has been handled, and `signals_held` is over.
+    Python alone would lose some signals: a signal just before a system call blocks is handled only after that
+    call, and an exception raised inside a `__del__` or a C callback is printed and swallowed. Therefore a
+    thread repeats the signal to the main thread until it has been handled and `signals_held` has ended.
 
-    A forked child inherits handlers but not the run: there both signals do again what they do by default.
+    A forked child inherits the handlers but not the run; in it both signals have their default effect.
     """
 
     def __init__(self) -> None:
@@ -90,7 +88,7 @@ class CancelOnSignal:
         )
 
     def disarm(self) -> None:
-        """Ignore both signals from now on: only the run's last event remains to be written."""
+        """Ignore both signals from now on: only the run's terminal event remains to be written."""
         for signum in _SIGNALS:
             _set_handler(signum, signal.SIG_IGN)
         self._over.set()
@@ -108,14 +106,15 @@ class CancelOnSignal:
 
     def _repeat_signal(self, woken: int) -> None:
         signum = 0
-        while signum not in _SIGNALS:  # other handlers' signals are written here too
+        while signum not in _SIGNALS:  # signals of other handlers are written here too
             signum = os.read(woken, 1)[0]
         while not self._over.wait(_REPEAT_SECONDS):
             if self.cancelled is None:
                 signal.pthread_kill(threading.main_thread().ident or 0, signum)
 
     def _block_signals(self) -> None:
-        """Around a fork: a signal to the young child must not be taken for one to its parent."""
+        """Block signals around a fork, so that a signal to the new child is not mistaken for one to its
+        parent."""
         self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
     def _unblock_signals(self) -> None:

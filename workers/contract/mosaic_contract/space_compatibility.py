@@ -1,7 +1,9 @@
-"""Compatibility of the space that a policy was trained for with another, both as `describe_space` has them.
+"""Compatibility of the space that a policy was trained for with another, both in the form of
+`describe_space`.
 
-What counts is what a network depends on: kinds, shapes, numbers of choices, and the bounds of continuous
-actions. Bounds of observations do not count (releases of one environment differ in them), nor do dtypes.
+The comparison covers everything that a network depends on: kinds, shapes, numbers of choices, and the bounds
+of continuous actions. It ignores dtypes and the bounds of observations, which differ between releases of an
+environment.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from mosaic_contract.codec import flat_numbers
 
-_TOLERANCE = 1e-5  # of bounds, relative: they are 32-bit numbers
+_TOLERANCE = 1e-5  # relative, for bounds: they are 32-bit numbers
 _SIZE = {"Box": "shape", "Discrete": "n", "MultiDiscrete": "nvec", "MultiBinary": "n"}
 
 
 def misfit(trained: Mapping[str, Any], found: Mapping[str, Any], what: str) -> str:
-    """Return why a policy trained for one space cannot be used on the space `found`, "" where it can.
+    """Return why a policy trained for one space cannot be used on the space `found`, "" if it can.
 
     `what` is "observations" or "actions", the first word of the sentence.
     """
@@ -28,7 +30,7 @@ def misfit(trained: Mapping[str, Any], found: Mapping[str, Any], what: str) -> s
 
 
 def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the advice on a misfit of `who`, whose environment was made with these keywords."""
+    """Yield the advice on a misfit of `who` if its environment was made with keywords."""
     if settings:
         given = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
         same = f"env_kwargs={dict(settings)!r:.500}"
@@ -36,7 +38,7 @@ def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def text_of(space: Mapping[str, Any]) -> str:
-    """Return a space in short: "Discrete(2)", "Box(4)", "Box(84×84×3)", "Dict(image: Box(7×7×3), …)"."""
+    """Return a short form of a space: "Discrete(2)", "Box(4)", "Box(84×84×3)", "Dict(image: Box(7×7×3), …)"."""
     kind = str(space.get("type", "unknown"))
     if kind == "Discrete":
         start = space.get("start", 0)
@@ -57,7 +59,7 @@ def text_of(space: Mapping[str, Any]) -> str:
 
 
 def _form(space: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a space that must be the same."""
+    """Return the part of a space that must be equal."""
     kind, inner = space.get("type"), space.get("spaces", ())
     parts = inner.items() if isinstance(inner, Mapping) else enumerate(inner)
     start = list(flat_numbers(space.get("start", 0)))

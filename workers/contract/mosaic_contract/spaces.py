@@ -1,8 +1,8 @@
-"""Observation and action spaces as JSON, and back.
+"""Conversion of observation and action spaces to JSON and back.
 
-Spaces may be of Gymnasium, of the old gym, or of any library whose classes have the same names. A description
-is `{"type", "shape", "dtype", …}`; bounds that are the same everywhere are one number, infinities the strings
-of the codec. Gymnasium is imported only by `make_space`.
+Spaces may come from Gymnasium, the old gym, or any library with the same class names. A description is
+`{"type", "shape", "dtype", …}`; bounds equal for all elements are one number, infinities the strings of the
+codec. Gymnasium is imported only by `make_space`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from mosaic_contract.arrays import ARRAY_LIMIT
 from mosaic_contract.codec import as_number, finite
 from mosaic_contract.errors import BadMessage
 
-_MOST_TEXT = 4096  # characters of a Text space without a given bound
+_MOST_TEXT = 4096  # characters of a Text space without an explicit limit
 
 
 def describe_space(space: Any) -> dict[str, Any]:
-    """Return a space as JSON. Its type is the name of its class, or of a base class that is known.
+    """Return a space as JSON. Its type is the name of its class or of a known base class.
 
     Discrete {n, start}, Box {low, high}, MultiDiscrete {nvec, start}, MultiBinary {n}, Tuple {spaces: list},
     Dict {spaces: by key}, Text {min_length, max_length, characters}, MissionSpace; the first four also have
-    shape and dtype. Any other is only its type.
+    shape and dtype. Any other space has only its type.
     """
     names = [cls.__name__ for cls in type(space).__mro__]
     kind = next((name for name in names if name in _DETAILS), None)
@@ -32,7 +32,7 @@ def describe_space(space: Any) -> dict[str, Any]:
         return {"type": names[0]}
     described: dict[str, Any] = {"type": kind}
     if kind in _ARRAYS:
-        dtype = getattr(space.dtype, "__name__", space.dtype)  # some scripts put a scalar type in its place
+        dtype = getattr(space.dtype, "__name__", space.dtype)  # some scripts set it to a scalar type
         described.update(shape=[int(length) for length in space.shape or ()], dtype=str(dtype))
     return {**described, **_DETAILS[kind](space)}
 
@@ -50,17 +50,17 @@ def make_space(description: Mapping[str, Any]) -> Any:
         return _MAKERS[kind](description, spaces, numpy)
     except BadMessage:
         raise
-    except Exception as error:  # whatever Gymnasium finds wrong with what came from outside
+    except Exception as error:  # any error that Gymnasium raises for untrusted input
         raise BadMessage(f"{description!r:.200} is not a valid space: {error!r}") from None
 
 
 def start_of(space: Any) -> int:
-    """Return the first number of a Discrete; 0 for any other space."""
+    """Return the first value of a Discrete space; 0 for any other space."""
     return int(getattr(space, "start", 0)) if type(space).__name__ == "Discrete" else 0
 
 
 def from_zero(space: Any) -> Any:
-    """Return a Discrete with the same choices, numbered from 0; any other space itself."""
+    """Return a Discrete space with the same number of choices, starting at 0; any other space itself."""
     return importlib.import_module("gymnasium.spaces").Discrete(int(space.n)) if start_of(space) else space
 
 
@@ -72,13 +72,13 @@ def _box(space: Any) -> dict[str, Any]:
 
 
 def _shared(values: Any) -> Any:
-    """Return an array of bounds as one number where all are the same, else as nested lists."""
+    """Return an array of bounds as one number if all are equal, else as nested lists."""
     same = values.size > 0 and (values == values.flat[0]).all()
     return finite(values.flat[0].item() if same else values.tolist())
 
 
 def _multi_discrete(space: Any) -> dict[str, Any]:
-    start = getattr(space, "start", None)  # from Gymnasium 1.0
+    start = getattr(space, "start", None)  # since Gymnasium 1.0
     return {"nvec": space.nvec.tolist(), "start": 0 if start is None else _shared(start)}
 
 
@@ -120,7 +120,7 @@ def _make_box(description: Mapping[str, Any], spaces: Any, numpy: Any) -> Any:
 
 
 def box_bounds(description: Mapping[str, Any], dtype: Any) -> tuple[Any, Any]:
-    """Return the bounds of a described Box as NumPy's arrays of its shape."""
+    """Return the bounds of a described Box as NumPy arrays of its shape."""
     numpy, shape = importlib.import_module("numpy"), tuple(description["shape"])
     low, high = (numpy.full(shape, _infinite(description[name]), dtype) for name in ("low", "high"))
     return low, high

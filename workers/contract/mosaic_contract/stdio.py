@@ -1,6 +1,5 @@
-"""The standard streams of a process: always open, and silent about write errors (a full disk under worker.log
-must not raise inside a library's `print`).
-"""
+"""The standard streams of a process: always open, and ignoring write errors (a full disk under worker.log
+must not raise inside a library's `print`)."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Any
 
 
 class _Forgiving(io.FileIO):
-    """A raw stream that drops what cannot be written instead of raising."""
+    """A raw stream that drops output that cannot be written instead of raising."""
 
     def write(self, data: Any) -> int:
         try:
@@ -24,19 +23,19 @@ class _Forgiving(io.FileIO):
 def reserve_standard_streams() -> None:
     """Open the null device on each closed descriptor from 0 to 2.
 
-    To be called before anything is opened: else a lock, a pipe or a log could get one of these numbers, and
-    the next child process would replace it by a stream.
+    Call it before anything else is opened: otherwise a lock, a pipe or a log could get one of these numbers,
+    and the next child process would replace it by a stream.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        if getattr(sys, name) is None:  # as the interpreter leaves a stream that it was started without
+        if getattr(sys, name) is None:  # set by an interpreter that was started without the stream
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def forgive_write_errors() -> None:
-    """Make `sys.stdout` and `sys.stderr` line-buffered, UTF-8, and silent about write errors."""
+    """Make `sys.stdout` and `sys.stderr` line-buffered, UTF-8, and ignore their write errors."""
     sys.stdout = _stream(1)
     sys.stderr = _stream(2)
 

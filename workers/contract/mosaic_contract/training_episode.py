@@ -1,4 +1,4 @@
-"""The current episode of one environment of a training, for shims that step environments in their process."""
+"""The current episode of one training environment, for shims that step environments in their own process."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mosaic_contract.messages import ALONE
 
 
 class TrainingEpisode:
-    """Counts the steps of an environment, shows them, and logs each episode when it ends.
+    """Counter of an environment's steps, which also shows them and logs each finished episode.
 
-    `index` is the environment's number in the training. Steps that are not `counted` are not steps of the
-    training. `reward` and `total` are the latest reward and the return so far, the mean over agents.
+    `index` is the environment's number in the training. Steps that are not `counted` do not count as training
+    steps. `reward` and `total` are the latest reward and the return so far, averaged over agents.
     """
 
     def __init__(
@@ -31,13 +31,13 @@ class TrainingEpisode:
         return sum(self._totals.values()) / len(self._totals) if self._totals else 0.0
 
     def begin(self, agents: Iterable[str] = (ALONE,)) -> None:
-        """Begin an episode; call it after the environment's `reset`."""
+        """Begin an episode. Call it after the environment's `reset`."""
         self._totals = dict.fromkeys(agents, 0.0)
         self._length = 0
         self._began = time.monotonic()
 
     def step(self, rewards: Mapping[str, float], *, terminated: bool, truncated: bool) -> None:
-        """Take note of a step, with the reward of each agent."""
+        """Record a step, with the reward of each agent."""
         for agent in self._totals:
             self._totals[agent] += float(rewards[agent])
         self.reward = sum(map(float, rewards.values())) / len(rewards)

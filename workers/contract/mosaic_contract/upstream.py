@@ -1,4 +1,4 @@
-"""The installed library that a shim wraps: its folder and its source text, nothing of which runs."""
+"""The installed library wrapped by a shim: its folder and source text, which is never executed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from mosaic_contract.errors import ConfigError
 
 
 def upstream_folder(package: str, library: str = "") -> Path:
-    """Return the folder of an installed package, found without importing it. Raises `ConfigError`, which
-    names the `library` (by default the package), where it is not installed.
-    """
+    """Return the folder of an installed package without importing it. Raises `ConfigError`, naming the
+    `library` (default: the package), if it is not installed."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ConfigError(
@@ -31,17 +30,17 @@ def parsed(path: Path) -> ast.Module:
 
 
 def class_in(path: Path, name: str) -> ast.ClassDef:
-    """Return a class of a file. Raises `StopIteration` where there is none of this name."""
+    """Return a class of a file. Raises `StopIteration` if there is no class with this name."""
     return next(node for node in parsed(path).body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
 def method_of(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
-    """Return a method of a class, None where the class itself does not define it."""
+    """Return a method of a class, None if the class itself does not define it."""
     return next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
 
 
 def arguments_of(node: ast.ClassDef) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """Yield the arguments of a class's `__init__` that have a default, with that."""
+    """Yield the arguments of a class's `__init__` that have defaults, with their defaults."""
     init = method_of(node, "__init__")
     if init is not None:
         arguments, defaults = init.args, init.args.defaults
@@ -51,7 +50,7 @@ def arguments_of(node: ast.ClassDef) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 
 def fields_of(node: ast.ClassDef) -> Iterator[tuple[str, ast.AnnAssign, str]]:
-    """Yield the annotated fields of a class: the name, the statement and the text that follows it, or ""."""
+    """Yield the annotated fields of a class: the name, the statement and the string after it, or ""."""
     for field, after in zip(node.body, [*node.body[1:], None]):
         if isinstance(field, ast.AnnAssign):
             text = after.value if isinstance(after, ast.Expr) else None
@@ -59,7 +58,7 @@ def fields_of(node: ast.ClassDef) -> Iterator[tuple[str, ast.AnnAssign, str]]:
 
 
 def meanings_of(docstring: str | None) -> dict[str, str]:
-    """Return the first sentence of what a docstring says of each parameter (":param name: text")."""
+    """Return the first sentence of each parameter's description in a docstring (":param name: text")."""
     parts = re.split(r"^\s*:param (\w+):", docstring or "", flags=re.MULTILINE)
     return {name: first_sentence(text) for name, text in zip(parts[1::2], parts[2::2])}
 

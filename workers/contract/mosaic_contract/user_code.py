@@ -1,6 +1,6 @@
-"""Python files of the user, imported as Python would from the folder they were written for.
+"""The user's Python files, imported as Python would from the folder they were written for.
 
-Used in processes of operators only.
+Used only in processes of operators.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, Mapping
 from mosaic_contract.errors import ConfigError, one_line
 
 USER_ERRORS = (Exception, SystemExit)
-"""Errors of the user's code; signals that end this process are not among them."""
+"""Errors of the user's code, excluding signals that end this process."""
 
 
 def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
-    """Return the attribute that ``settings`` name, {"folder", "file" (in it), "attribute"}, and its file.
+    """Return the attribute named by ``settings``, {"folder", "file" (in it), "attribute"}, and its file.
 
     ``folder`` becomes the working directory. Raises `ConfigError` with the line in the user's file.
     """
@@ -45,7 +45,7 @@ def error_text(error: BaseException, file: Path) -> str:
     """Return an error in one line, with the last line of ``file`` in its traceback; log the traceback."""
     frames = error.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != file:
-        frames = frames.tb_next  # the first frames are ours
+        frames = frames.tb_next  # skip our own frames
     traceback.print_exception(type(error), error, frames or error.__traceback__)
     text = one_line(error)
     lines = [one for one in traceback.extract_tb(frames) if Path(one.filename) == file]
@@ -56,7 +56,7 @@ def error_text(error: BaseException, file: Path) -> str:
 
 
 def _imported(file: Path) -> Any:
-    """Import a file as a module, from the folder above the packages that it is in."""
+    """Import a file as a module, from the folder above its packages."""
     base, parts = file.parent, [file.stem]
     while (base / "__init__.py").is_file():
         base, parts = base.parent, [base.name, *parts]
@@ -65,9 +65,9 @@ def _imported(file: Path) -> Any:
     if len(parts) > 1:
         return importlib.import_module(".".join(parts))
     known = sys.modules.get(file.stem)
-    if getattr(known, "__file__", None) == str(file):  # for another agent of this process
+    if getattr(known, "__file__", None) == str(file):  # loaded for another agent of this process
         return known
-    spec = importlib.util.spec_from_file_location(file.stem, file)  # its name may be no identifier
+    spec = importlib.util.spec_from_file_location(file.stem, file)  # its name may not be a valid identifier
     assert spec is not None and spec.loader is not None, "it ends with .py"
     module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,7 +1,7 @@
-"""Policies written by the user: functions and objects, called with the arguments that they accept.
+"""The user's policies: functions and objects, called with the arguments that they accept.
 
-Used in the notebook's kernel and in the processes of policy files. Errors of the user's code go to the
-caller. NumPy is imported for models with `predict` only.
+Used in the notebook's kernel and in the processes of policy files. Errors of the user's code propagate to the
+caller. NumPy is imported only for models with `predict`.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 from mosaic_contract.errors import ConfigError
 
 CONTEXT = ("agent", "action_mask", "info", "step_index")
-"""Keyword arguments that a policy may accept beside the observation."""
+"""Keyword arguments that a policy may accept in addition to the observation."""
 _OF_MODELS = ("state", "episode_start", "deterministic", "action_masks")  # Stable-Baselines3's keywords
 
 Memory = Dict[Any, Any]
-"""The state of a recurrent model in an episode, by agent. Owned by the caller; empty at the beginning."""
+"""The states of a recurrent model in an episode, by agent. Owned by the caller; initially empty."""
 
 
 class UserPolicy:
     """A function of an observation, or an object with ``select_action`` or ``predict``.
 
-    A function and ``select_action`` get the observation, the action mask where they have a second required
-    parameter, and the values of `CONTEXT` that they have parameters for (all of them where they take any
-    keyword). ``predict`` is called as in Stable-Baselines3: with ``deterministic=True``, and with
-    ``state`` and ``episode_start`` for recurrent ones; it returns an action or (action, state). An object may
-    have ``episode_begin(seed, episode_index)``, else ``reset()`` with or without ``seed``, and
-    ``episode_end(total_reward, steps)``. Raises `ConfigError` for what cannot be called so.
+    A function and ``select_action`` receive the observation, the action mask if they have a second required
+    parameter, and the values of `CONTEXT` for their other parameters (all of them if they accept any
+    keyword). ``predict`` is called as in Stable-Baselines3: with ``deterministic=True``, and with ``state``
+    and ``episode_start`` for recurrent models; it returns an action or (action, state). An object may have
+    ``episode_begin(seed, episode_index)``, else ``reset()`` with or without ``seed``, and
+    ``episode_end(total_reward, steps)``. Raises `ConfigError` for an object that cannot be called this way.
     """
 
     def __init__(self, given: Any) -> None:
@@ -52,7 +52,7 @@ class UserPolicy:
         self._masked, self._taken = _taken(call, _OF_MODELS if self._predicts else ())
 
     def select_action(self, observation: Any, memory: Optional[Memory] = None, **context: Any) -> Any:
-        """Return the answer of the user's code. ``memory`` is updated; None: nothing is kept."""
+        """Return the answer of the user's code. ``memory`` is updated; None: no state is kept."""
         if self._predicts:
             return self._predict(observation, {} if memory is None else memory, context)
         mask = (context.get("action_mask"),) if self._masked else ()
@@ -87,12 +87,12 @@ class UserPolicy:
 def _taken(function: Callable[..., Any], of_models: Sequence[str]) -> Tuple[bool, Tuple[str, ...]]:
     """Return whether a function takes the action mask as its second parameter, and the keywords it accepts.
 
-    ``of_models``: the keywords of a model's ``predict``, empty for others. Raises `ConfigError` where these
-    arguments do not suffice to call it.
+    ``of_models``: the keywords of a model's ``predict``, empty for others. Raises `ConfigError` if the
+    function requires other arguments.
     """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions of C have no signature
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return False, ()
     parameters = list(signature.parameters.values())
     names = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -1,18 +1,19 @@
 """The conformance suite: checks that a worker follows the protocol, for authors of shims.
 
-`python -m mosaic_contract.conformance NAME` in the worker's environment, or `check_worker` from a test. The
-package of one that trains holds a `conformance.json`: `tiny` is a whole configuration that trains to its end
-within seconds, `long` are the fields to change in it so that it trains for many minutes. One whose operators
-need settings, or spaces of their own, says so there under `operate`: `settings`, `observation_space`,
-`action_space`, and `hints`, which come with every observation (a `description` say); "{checkpoint}" in a
-setting becomes the path of what the tiny training saved last. One that provides environments may name under
-`environment` the one to play in. "{package}" anywhere is the folder of the package.
+Run `python -m mosaic_contract.conformance NAME` in the worker's Python environment, or call `check_worker` in
+a test. The package of a worker that trains contains a `conformance.json`: `tiny` is a complete configuration
+that trains to its end within seconds, `long` has the fields to change so that it trains for many minutes. A
+worker with operators that need settings or particular spaces lists them under `operate`: `settings`,
+`observation_space`, `action_space`, and `hints`, sent with every observation (such as a `description`);
+"{checkpoint}" in a setting is replaced by the path of the tiny training's last checkpoint. A worker that
+provides environments may name the environment to play in under `environment`. "{package}" is replaced by the
+folder of the package everywhere.
 
-There are two levels. Operators that answer "ping" but not "hello" are checked for the plain protocol; their
-checks are called so, and `operate` may also have the `game_name` and the `observation` that they are sent.
+The protocol has two levels. Operators that answer "ping" but not "hello" are checked for the plain protocol;
+the names of their checks say so, and `operate` may also have the `game_name` and the `observation` sent to
+them.
 
-The suite looks at streams, exit codes and the table of processes only; a worker need not be written with this
-package.
+The suite examines only streams, exit codes and the process table; a worker need not use this package.
 """
 
 from __future__ import annotations

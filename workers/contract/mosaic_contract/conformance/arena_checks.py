@@ -1,6 +1,6 @@
-"""The checks of workers that provide environments: their list, an episode, errors, and the ways it ends.
+"""Checks of workers that provide environments: their list, an episode, errors, and the ways to end.
 
-The suite is the operator of every agent and plays the first legal action of Discrete spaces, else zeros.
+The suite is the operator of every agent. It plays the first legal action of Discrete spaces, else zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _PARADIGMS = ("single_agent", "parallel", "aec")
 
 
 class ArenaChecks:
-    """`environment` of the subject's configuration is the id to play in, else the first that it lists."""
+    """Checks of arenas. `environment` of the subject's configuration is the id to play in, else the first
+    listed."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

@@ -1,4 +1,4 @@
-"""A conversation with an observed worker: one command a line, one answer a line, a deadline for each."""
+"""A conversation with an observed worker: one command per line, one answer per line, each with a deadline."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ Answer = dict[str, Any]
 
 
 class Conversation:
-    """Sends commands to a process's stdin and reads its answers; messages of the types `unsolicited` may come
-    at any time and answer no command.
-    """
+    """A conversation over a process's stdin and stdout. Messages of the types `unsolicited` may arrive at any
+    time and answer no command."""
 
     def __init__(self, process: ObservedProcess, unsolicited: Sequence[str] = ()) -> None:
         self.process = process
@@ -35,7 +34,7 @@ class Conversation:
         seconds: float,
         what: str = "",
     ) -> Answer:
-        """Send a command and return its answer, which has to be of this type. Raises `Unmet`."""
+        """Send a command and return its answer, which must have one of the expected types. Raises `Unmet`."""
         line = command if isinstance(command, bytes) else encode_line(command, OPERATING_LINE_LIMIT)
         kinds = (kind,) if isinstance(kind, str) else kind
         said = what or json.loads(line)["cmd"]
@@ -58,9 +57,8 @@ class Conversation:
         self.process.popen.stdin.close()
 
     def expect_end(self, code: int, seconds: float, when: str) -> None:
-        """Wait for the end of the process. Raises `Unmet` where it does not end in time with this exit code,
-        and where there is more on stdout than answers.
-        """
+        """Wait for the process to exit. Raises `Unmet` if it does not exit in time with this code, or if
+        stdout has more lines than answers."""
         expect_exit(self.process, code, seconds, when)
         more = self.process.lines()[self._answers_read :]
         if more:
@@ -87,15 +85,15 @@ class Conversation:
 def conversation(
     subject: Subject, name: str, *arguments: str, unsolicited: Sequence[str] = ()
 ) -> Iterator[Conversation]:
-    """Start the worker with these arguments, in a folder of this name, for the time of a conversation."""
+    """Start the worker with these arguments, in a folder with this name, for the duration of a conversation."""
     with subject.start(name, *arguments, talks=True) as process:
         yield Conversation(process, unsolicited)
 
 
 def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
-    """Check that the worker ends with its stdin, and by SIGTERM, without further lines on stdout.
+    """Check that the worker exits at the end of its stdin and on SIGTERM, without further lines on stdout.
 
-    Before that it answers the command that `question` returns with a message of type `kind`. Raises `Unmet`.
+    Before that, it answers the command returned by `question` with a message of type `kind`. Raises `Unmet`.
     """
     with conversation(subject, f"end-of-input{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)

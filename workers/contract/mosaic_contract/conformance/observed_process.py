@@ -1,6 +1,5 @@
-"""A command under observation: its own session and folder, output in files, a deadline for everything, and a
-search for processes that it left behind.
-"""
+"""A command under observation: its own session and folder, output in files, a deadline for each operation,
+and a search for processes that it left behind."""
 
 from __future__ import annotations
 
@@ -18,15 +17,15 @@ from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 
 _MARK = "MOSAIC_CONFORMANCE_PROCESS"
-_OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a process is given up
+_OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a process is stopped
 _POLL_SECONDS = 0.05
-_SETTLE_SECONDS = 2.0  # helpers of Python's own multiprocessing end a moment after their parent
+_SETTLE_SECONDS = 2.0  # helpers of Python's multiprocessing exit shortly after their parent
 
 
 class ObservedProcess:
-    """Context manager: the command runs inside the block, and nothing of it lives after the block.
+    """A context manager that runs the command inside its block; none of its processes survive the block.
 
-    Its stdin is empty, or with `talks` a pipe: `popen.stdin`.
+    Its stdin is empty, or a pipe with `talks`: `popen.stdin`.
     """
 
     def __init__(self, command: Sequence[str], folder: Path, *, talks: bool = False) -> None:
@@ -73,7 +72,7 @@ class ObservedProcess:
 
     @property
     def code(self) -> int | None:
-        """The exit code, None while it runs; -N where signal N ended it."""
+        """The exit code, None while the process runs; -N if signal N ended it."""
         return self.popen.poll()
 
     @property
@@ -91,7 +90,7 @@ class ObservedProcess:
             os.killpg(self.popen.pid, signum)
 
     def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Wait for the process to end or for `until`. False when neither came within `seconds`."""
+        """Wait for the process to exit or for `until`. Return False if neither happened within `seconds`."""
         deadline = time.monotonic() + seconds
         while self.code is None and not until():
             if time.monotonic() > deadline or self.stdout_path.stat().st_size > _OUTPUT_LIMIT:
@@ -100,7 +99,7 @@ class ObservedProcess:
         return True
 
     def lines(self) -> list[bytes]:
-        """Return the lines of stdout so far, without empty ones."""
+        """Return the non-empty lines of stdout so far."""
         with self.stdout_path.open("rb") as file:
             return [line for line in file.read(_OUTPUT_LIMIT).split(b"\n") if line]
 
@@ -127,7 +126,7 @@ class ObservedProcess:
         return [int(pid) for pid, group in rows if int(group) == self.popen.pid]
 
     def _is_ours(self, entry: Path) -> bool:
-        """Return whether a process has our session, or our mark in its environment."""
+        """Return whether a process is in our session, or has our mark in its environment variables."""
         try:
             state, _, _, session = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:4]
             if state in (b"Z", b"X"):

@@ -1,4 +1,4 @@
-"""The checks of workers with operators: a conversation, its errors, and the ways it ends."""
+"""Checks of workers with operators: a conversation, its errors, and the ways to end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosaic_contract.messages import PROTOCOL
 
 _STEPS = 5
 _OBSERVATION = {"type": "Box", "shape": [4], "dtype": "float32", "low": -1.0, "high": 1.0}
-_ACTIONS = {  # by what capabilities call them
+_ACTIONS = {  # by name in capabilities
     "discrete": {"type": "Discrete", "shape": [], "dtype": "int64", "n": 3, "start": 0},
     "box": {"type": "Box", "shape": [2], "dtype": "float32", "low": -1.0, "high": 1.0},
     "multidiscrete": {"type": "MultiDiscrete", "shape": [2], "dtype": "int64", "nvec": [2, 3], "start": 0},
@@ -25,9 +25,8 @@ _SAME = {"continuous": "box"}
 
 
 class OperatorChecks:
-    """Agents are made for the spaces of `operate` in the subject's configuration, else for one space of each
-    kind among its capabilities.
-    """
+    """Checks of operators. Agents are made for the spaces of `operate` in the subject's configuration, else
+    for one space of each kind among its capabilities."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -134,7 +133,7 @@ class OperatorChecks:
 
 
 def problem_of_action(action: Any, space: Mapping[str, Any]) -> str:
-    """Return why a value from a message is not an action of a space, "" for an action."""
+    """Return why a value from a message is not an action of a space, "" if it is one."""
     try:
         action_reader(space)(unpack(action))
     except (BadMessage, ValueError) as error:
@@ -158,7 +157,7 @@ def _problem_of_answer(answer: Answer, player: str) -> str:
 
 
 def zero_of(space: Mapping[str, Any]) -> Any:
-    """Return the value of a space that is all zeros, in bounds or not, as messages have it."""
+    """Return the zero value of a space in the form of messages, even if it is out of bounds."""
     spaces = space.get("spaces")
     if isinstance(spaces, Mapping):
         return {name: zero_of(part) for name, part in spaces.items()}

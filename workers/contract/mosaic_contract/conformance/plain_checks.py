@@ -1,4 +1,4 @@
-"""The checks of operators that know the plain protocol only: a conversation, errors, the ways it ends."""
+"""Checks of operators that support only the plain protocol: a conversation, errors, and the ways to end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
 from mosaic_contract.messages import PROTOCOL
 
 PLAIN = "plain "
-"""The prefix of these checks' names."""
+"""Prefix of the names of these checks."""
 
 _STEPS = 5
 _MODE = ("--interactive", "--run-id", "conformance")
@@ -24,8 +24,8 @@ _ACTIONS = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 2, "start": 
 
 
 def is_plain(subject: Subject) -> bool:
-    """Return whether operators answer "ping" but not "hello"; False where they answer neither."""
-    ping = b'{"cmd":"ping"}\n'  # answered also where "hello" is not, as by an arena's operators
+    """Return whether operators answer "ping" but not "hello"; False if they answer neither."""
+    ping = b'{"cmd":"ping"}\n'  # answered even without "hello", as by an arena's operators
     try:
         with conversation(subject, "level", *_MODE, unsolicited=(*_GREETINGS, "error")) as talk:
             hello = encode_line({"cmd": "hello", "protocol": PROTOCOL}, OPERATING_LINE_LIMIT)
@@ -36,10 +36,9 @@ def is_plain(subject: Subject) -> bool:
 
 
 class PlainChecks:
-    """An agent of CartPole-v1, which a worker may make to see what actions it has. `operate` of the subject's
-    configuration may say otherwise: `game_name`, `observation_space`, `action_space`, `settings`,
-    `observation`.
-    """
+    """Checks with an agent of CartPole-v1, which a worker may make to learn its actions. `operate` of the
+    subject's configuration may override this: `game_name`, `observation_space`, `action_space`, `settings`,
+    `observation`."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject

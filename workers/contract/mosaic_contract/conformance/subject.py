@@ -1,4 +1,4 @@
-"""The worker under test, and the failure of a check."""
+"""The worker under test, and the exception for a failed check."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Mapping, Sequence
 
 from mosaic_contract.conformance.observed_process import ObservedProcess
 
-START_SECONDS = 120.0  # for a command that only checks: imports of a large library, on a slow disk
+START_SECONDS = 120.0  # for a command that only checks: imports of a large library from a slow disk
 
 
 class Unmet(Exception):
-    """Raised when a check fails; says what was expected, what was seen, and the last log lines."""
+    """Raised if a check fails, with the expectation, the observation, and the last log lines."""
 
     def __init__(self, expected: str, seen: str, process: ObservedProcess | None = None) -> None:
         log = process.log_tail() if process else ""
@@ -23,7 +23,7 @@ class Unmet(Exception):
 
 @dataclass
 class Subject:
-    """A worker's command and configuration, the limits that it must keep, and its processes so far."""
+    """A worker's command and configuration, its limits, and its processes so far."""
 
     command: Sequence[str]
     config: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Subject:
     processes: list[ObservedProcess] = field(default_factory=list)
 
     def start(self, name: str, *arguments: str, talks: bool = False) -> ObservedProcess:
-        """Return a process in a folder of its own, not started yet; `talks`: with a pipe to stdin."""
+        """Return a process in its own folder, not started yet; `talks`: with a pipe to stdin."""
         process = ObservedProcess([*self.command, *arguments], self.folder / name, talks=talks)
         self.processes.append(process)
         return process
@@ -51,7 +51,7 @@ class Subject:
 
 
 def expect_exit(process: ObservedProcess, code: int, seconds: float, what: str = "") -> None:
-    """Wait for the end of the process. Raises `Unmet` where it does not end in time with this exit code."""
+    """Wait for the process to exit. Raises `Unmet` if it does not exit in time with this code."""
     process.wait(seconds)
     if process.code != code:
         late = f" after {seconds:g} s" if process.code is None else ""

@@ -1,4 +1,4 @@
-"""The conformance suite: which checks a worker gets, run one after the other."""
+"""The conformance suite: selection of a worker's checks, run one after another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _POINTS = [[0, 1000.0, {"loss": 1.0}], [1, None, {"loss": float("nan"), "return"
 
 
 class ExportChecks:
-    """`formats` of the subject's configuration are the values of `--export` that the worker knows."""
+    """Checks of exporters. `formats` of the subject's configuration are the worker's values of `--export`."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -59,7 +59,8 @@ class ExportChecks:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check. `detail` says what was expected and seen, with the last log lines where it failed."""
+    """The result of a check. `detail` has the expectation and observation, with the last log lines on
+    failure."""
 
     name: str
     passed: bool
@@ -78,9 +79,9 @@ def run_conformance(
 ) -> list[CheckResult]:
     """Run all checks against `command` (`[python, "-m", "<package>.cli"]`) and return one result for each.
 
-    Which checks there are follows from the modes of its capabilities. `config` is as in `conformance.json`;
-    `python` is the interpreter of the worker's environment; the worker must obey SIGTERM within `grace`
-    seconds; within `deadline` seconds the tiny training must end, the long one must report progress, and an
+    The modes of the worker's capabilities determine the checks. `config` is as in `conformance.json`;
+    `python` is the interpreter of the worker's environment. The worker must obey SIGTERM within `grace`
+    seconds. Within `deadline` seconds the tiny training must end, the long one must report progress, and an
     operator must answer. `on_result` is called after each check.
     """
     folder = Path(tempfile.mkdtemp(prefix="mosaic-conformance-"))
@@ -106,10 +107,10 @@ def run_conformance(
 def check_worker(
     name: str | None = None, *, python: str = sys.executable, **options: Any
 ) -> list[CheckResult]:
-    """`run_conformance` for an installed worker, by its entry point's name (None: the only one there is).
+    """Call `run_conformance` for an installed worker, by its entry point's name (None: the only worker).
 
     `python` is the interpreter of its environment, `options` the other arguments of `run_conformance`. Raises
-    `LookupError` where the worker is not found, or trains and its package holds no `conformance.json`.
+    `LookupError` if the worker is not found, or if it trains and its package contains no `conformance.json`.
     """
     workers = _discovered(python)
     found = [worker for worker in workers if name in (None, worker["name"])]
@@ -130,7 +131,7 @@ def check_worker(
 
 
 def format_report(results: Sequence[CheckResult]) -> str:
-    """Return the results as text, one line for each check, details of failures indented below."""
+    """Return the results as text, one line per check, with details of failures indented below."""
     return "\n".join(map(_format, results))
 
 
@@ -153,10 +154,10 @@ _PARTS: dict[str, Callable[[Subject], Any]] = {
 
 
 def _checks(subject: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Yield every check of the worker, in order; which there are depends on what the first one finds."""
+    """Yield every check of the worker, in order. The first check determines the others."""
     yield "discovery", lambda: _discovery(subject)
     for mode in subject.modes or ["train"]:
-        if mode in _PARTS:  # others may know more
+        if mode in _PARTS:  # the metadata may list modes unknown to the suite
             yield from _PARTS[mode](subject).checks().items()
     yield "nothing left", lambda: _nothing_left(subject)
 
@@ -175,7 +176,7 @@ def _discovery(subject: Subject) -> str:
         raise Unmet("metadata", worker["error"])
     about, subject.capabilities = worker["metadata"], worker["capabilities"]
     subject.name = worker["name"]
-    foreign = "modes" not in subject.capabilities  # metadata of other classes than the contract's
+    foreign = "modes" not in subject.capabilities  # metadata of classes other than the contract's
     subject.modes = subject.capabilities.get("modes", _modes_of_foreign(subject))
     for field in ("name", "version", *([] if foreign else ["upstream_library"])):
         if not about.get(field):
@@ -192,7 +193,7 @@ def _discovery(subject: Subject) -> str:
 
 
 def _modes_of_foreign(subject: Subject) -> list[str]:
-    """Return the modes of a worker that does not declare any: it acts, and trains where the suite can try."""
+    """Return the modes of a worker that declares none: it acts, and trains if the suite can try it."""
     return [*(["train"] if subject.config.get("tiny") else []), "operate"]
 
 

@@ -1,4 +1,4 @@
-"""The checks of workers that train: dry run, bad configurations, a tiny training, its telemetry, SIGTERM."""
+"""Checks of workers that train: dry run, bad configurations, a tiny training, its telemetry, SIGTERM."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ TERMINAL = tuple(name for name, kind in EVENTS.items() if kind.TERMINAL)
 
 
 class TrainingChecks:
-    """`tiny` of the subject's configuration is a whole one, `long` is what to change in it."""
+    """Checks of trainings. `tiny` of the subject's configuration is complete, `long` has the fields to change
+    in it."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -112,7 +113,7 @@ class TrainingChecks:
             process.signal(signal.SIGTERM)
             signalled = time.monotonic()
             if not process.wait(min(0.2, self.subject.grace)):
-                process.signal(signal.SIGTERM)  # people and supervisors repeat themselves
+                process.signal(signal.SIGTERM)  # users and supervisors may send it repeatedly
             expect_exit(process, 143, self.subject.grace, "after SIGTERM")
             took = time.monotonic() - signalled
         _expect_terminal(process, "run_cancelled")
@@ -179,7 +180,7 @@ def problems_of_stream(lines: Sequence[bytes], config: Mapping[str, Any]) -> lis
 
 def _problems_of_start(payload: Any, config: Mapping[str, Any]) -> list[str]:
     if not isinstance(payload, Mapping):
-        return []  # a problem of its line already
+        return []  # already reported as a problem of its line
     fields = {"algorithm": "algo", "algo": "algo", "env_id": "env_id", "seed": "seed"}
     expected = {reported: config[name] for name, reported in fields.items() if name in config}
     return [
