@@ -40,8 +40,7 @@ _OLDEST_PYTHON = (3, 11)
 
 
 def bridge_code() -> Path:
-    """Return the folder of our code for the bridge, without other packages installed beside it on this
-    machine."""
+    """Return the folder of our code for the bridge, without packages installed alongside it."""
     return unpack(_archive(), home())
 
 

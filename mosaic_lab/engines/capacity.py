@@ -42,7 +42,7 @@ def refusal(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
 
 
 def waits_for(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
-    """Return what a run waits for, such as ``waits for 1 GPU; 4 of 4 are busy on gpu-lab``; None if there is
+    """Return why a run must wait, such as ``waits for 1 GPU; 4 of 4 are busy on gpu-lab``; None if there is
     room.
 
     Only nodes that could run it count, and the free resources must be on a single node.

@@ -112,7 +112,7 @@ class Engine(Protocol):
         """
 
     def node_of(self, run_id: str) -> str | None:
-        """Return the identifier by which `submit` finds a job's node; None while it is queued."""
+        """Return the identifier of a job's node, for `submit`; None while the job is queued."""
 
     async def read(self, run_id: str, known: Known, seconds: float) -> Increment:
         """Return the new data of a submitted job, waiting up to ``seconds`` for it.

@@ -72,7 +72,7 @@ def _at(places: Mapping[str, str], value: Any) -> Any:
 
 
 def _checkpoint_files(path: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a checkpoint, of which several may have the same stem."""
+    """Yield the files of a checkpoint, possibly several with the same stem."""
     for part in path.parent.glob(f"{path.stem}.*") if path.is_file() else [path]:
         for file in [part] if part.is_file() else sorted(part.rglob("*")):
             if file.is_file():

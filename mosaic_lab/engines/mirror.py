@@ -38,8 +38,8 @@ from mosaic_lab.keeper.tail import progress
 
 PLACEMENT = "engine.json"
 """The file of a run folder that exists until the run is completely mirrored. It contains the run's node, the
-files that came from it, the ``attempt``, how the previous one was ``lost``, and the sizes of growing files at
-its start."""
+files that came from it, the ``attempt``, how the previous one was ``lost``, and the sizes of growing files
+when the attempt began."""
 NODES_LEAVE = 60.0
 """Seconds after which the nodes of a Ray cluster without a head leave and end their runs."""
 READ_SECONDS = 2.0

@@ -91,7 +91,7 @@ class NodeRun:
                 self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
 
     def _record(self, environment: Mapping[str, Any]) -> None:
-        """Write the provenance of this node, which replaces that of the user's machine."""
+        """Write this node's part of the run's provenance, in place of the user's machine."""
         about = {"node": self.node, "platform": platform.platform(), "machine": platform.machine()}
         recorded = {"environment": dict(environment)} if environment else {}
         write_json(self.folder.node_path, about | recorded)

@@ -117,8 +117,7 @@ def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, s
         stream.height, stream.width = _even(height * factor), _even(width * factor)
         stream.pix_fmt = "yuv420p"  # the only format supported by every player
         stream.codec_context.time_base = _TICK
-        # Declared because players otherwise guess from the height. This is the result of the conversion from
-        # RGB.
+        # Declared, because players otherwise guess from the height. The conversion from RGB produces this.
         stream.codec_context.colorspace = Colorspace.ITU601
         stream.codec_context.color_range = ColorRange.MPEG
         for canvas, start in _film(packets, height, width):

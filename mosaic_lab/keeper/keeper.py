@@ -60,7 +60,7 @@ class Keeper:
         self.worker: Worker | None = None
         self.places: list[int] = []  # descriptors that hold the run's slot and GPUs
         self.wakes = [lifeline] if (lifeline := launch.lifeline) is not None else []
-        """Descriptors that end a sleep, beside signals."""
+        """Descriptors that, like signals, end a sleep."""
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -271,8 +271,7 @@ class Keeper:
                 evidence=evidence.ended,
                 leftovers=evidence.leftovers,
             )
-        # A deleted folder that exists again was restored by the worker or the user: it is kept, with this
-        # end.
+        # If a deleted folder exists again, the worker or the user has restored it: record the end there.
         if self.folder.path.exists():
             self.record.finish(state, reason, outcome)
 

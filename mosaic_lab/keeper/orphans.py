@@ -18,7 +18,7 @@ import psutil
 
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VARIABLE
 
-_FRESH = 0.5  # seconds before survivors are searched for again
+_FRESH = 0.5  # seconds before survivors are searched for again, if there are any
 _SHARED = 0.1  # seconds for which one search serves all runs; starting and losing a keeper takes longer
 _KILL_DEADLINE = 5.0
 

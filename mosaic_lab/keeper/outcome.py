@@ -26,11 +26,11 @@ class Evidence:
     """The evidence at the end of a run's worker.
 
     ``final`` is the terminal message of the worker's telemetry, if any. ``stop`` is the reason of a stop
-    request, if any; ``problem`` is what prevented starting or watching the worker; ``stopped_by`` is the rung
-    of the stop ladder reached. ``oom_kills`` is the number of processes of this control group that the
-    out-of-memory killer ended during the run, None if unknown. ``saved_at`` is the step of the newest
-    checkpoint. ``reached`` is the run's progress, such as "at step 512 of 600". ``whole_updates`` are the
-    step at which the training ended and the requested step, if they differ. ``unread`` means that the
+    request, if any; ``problem`` is the error that prevented starting or watching the worker; ``stopped_by``
+    is the rung of the stop ladder reached. ``oom_kills`` is the number of processes of this control group
+    that the out-of-memory killer ended during the run, None if unknown. ``saved_at`` is the step of the
+    newest checkpoint. ``reached`` is the run's progress, such as "at step 512 of 600". ``whole_updates`` are
+    the step at which the training ended and the requested step, if they differ. ``unread`` means that the
     telemetry was deleted, so there is no final message.
     """
 

@@ -117,8 +117,7 @@ def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
     pid."""
     descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     try:
-        # Checked after opening the descriptor, which keeps referring to the same process if the pid is
-        # reused.
+        # Checked after opening the descriptor, which stays with its process even if the pid is reused.
         for number in numbers if lives(pid, started) else ():
             if descriptor is None:
                 os.kill(pid, number)

@@ -33,7 +33,7 @@ _removed: set[Path] = set()
 """Run folders that this process has deleted on request. Their runs are removed, not lost."""
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
-_MOST_DIGITS = 300  # of an integer
+_MOST_DIGITS = 300  # maximum digits of a JSON integer
 _LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
 
 
@@ -167,8 +167,8 @@ class RunFolder:
         return content if isinstance(content, dict) else {}
 
     def misplaced(self) -> str:
-        """Return what prevents reading the run, such as ``its config.json is a folder``; empty if nothing
-        does."""
+        """Return the obstacles to reading the run, such as ``its config.json is a folder``; empty without
+        any."""
         files = (self.config_path, self.launch_path, self.telemetry_path, self.system_path, self.log_path)
         kinds = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
         return ", ".join(f"its {name} is {kind} and cannot be read" for name, kind in kinds.items())

@@ -138,8 +138,8 @@ def _end(path: Path, window: int) -> bytes:
 def _from_end(
     path: Path, kinds: Sequence[str], window: int = _WINDOW, words: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first, restricted to
-    those containing any of ``words`` if given."""
+    """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first; with ``words``,
+    only messages that contain one of them."""
     marks = [f'"{word}"'.encode() for word in words or kinds]
     for line in reversed(_end(path, window).split(b"\n")):
         if not any(mark in line for mark in marks):

@@ -34,7 +34,7 @@ _ENOUGH = 10**9  # steps
 
 @dataclass(frozen=True)
 class CurriculumPlan:
-    """A training in stages, each with its own plan, whose seed is that of the first run.
+    """A training in stages. Each stage has its own plan, with the seed of the first run.
 
     ``films`` are made of the curriculum's checkpoints, not by the runs of its stages. ``steps`` is the step
     at which the last stage ends, None if unknown.

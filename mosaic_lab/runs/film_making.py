@@ -34,7 +34,7 @@ class Equipment:
 
 
 def environments_of(config: Mapping[str, Any]) -> list[str]:
-    """Return the ids of a training's environments; for a curriculum, those of its stages."""
+    """Return the ids of a training's environments; a curriculum may have several."""
     stages = config.get("curriculum")
     if stages is None:
         return [str(config.get("env_id", ""))]

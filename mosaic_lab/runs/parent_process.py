@@ -1,6 +1,6 @@
 """The process of a run that starts other runs, such as a sweep or a curriculum. These outlive it.
 
-Its stdout is the run's telemetry. Its exit codes are those of workers: 0 completed, 1 failed, 2 bad
+Its stdout is the run's telemetry. Its exit codes are as for workers: 0 completed, 1 failed, 2 bad
 configuration, 130 and 143 cancelled. A signal from its keeper stops the runs it has started. If the keeper no
 longer exists, they continue and the process can be resumed.
 """
@@ -67,7 +67,7 @@ def run_to_end(
         except BaseException as error:
             failure = error
         signals.disarm()
-    except Cancelled:  # raised between two lines above
+    except Cancelled:  # the signal arrived between two lines above
         signals.disarm()
     if signals.cancelled is not None:
         if runner is not None and os.getppid() == keeper:

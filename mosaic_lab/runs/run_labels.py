@@ -1,4 +1,4 @@
-"""Run ids, labels, and titles made of what several runs have in common."""
+"""Run ids and labels, and titles for several runs."""
 
 from __future__ import annotations
 

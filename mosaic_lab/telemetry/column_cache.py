@@ -185,7 +185,7 @@ def _finish(file: IO[bytes], index: Index) -> None:
 
 
 def _index(mapped: mmap.mmap) -> Index | None:
-    """Return the index of a cache file, or None. Raises ValueError for some invalid files."""
+    """Return the index of a cache file; None if it is invalid."""
     place = len(mapped) - _END.size
     if place < 0:
         return None

@@ -178,7 +178,7 @@ class RunFeed:
 
 def _stamp(path: str) -> object:
     try:
-        found = os.stat(path)  # noqa: PTH116 - twenty runs are looked at ten times a second
+        found = os.stat(path)  # noqa: PTH116 - twenty runs are polled ten times a second
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size

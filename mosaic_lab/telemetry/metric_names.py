@@ -1,4 +1,4 @@
-"""Metric names: those of returns, and the order in which metrics are listed."""
+"""Metric names: which metrics are returns, and their order in lists."""
 
 from __future__ import annotations
 
