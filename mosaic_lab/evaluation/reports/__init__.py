@@ -1,1 +1,1 @@
-"""Tables, plots and files of an evaluation's results, made from the records of its episodes."""
+"""Tables, plots and files of an evaluation's results, made from its episode records."""

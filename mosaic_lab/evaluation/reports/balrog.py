@@ -1,8 +1,8 @@
-"""Results of BALROG's agents in the files that BALROG's own tools read.
+"""Export results of BALROG's agents as files for BALROG's own tools.
 
-For each operator there is a folder like one of upstream's results: `<environment>/<task>/<task>_run_00.json`
-and `.csv` for each episode, a summary for each environment, and `summary.json`. Observations and answers come
-from the recorded exchanges.
+Each operator gets a folder in upstream's format: `<environment>/<task>/<task>_run_00.json` and `.csv` per
+episode, a summary per environment, and `summary.json`. Observations and answers come from the recorded
+exchanges.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 WORKER = "balrog"
 _COLUMNS = ("Step", "Action", "Reasoning", "Observation", "Reward", "Done")
-_BABYAI = "BabyAI-MixedTrainLocal-v0/"  # BALROG's name of what its five tasks are variants of
+_BABYAI = "BabyAI-MixedTrainLocal-v0/"  # prefix of BALROG's five BabyAI tasks
 
 Exchanges = Mapping[tuple[str, int], Mapping[int, Mapping[str, Any]]]
-"""By lane and index of the episode: the last exchange of each step."""
+"""The last exchange of each step, by lane and episode index."""
 
 
 def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) -> pd.DataFrame:
-    """Write the results of all operators of BALROG's into folders of their names, and return a table:
-    operator, environment ("all": the mean over environments), progression_percentage, standard_error and
+    """Write the results of all BALROG operators to folders named after them, and return a table: operator,
+    environment ("all": the mean over environments), progression_percentage, standard_error and
     episodes_played.
 
-    Raises MosaicError where no such operator has finished an episode.
+    Raises MosaicError if no such operator has finished an episode.
     """
     import pandas as pd
 
@@ -77,7 +77,7 @@ def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) 
 
 
 def family_and_task(env_id: str) -> tuple[str, str]:
-    """Return BALROG's names of an environment and of the task in it."""
+    """Return BALROG's names of an environment and its task."""
     if env_id.startswith("balrog/"):
         family, _, task = env_id.removeprefix("balrog/").partition("/")
         return family, f"{_BABYAI}{task}" if family == "babyai" else task or "default"
@@ -88,7 +88,7 @@ def family_and_task(env_id: str) -> tuple[str, str]:
 
 
 def _players(evaluation: PlayedEvaluation) -> Iterable[tuple[str, OperatorSpec]]:
-    """The lanes in which an agent of BALROG's plays."""
+    """Yield the lanes played by an agent of BALROG."""
     for label in evaluation.plan.lanes:
         spec = next(iter(evaluation.plan.mapping(label).values()))
         if spec.worker == WORKER:
@@ -114,7 +114,7 @@ def _write_episode(
     exchanges: Mapping[int, Mapping[str, Any]],
     steps: pd.DataFrame,
 ) -> dict[str, Any]:
-    """Write an episode's two files and return what stands in its JSON."""
+    """Write an episode's two files and return its JSON content."""
     read = AGENTS[spec.settings["agent"]].read
     answers = [str((exchanges.get(step) or {}).get("answer") or "") for step in range(len(steps))]
     readings = [read(answer.strip()) for answer in answers]
@@ -150,8 +150,9 @@ def _write_episode(
 
 
 def _is_default(family: str, exchange: Mapping[str, Any] | None, candidate: str | None) -> bool:
-    """Return whether the default action was played. The dummy has no exchanges: "wait" is an action of
-    NetHack's."""
+    """Return whether the default action was played. The dummy agent has no exchanges, and "wait" is an action
+    of NetHack.
+    """
     if exchange is None:
         return not (family in ("nle", "textworld") and candidate == "wait")
     return "default" in (exchange.get("faults") or ())
@@ -164,13 +165,13 @@ def _observed(exchange: Mapping[str, Any] | None) -> str:
 
 
 def _progression(family: str, record: Mapping[str, Any]) -> float:
-    """Return the environment's own progression, else as BALROG counts BabyAI: any reward is success."""
+    """Return the environment's own progression; for BabyAI, any reward counts as success, as in BALROG."""
     reported = record.get("progression")
     return float(record["return"] > 0 if reported is None else reported)
 
 
 def _sum(exchanges: Iterable[Mapping[str, Any]], name: str) -> int | None:
-    """Return the sum, None as soon as one exchange does not say: unknown is not 0."""
+    """Return the sum, or None if any exchange lacks the value: unknown is not 0."""
     counts: list[Any] = [one.get(name) for one in exchanges]
     return None if None in counts else sum(map(int, counts))
 
@@ -220,8 +221,9 @@ def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, An
 
 
 def _share(played: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the mean progression in percent with its standard error, as BALROG computes it: from the
-    population standard deviation of these episodes."""
+    """Return the mean progression in percent with its standard error, computed like BALROG from the
+    population standard deviation of these episodes.
+    """
     values = [float(one["progression"]) for one in played]
     return {
         "progression_percentage": 100 * fmean(values),

@@ -41,15 +41,16 @@ _KINDS = {
     "error": "object",
 }
 TIMING = ("seconds", "latency_ms")
-"""The columns that differ each time."""
+"""Columns that differ between identical evaluations."""
 _AS_RECORDED = ("operator", "category", "seed", "episode_seed", "return", "seconds", "status", "error")
 _COUNTS = ("illegal", "late", "errors")
 _TOKENS = ("input_tokens", "output_tokens")
 
 
 def results_table(records: Iterable[Record]) -> pd.DataFrame:
-    """One row for each episode, in the order given; where language models have played, their `COLUMNS`;
-    returns of single agents come in columns of their own, at the end."""
+    """Return one row per episode, in the given order. Adds `COLUMNS` if language models have played; returns
+    of single agents are columns at the end.
+    """
     records = list(records)
     costs = COLUMNS if any_models(records) else {}
     rows = [{**(cost_columns([one]) if costs else {}), **_row(one)} for one in records]
@@ -57,9 +58,10 @@ def results_table(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def differing_row(path: Path, table: pd.DataFrame) -> int | None:
-    """Return the first row of a CSV file that is not that of ``table``, 0 for the names of columns, None if
-    all are the same. Numbers are compared as numbers, and text may be guarded as `as_cell` does.
-    Raises ValueError and csv.Error for another file."""
+    """Return the first row of a CSV file that differs from ``table``, 0 for the header, None if none does.
+    Numbers are compared by value, and text may be escaped as by `as_cell`. Raises ValueError and csv.Error
+    for other files.
+    """
     with path.open(encoding="utf-8", newline="") as file:
         rows = zip_longest(csv.reader(file), csv.reader(io.StringIO(table.to_csv(index=False), newline="")))
         return next((number for number, (one, other) in enumerate(rows) if not _same(one, other)), None)
@@ -72,7 +74,7 @@ def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:
 
 
 def _number(text: str) -> float:
-    """NaN, which nothing equals, for what is not a number."""
+    """Return the number, or NaN, which equals no value, for other text."""
     try:
         return float(text)
     except ValueError:
@@ -86,7 +88,7 @@ def _row(record: Record) -> dict[str, Any]:
     tokens = {name: total(operators, name) for name in _TOKENS}
     calls = sum(one["calls"] for one in operators)
     spent = sum(one["calls"] * one["latency_ms"] for one in operators)
-    progression = record.get("progression")  # the share of its task, where the environment reports it
+    progression = record.get("progression")  # share of the task, if the environment reports it
     return {
         **{name: record[name] for name in _AS_RECORDED},
         "episode_index": record["episode"],

@@ -1,4 +1,4 @@
-"""Tables of estimates that fit a page. Imports pandas: import it where a table is made."""
+"""Compact tables of estimates. Imports pandas, so import it only where a table is made."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ BOUNDS = ("_low", "_high")
 class Estimates(pd.DataFrame):
     """A DataFrame in which ``x``, ``x_low`` and ``x_high`` are an estimate and its interval.
 
-    It is shown with these three as one column, ``21.3 [19.8, 23]``; all numbers are there in full, as columns
-    of their own. ``attrs["note"]``, if any, is below them. A part of the table is an ordinary DataFrame.
+    It is displayed with these three as one column, ``21.3 [19.8, 23]``; the data keep all numbers as separate
+    columns. ``attrs["note"]``, if any, is displayed below. A slice of the table is an ordinary DataFrame.
     """
 
     def compact(self) -> pd.DataFrame:
-        """Return what is shown: texts, one column for each estimate."""
+        """Return the displayed table: strings, one column per estimate."""
         bounds = {name + end for name in self.columns for end in BOUNDS}
         names = [name for name in self.columns if name not in bounds]
         rows = [{name: _text(row, name) for name in names} for row in self.to_dict("records")]
@@ -38,8 +38,7 @@ class Estimates(pd.DataFrame):
 
 
 def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:
-    """Return the rows as a table, each `Estimate` in them as three columns; ``index`` names the column with
-    the rows' names."""
+    """Return the rows as a table, with three columns per `Estimate`; ``index`` is the column of row names."""
     columns = [{key: one for pair in row.items() for key, one in _columns(*pair)} for row in rows]
     table = Estimates(pd.DataFrame(columns).set_index(index))
     table.attrs.update(attrs)

@@ -1,4 +1,4 @@
-"""The table of an evaluation's prompts to language models and their answers, from its recording."""
+"""The table of prompts to language models and their answers, from an evaluation's recording."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ _MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
 
 
 def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None) -> pd.DataFrame:
-    """Return a row for each exchange in a recording, of the operator ``label`` or of all; see
-    `Evaluation.exchanges`. Raises MosaicError for more text than fits a table."""
+    """Return one row per exchange of the operator ``label``, or of all operators; see `Evaluation.exchanges`.
+    Raises MosaicError if the text is too large for a table.
+    """
     places = {(job.label, job.index): (place, job) for place, job in enumerate(jobs)}
     reading = read(folder)
     rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = []

@@ -1,7 +1,7 @@
-"""Evaluations as games: who played whom, who won, and how strong that makes the players.
+"""Evaluations as games: pairings, winners and ratings.
 
-A player is an operator by its name, whichever agents it acts for. The player with the higher return of all
-its agents has won; where an agent has forfeited, the other player has.
+A player is an operator identified by its name, whichever agents it acts for. The player with the higher
+return, summed over its agents, wins; if an agent has forfeited, the other player wins.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
-_FIRST_LINE = 1 << 20  # bytes at most
+_FIRST_LINE = 1 << 20  # maximum number of bytes
 _NO_AGENTS = ("evaluation", "operator", "seed", "episode_index", "winner", "result")  # columns
 _PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
 
 
 def games_table(records: Sequence[Record], arena_path: Callable[[str], Path]) -> pd.DataFrame:
-    """Return a row for each episode that was played to its end: operator (the lane), seed, episode_index; for
-    each agent, by its id, the player; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the player
-    of the first agent. ``arena_path`` returns the folder of an arena by its name in a record.
+    """Return one row per completed episode: operator (the lane), seed, episode_index; the player of each
+    agent, by agent id; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the first agent's player.
+    ``arena_path`` returns the folder of an arena by its name in a record.
 
-    Raises ConfigurationError where there are not two players.
+    Raises ConfigurationError unless there are two players.
     """
     import pandas as pd
 
@@ -54,10 +54,10 @@ def games_table(records: Sequence[Record], arena_path: Callable[[str], Path]) ->
 
 
 def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
-    """Return a row for each player, the strongest first: rating (Elo) with its interval; games, wins, draws,
-    losses; and the shares ``win``, ``draw`` and ``loss`` with their Wilson intervals. ``games`` as above.
+    """Return one row per player, strongest first: rating (Elo) with its interval; games, wins, draws, losses;
+    and the shares ``win``, ``draw`` and ``loss`` with their Wilson intervals. ``games`` is a `games_table`.
 
-    ``attrs``: ``rng``, and ``regularised``: a drawn game was added to each pair (see `elo`).
+    ``attrs``: ``rng``, and ``regularised``: whether a drawn game was added to each pair (see `elo`).
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -79,7 +79,7 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
 
 
 def _players(lane: str, telemetry: Path) -> dict[str, str]:
-    """Return the player of each agent, from the arena's first line."""
+    """Return the player of each agent, from the first line of the arena's telemetry."""
     try:
         with open_file(telemetry) as file:
             config = decode_line(file.readline(_FIRST_LINE))["payload"]["config"]
@@ -116,6 +116,6 @@ def _row(record: Record, players: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _in_order(names: Sequence[str]) -> tuple[str, str]:
-    """The two players, that of the first agent first."""
+    """Return the two players, the first agent's first."""
     first, second = dict.fromkeys(names)
     return first, second

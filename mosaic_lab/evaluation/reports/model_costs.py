@@ -1,6 +1,6 @@
-"""Costs of language models in an evaluation's episodes, and how well their answers could be read.
+"""Costs of language models in an evaluation's episodes, and statistics of parsing their answers.
 
-Tables without language models have no such columns. An unknown number is NaN, never 0.
+Tables without language models omit these columns. Unknown numbers are NaN, never 0.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _COUNTS = ("exchanges", "parse_faults", "repairs", "defaults")
 
 
 def any_models(records: Iterable[Record]) -> bool:
-    """Whether a language model has played in one of these episodes."""
+    """Whether a language model has played in any of these episodes."""
     return any(_models(record) for record in records)
 
 
 def cost_of(record: Record) -> float:
-    """Return what an episode has cost in US dollars, NaN where that is not known or no model has played."""
+    """Return an episode's cost in US dollars; NaN if unknown or without a model."""
     models = _models(record)
     return total(models, "cost_usd") if models and record["status"] == "ok" else math.nan
 
 
 def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
-    """Return sums over the calls of language models in these episodes, and percentiles of their latencies.
+    """Return totals over the language model calls in these episodes, and latency percentiles.
 
-    All are unknown where an episode failed, since nothing was counted of it then. Without a language model
-    the counts are 0, and cost and latencies NaN.
+    All values are unknown if an episode failed, because failed episodes have no counts. Without a language
+    model, counts are 0, and cost and latencies NaN.
     """
     if any(record["status"] != "ok" for record in records):
         return dict.fromkeys(COLUMNS)
@@ -56,10 +56,10 @@ def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def total(operators: Iterable[Mapping[str, Any]], name: str) -> float:
-    """Return the sum of one of the operators' numbers, NaN where one of them is not known."""
+    """Return the sum of one of the operators' numbers; NaN if any is unknown."""
     return sum(math.nan if one[name] is None else one[name] for one in operators)
 
 
 def _models(record: Record) -> list[Mapping[str, Any]]:
-    """The counts of those operators of an episode that have called a language model."""
+    """Return the counts of an episode's operators that have called a language model."""
     return [one for one in (record.get("operators") or {}).values() if "exchanges" in one]

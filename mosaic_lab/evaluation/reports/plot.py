@@ -1,4 +1,4 @@
-"""Plots as plain data, which the widgets draw in a page, and `plot_picture` as PNG."""
+"""Plots as plain data, drawn by widgets in a page and by `plot_picture` as PNG."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ Points = tuple[Floats, Floats]
 """x and y, float64[n] each."""
 
 NEUTRAL = -1
-"""The colour of marks that belong to no operator."""
+"""The colour of marks without an operator."""
 ROW_INCHES, AROUND_ROWS_INCHES = 0.3, 0.9
 CAPTION_INCHES, LETTERS = 0.4, 130
-"""Of a picture's caption: its height, and its letters in a line."""
+"""A picture's caption: its height, and its characters per line."""
 POINT_AREA = 22.0
 MOST_INCHES = 12.0
-"""Height of a picture at most: rows get narrower then."""
+"""Maximum height of a picture; rows shrink to fit."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PlotMark:
     """The line, band and points of one operator.
 
-    ``color`` is its number, or a colour; ``band`` a closed outline to fill; ``thin`` the lines that ``line``
-    is the average of, where they are too few for a band.
+    ``color`` is an index or a colour; ``band`` a closed outline to fill; ``thin`` the individual lines
+    averaged by ``line`` if they are too few for a band.
     """
 
     label: str
@@ -57,8 +57,9 @@ class PlotMark:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facet:
-    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is a category; each is
-    ``spacing`` times as high as usual."""
+    """One pair of axes. For a categorical y axis, ``rows`` names y = 0, 1, … from the top; each row is
+    ``spacing`` times as high as usual.
+    """
 
     title: str
     x_label: str
@@ -69,10 +70,10 @@ class Facet:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Plot:
-    """A chart of one facet or several beside each other; ``note`` says how to read it.
+    """A chart with one or more facets side by side; ``note`` explains how to read it.
 
-    ``rng`` is the seed of the resampling: the same one gives the same plot. A PNG file has it in its
-    description, not in the picture.
+    ``rng`` is the seed of the resampling; the same seed gives the same plot. A PNG file has it in its
+    metadata, not in the picture.
     """
 
     title: str
@@ -81,11 +82,11 @@ class Plot:
     rng: int
 
     def names_rows(self, place: int) -> bool:
-        """Whether the facet at a place has the names of its rows: those beside it have the first one's."""
+        """Whether the facet at a place shows its row names; neighbours with the same rows omit them."""
         return place == 0 or self.facets[place].rows != self.facets[0].rows
 
     def png(self, path: Path | str) -> Path:
-        """Write it as a PNG file, anywhere. Raises ConfigurationError for another ending than ``.png``."""
+        """Write it as a PNG file. Raises ConfigurationError for a suffix other than ``.png``."""
         path = Path(path)
         if path.suffix.lower() != ".png":
             raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")
@@ -100,8 +101,9 @@ class Plot:
 def plot_picture(
     plot: Plot, background: str = "none", dots_per_inch: int = DOTS_PER_INCH, captioned: bool = False
 ) -> bytes:
-    """Return the plot as PNG. ``background``: a colour, or "none" (transparent). ``captioned``: with its
-    title and how to read it, for a picture that stands alone."""
+    """Return the plot as PNG. ``background``: a colour, or "none" (transparent). ``captioned``: with title
+    and explanation, for a standalone picture.
+    """
     figure = new_figure(dots_per_inch, _height(plot) + (CAPTION_INCHES if captioned else 0.0))
     for place, facet in enumerate(plot.facets):
         axes = figure.add_subplot(1, len(plot.facets), place + 1, facecolor="none")

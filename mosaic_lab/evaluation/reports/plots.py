@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.summary_table import Versus
 
 STRETCHES = 50
-"""Equal parts of a training, over each of which a learning curve averages a run's values."""
+"""Number of equal parts of a training, over each of which a learning curve averages a run's values."""
 
 MOST_POINTS = 500
-"""Seeds drawn in a paired plot; of more than these evenly chosen ones."""
+"""Maximum number of seeds in a paired plot; larger sets are evenly subsampled."""
 
-_ENDS = ("", "_low", "_high")  # of the columns of an estimate
+_ENDS = ("", "_low", "_high")  # column suffixes of an estimate
 _TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "Optimality gap"}
 _RATING = ["rating", "rating_low", "rating_high"]  # columns
 _RATING_NOTE = "95% bootstrap intervals over games"
 
 
 def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
-    """A facet for each average in a table of `mosaic_lab.Evaluation.summary`, a row for each operator: its
-    value and its interval. The interval estimates of Agarwal et al. 2021.
+    """Return a plot of a table of `mosaic_lab.Evaluation.summary`: one facet per average, one row per
+    operator, with value and interval. These are the interval estimates of Agarwal et al. 2021.
     """
     rows = tuple(str(label) for label in table.index)
     facets = []
@@ -60,11 +60,11 @@ def _interval(label: str, row: int, value: float, low: float, high: float) -> Pl
 
 
 def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
-    """Return the mean return of each operator in a table of `mosaic_lab.Evaluation.summary` against the mean
-    cost of an episode, as a point with the interval of either.
+    """Return the plot of each operator's mean return in a table of `mosaic_lab.Evaluation.summary` against
+    the mean cost of an episode: points with intervals in both directions.
 
-    Operators that call no language model, or whose cost is not known, are left out and named in the note; it
-    says so, too, when all costs are equal. Raises ConfigurationError where no language model has played.
+    Operators without language models or known costs are left out and named in the note, which also mentions
+    if all costs are equal. Raises ConfigurationError if no language model has played.
     """
     if "episode_usd" not in table:
         raise ConfigurationError("no language model has played, so there is no cost to show")
@@ -89,12 +89,12 @@ def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
 
 
 def costs_differ(table: pd.DataFrame) -> bool:
-    """Return whether a table of `mosaic_lab.Evaluation.summary` has operators of different costs."""
+    """Return whether operators in a table of `mosaic_lab.Evaluation.summary` differ in cost."""
     return "episode_usd" in table and table["episode_usd"].nunique() > 1
 
 
 def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
-    """A point with a horizontal and a vertical interval, drawn in one line through the point."""
+    """Return a point with a horizontal and a vertical interval, drawn as one line through the point."""
     x, x_low, x_high, y, y_low, y_high = numbers
     path = [(x_low, y), (x_high, y), (x, y), (x, y_low), (x, y_high)]
     known = np.array([point for point in path if np.isfinite(point).all()])
@@ -102,8 +102,8 @@ def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
 
 
 def paired_plot(versus: Versus, title: str) -> Plot:
-    """The differences between two operators, one for each seed that both have played, from the lowest to the
-    highest; their mean with its interval, and zero.
+    """Return a plot of the differences between two operators for each shared seed, in ascending order, with
+    their mean and its interval, and zero.
     """
     differences = np.sort(np.array(versus.difference.differences))
     drawn = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
@@ -125,7 +125,7 @@ def paired_plot(versus: Versus, title: str) -> Plot:
 
 
 def profile_plot(profiles: Mapping[str, Profile], title: str, unit: str, rng: int) -> Plot:
-    """The share of episodes above each score: performance profiles (Agarwal et al. 2021)."""
+    """Return a plot of the share of episodes above each score: performance profiles (Agarwal et al. 2021)."""
     marks = tuple(
         _curve(label, index, profile.thresholds, profile.share, profile.low, profile.high)
         for index, (label, profile) in enumerate(profiles.items())
@@ -144,11 +144,11 @@ def learning_curve_plot(
 ) -> Plot:
     """Return the learning curves of training runs: their average over seeds, with its interval, over steps.
 
-    ``groups`` is what `mosaic_lab.Lab.train` returned, or {name: that} for a curve each; a single run is a
-    line without an interval, and of fewer than five runs each is drawn beside their average. Every run's
+    ``groups`` is the result of `mosaic_lab.Lab.train`, or {name: result} for one curve each. A single run is
+    a line without an interval; with fewer than five runs, each is drawn beside their average. Every run's
     values are averaged over 50 equal parts of its steps; then see `mosaic_lab.evaluation.learning_curve`
-    (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
-    ``rng`` seeds it. Raises ConfigurationError for groups without runs, and runs without the metric.
+    (pointwise percentile bootstrap over runs; Agarwal et al. 2021). ``rng`` is the seed. Raises
+    ConfigurationError for groups without runs, and runs without the metric.
     """
     if isinstance(groups, RunGroup):
         groups = {groups.name or "runs": groups}
@@ -174,7 +174,7 @@ def learning_curve_plot(
 
 
 def _run_curve(run: Run, metric: str) -> Points:
-    """A run's values, averaged over equal parts of its steps; without empty parts."""
+    """Return a run's values, averaged over equal parts of its steps, without empty parts."""
     table = run.metrics(metric)
     table = table[np.isfinite(table["value"])]
     if not len(table):
@@ -193,7 +193,7 @@ def _curve(label: str, color: int, x: Floats, y: Floats, low: Floats, high: Floa
 
 
 def rating_plot(ratings: pd.DataFrame, title: str) -> Plot:
-    """Return a row for each player of `mosaic_lab.League.ratings`, with its interval."""
+    """Return a plot with one row per player of `mosaic_lab.League.ratings`, with its interval."""
     rows = tuple(str(player) for player in ratings.index)
     marks = []
     for row, (value, low, high) in enumerate(ratings[_RATING].to_numpy(np.float64)):
@@ -205,8 +205,9 @@ def rating_plot(ratings: pd.DataFrame, title: str) -> Plot:
 
 
 def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: str) -> Plot:
-    """Return a line for each training, its checkpoints' ratings over their steps; a line across for each of
-    the other players."""
+    """Return a plot with one line per training, its checkpoints' ratings over their steps, and a horizontal
+    line for each other player.
+    """
     found = {str(player): values for player, values in zip(ratings.index, _values(ratings), strict=True)}
     steps = [about.step for player, about in trained.items() if player in found]
     ends = np.array([min(steps), max(steps)], dtype=np.float64)

@@ -1,6 +1,6 @@
-"""The statistics of an evaluation's episodes: a summary of each operator, and one operator against another.
+"""The statistics of an evaluation's episodes: a summary per operator, and comparisons of two operators.
 
-Episodes that failed have no return: they are counted beside every number that leaves them out.
+Failed episodes have no return; every statistic that excludes them is shown with their number.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
 class Versus:
     """A first operator against a second.
 
-    ``difference``: of returns, first minus second, on the seeds that both have played. ``probability``: how
-    likely an episode of the first has the higher return. ``failed`` episodes, by operator, are in neither.
-    ``rng`` is the seed of the resampling.
+    ``difference``: of returns, first minus second, over shared seeds. ``probability``: of a higher return in
+    an episode of the first. ``failed`` episodes, by operator, are in neither. ``rng`` is the seed of the
+    resampling.
     """
 
     first: str
@@ -68,11 +68,11 @@ class Versus:
 def summary_table(
     plan: EvaluationPlan, records: Sequence[Record], target: float | None, rng: int
 ) -> Estimates:
-    """Return a row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``;
-    the mean length; and where there is any of it, the share of successes with its Wilson interval, tokens,
-    and of language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
-    A note says how many episodes there are while some are missing, and where to look in place of a return
-    that is 0 in each episode of a zero-sum game.
+    """Return one row per operator: episodes, failed, and each estimate with its ``_low`` and ``_high``; the
+    mean length; and, if available, the success rate with its Wilson interval, tokens, and for language models
+    their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``. A note gives the
+    number of episodes if some are missing, and suggests alternatives to a return that is 0 in every episode
+    of a zero-sum game.
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -96,19 +96,19 @@ def summary_table(
 
 
 def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str]:
-    """Yield a sentence about the episodes that are not recorded, if there are any."""
+    """Yield a sentence about unrecorded episodes, if any."""
     if len(records) < (total := len(plan.jobs())):
         yield f"{len(records):,} of {total:,} episodes are recorded: these numbers are of those alone."
 
 
 def _are_zero_sum(played: Iterable[Record]) -> bool:
-    """Return whether the agents' returns cancel out in each of these episodes, and are not all 0."""
+    """Return whether the agents' returns sum to zero in each of these episodes, and are not all 0."""
     returns = [list(record["returns"].values()) for record in played]
     return any(map(any, returns)) and all(len(one) > 1 and sum(one) == 0 for one in returns)
 
 
 def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
-    """Return the columns beside those of returns: the length always, the rest where there is any."""
+    """Return the columns besides returns: always the length, others if available."""
     facts: dict[str, Any] = {
         "length": float(np.mean([record["steps"] for record in played])) if played else np.nan
     }
@@ -123,7 +123,7 @@ def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
 
 
 def _episode_cost(plan: EvaluationPlan, played: Sequence[Record], rng: int) -> Estimate:
-    """Return the mean cost of an episode in US dollars; NaN where one is not known, or without a model."""
+    """Return the mean cost of an episode in US dollars; NaN if any is unknown, or without a model."""
     costs = [cost_of(record) for record in played]
     if not costs or not np.isfinite(costs).all():
         return UNKNOWN
@@ -132,8 +132,9 @@ def _episode_cost(plan: EvaluationPlan, played: Sequence[Record], rng: int) -> E
 
 
 def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
-    """Compare two operators. Raises ConfigurationError for operators that are not there, or without an
-    episode that counts."""
+    """Compare two operators. Raises ConfigurationError for unknown operators, or operators without a
+    completed episode.
+    """
     pairs, scores = [], []
     every, failed = played_by(plan.lanes, records), _failed(records)
     for label in (first, second):
@@ -148,7 +149,7 @@ def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: 
             raise ConfigurationError(f"{label} has played no episode to its end yet")
         pairs.append(([record["seed"] for record in played], [record["return"] for record in played]))
         scores.append(_scores(plan, played))
-    # Each gets a generator of its own: what one takes of it changes nothing for the other.
+    # separate generators: draws for one statistic do not affect the other
     return Versus(
         first=first,
         second=second,
@@ -167,13 +168,13 @@ def _lanes_with(plan: EvaluationPlan, player: str) -> list[str]:
 
 
 def check_operator(label: str, known: Iterable[str]) -> None:
-    """Raise ConfigurationError for an operator that is not among the known ones."""
+    """Raise ConfigurationError for an unknown operator."""
     if label not in known:
         raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(known)}")
 
 
 def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the episodes of each of these operators that count: those that were played to their end."""
+    """Return the completed episodes of each of these operators."""
     played: dict[str, list[Record]] = {label: [] for label in labels}
     for record in records:
         if record["status"] == "ok" and record["operator"] in played:
@@ -182,21 +183,22 @@ def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, lis
 
 
 def _failed(records: Iterable[Record]) -> Counter[str]:
-    """Return how many episodes of each operator failed."""
+    """Return the number of failed episodes of each operator."""
     return Counter(record["operator"] for record in records if record["status"] == "failed")
 
 
 def returns_of(plan: EvaluationPlan, played: Sequence[Record]) -> list[float] | list[list[float]]:
-    """Return the returns, episode by episode; where each of several seeds is that of several episodes, a list
-    for each seed: those are resampled together. With a single seed the numbers are about that environment
-    alone."""
+    """Return the returns, episode by episode. If each of several seeds has several episodes, return a list
+    per seed, because those are resampled together. With a single seed, the numbers describe that one
+    environment.
+    """
     return _in_units(plan, played, [record["return"] for record in played])
 
 
 def _in_units(
     plan: EvaluationPlan, played: Sequence[Record], values: Sequence[float]
 ) -> list[float] | list[list[float]]:
-    """A value of each episode, in the units that are resampled; see `returns_of`."""
+    """Return one value per episode, grouped in resampling units; see `returns_of`."""
     if plan.episodes == 1 or plan.seed_sequence == "procedural" or len(plan.seeds) == 1:
         return list(values)
     by_seed: dict[int, list[float]] = {}

@@ -1,6 +1,6 @@
-"""Evaluations as one file that can be reproduced on another machine.
+"""Evaluations as single files that can be reproduced on another machine.
 
-Nothing that comes in a bundle is executed, and no command, path or environment variable of it is used.
+Opening a bundle executes none of its contents and uses no command, path or environment variable from it.
 """
 
 from mosaic_lab.evaluation.sharing.bundle import Bundle, open_bundle

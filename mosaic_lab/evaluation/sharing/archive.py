@@ -1,6 +1,6 @@
-"""Zip files of unknown origin: checked as a whole before anything of them is written.
+"""Untrusted zip files: checked as a whole before any member is written.
 
-A refusal is a MosaicError that names the member. The manifest, ``manifest.json``, has the size and the
+A rejection is a MosaicError that names the member. The manifest, ``manifest.json``, has the size and the
 SHA-256 of every other member.
 """
 
@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError, RuntimeError),
 )
-"""The exceptions that Python raises for a damaged zip file, or for another file."""
+"""Exceptions raised by Python for a damaged zip file or another file type."""
 
 _PARTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST = 100  # characters of a name
@@ -31,14 +31,15 @@ _WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.", re.IGNORECAS
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BLOCK = 1 << 20
-_LARGEST_MANIFEST = 4 << 20  # bytes; 20,000 files need three
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file knows: the same content, the same bytes
+_LARGEST_MANIFEST = 4 << 20  # bytes; 20,000 files need three MiB
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the minimum of the zip format: the same content gives the same bytes
 
 
 @dataclass(frozen=True)
 class Limits:
-    """``members``: how many at most; ``total``: bytes of all of them; ``ratio``: by which one, or all
-    together, may have been compressed where that is more than ``small`` bytes. Honest ones reach 20."""
+    """``members``: maximum number; ``total``: maximum bytes in total; ``ratio``: maximum compression ratio of
+    one or all members larger than ``small`` bytes. Honest members reach 20.
+    """
 
     members: int = 20_000
     total: int = 4 << 30
@@ -46,16 +47,15 @@ class Limits:
     small: int = 1 << 20
 
     def is_bomb(self, compressed: int, size: int) -> bool:
-        """Whether the ratio of sizes is beyond any honest content."""
+        """Whether the compression ratio exceeds that of any honest content."""
         return size > self.small and size > self.ratio * compressed
 
 
 def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = Limits()) -> dict[str, Any]:
-    """Write the members of a bundle into ``folder``, which is made, and return its manifest.
+    """Write the members of a bundle to a new ``folder`` and return its manifest.
 
-    ``layout`` is what the members' names look like. Raises MosaicError, having written nothing that the
-    manifest does not vouch for: for no zip file, for a member of another name, kind or content, and for more
-    than the ``limits``.
+    ``layout`` matches valid member names. Raises MosaicError for an invalid zip file, a member with another
+    name, type or content, and exceeded ``limits``; only content verified by the manifest is written.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -81,7 +81,7 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
 
 
 def pack(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
-    """Write the files, by their names in the bundle, and a manifest that says ``about`` too.
+    """Write the files, given by their names in the bundle, and a manifest that includes ``about``.
 
     The same files give the same bytes. Raises OSError.
     """
@@ -109,7 +109,7 @@ def _refuse(path: Path, member: str, why: str) -> NoReturn:
 def _members(
     path: Path, archive: zipfile.ZipFile, layout: re.Pattern[str], limits: Limits
 ) -> dict[str, zipfile.ZipInfo]:
-    """All of them by name, if they are what they may be."""
+    """Return all members by name, if valid."""
     found = archive.infolist()
     if len(found) > limits.members:
         raise MosaicError(
@@ -131,7 +131,7 @@ def _members(
         if inside := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
             _refuse(path, name, f"is in {inside!r}, which is a file")
     total = sum(member.file_size for member in found)
-    whole = path.stat().st_size  # whatever the members say of their own compressed sizes
+    whole = path.stat().st_size  # regardless of the members' declared compressed sizes
     if limits.is_bomb(whole, total):
         raise MosaicError(f"{path.name} is refused: it {_bomb(whole, total)}")
     if total > limits.total:
@@ -197,8 +197,7 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any], members: Mapping[st
 def _write_member(
     path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, sha256: str
 ) -> None:
-    """Write one new file, never through a link; it is deleted again where it is not what the manifest
-    says."""
+    """Write one new file, never through a link; delete it if it differs from the manifest."""
     target.parent.mkdir(parents=True, exist_ok=True)
     hashed = hashlib.sha256()
     with archive.open(member) as source, target.open("xb") as file:

@@ -1,14 +1,14 @@
-"""A bundle that was unpacked, with the episodes and steps that an evaluation's folder has. Its files::
+"""Unpacked bundles, with the same episodes and steps as an evaluation's folder. Their files::
 
 manifest.json     format, versions, fingerprint; size and SHA-256 of each file
 script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
 checkpoints/1/…   the policies, weights and descriptions
-policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
+policies/1/…      the user's Python policies, as text, and their files; never executed without consent
 environment/…     the Python files of the user's module that makes the environment; likewise
-episodes.jsonl    a line for each episode; results.csv is the same as a table
+episodes.jsonl    one line per episode; results.csv has the same as a table
 steps/<arena>/…   every step
-exchanges/…       prompts to language models and answers, with images; missing where omitted
-locks/<worker>.txt  the exact versions in each worker's environment
+exchanges/…       prompts to language models and answers, with images, unless omitted
+locks/<worker>.txt  the exact versions in the worker's environment
 notebook.ipynb    if there is one
 """
 
@@ -63,10 +63,9 @@ def lock_name(worker: str) -> str:
 
 
 def open_bundle(path: Path | str, into: Path | str) -> Bundle:
-    """Unpack a bundle, whatever its origin, into a folder that is new or empty.
+    """Unpack an untrusted bundle into a new or empty folder.
 
-    Raises MosaicError for a bundle that is refused, with the member that it is refused for; then nothing of
-    it stays.
+    Raises MosaicError, naming the member, if the bundle is rejected; its files are then removed.
     """
     path, folder = Path(path), Path(into)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -84,7 +83,7 @@ def open_bundle(path: Path | str, into: Path | str) -> Bundle:
 
 
 class Bundle:
-    """An evaluation of another machine, in the folder ``path``. Made by `open_bundle`."""
+    """An unpacked evaluation from another machine, in the folder ``path``. Created by `open_bundle`."""
 
     def __init__(self, path: Path, name: str, manifest: dict[str, Any]) -> None:
         self.path = path
@@ -92,18 +91,18 @@ class Bundle:
         self.manifest = manifest
         self.script = path / SCRIPT
         self.unchecked = ""
-        """The part that `check` could not check and why, as a sentence; empty where it checked everything."""
+        """A sentence on what `check` could not verify, and why; empty if it verified everything."""
 
     @cached_property
     def plan(self) -> EvaluationPlan:
-        """The plan of its episodes, without commands: `equipped` takes those of this machine."""
+        """The plan of its episodes, without commands: `equipped` adds those of this machine."""
         return planning.plan_script(self.script, _no_run)
 
     @property
     def replay(self) -> Path | None:
         """The folder of the recording that its language models and engines answer from; None without one.
 
-        Raises MosaicError where it has no recording of them: a bundle of unknown origin calls no endpoint.
+        Raises MosaicError if they have no recording: a bundle of unknown origin calls no endpoint.
         """
         if self.unrecorded:
             raise MosaicError(
@@ -118,7 +117,7 @@ class Bundle:
 
     @property
     def unrecorded(self) -> str:
-        """The language models without a recording, as a sentence; empty where it needs none."""
+        """A sentence about language models without a recording; empty if none is needed."""
         models = [spec for spec in self.plan.operators.values() if spec.is_language_model]
         if not models or self._has_recording:
             return ""
@@ -131,18 +130,19 @@ class Bundle:
 
     @cached_property
     def locks(self) -> dict[str, Lock]:
-        """The versions in the environment of each worker."""
+        """The versions in each worker's environment."""
         files = sorted((self.path / "locks").glob("*.txt"))
         return {file.stem: Lock.from_text(file.read_text(encoding="ascii")) for file in files}
 
     def changes(self) -> dict[str, list[str]]:
-        """Return how the workers' environments here differ from those that it was played with; see
-        `locks`."""
+        """Return the differences between the workers' environments here and those it was played with; see
+        `locks`.
+        """
         return changes(self.locks, locks_of(self.locks))
 
     @property
     def recording(self) -> Path:
-        """The folder with the recording of its language models, if it has one."""
+        """The folder of the recording of its language models, if any."""
         return self.path / EXCHANGES
 
     @cached_property
@@ -151,7 +151,7 @@ class Bundle:
 
     @cached_property
     def _arena_steps(self) -> dict[str, EpisodeSteps]:
-        """By arena; "" is that of episodes that could not be played."""
+        """Steps by arena; "" is for episodes that could not be played."""
         steps = self.path / "steps"
         return {"": EpisodeSteps(steps)} | {path.name: EpisodeSteps(path) for path in steps.glob("*")}
 
@@ -160,9 +160,9 @@ class Bundle:
         return [self._episodes[job.key] for job in self.plan.jobs()]
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
-        """Every step of every agent in one episode, as `Evaluation.steps` has them.
+        """Return every step of every agent in one episode, as `Evaluation.steps` does.
 
-        Raises ConfigurationError for an episode that is not there, MosaicError for steps that are not valid.
+        Raises ConfigurationError for an unknown episode, MosaicError for invalid steps.
         """
         record = self._episodes.get((operator, seed, episode))
         if record is None:
@@ -176,17 +176,17 @@ class Bundle:
             raise self._refused(steps_name(record["arena"]), f"cannot be read: {error!r:.200}") from None
 
     def check(self) -> None:
-        """Raise MosaicError where a file of it is dangerous or does not fit the others."""
+        """Raise MosaicError if a file is dangerous or inconsistent with the others."""
         self._check_manifest()
         if found := next(damaged_lines(self.path / EPISODES), None):
             text = f"is damaged in line {found[0]:,}: the checksum does not match. Get the bundle again"
             raise self._refused(EPISODES, text)
         with (self.path / EPISODES).open("rb") as lines:
-            episodes = sum(1 for _ in lines)  # at most: one may have several lines
+            episodes = sum(1 for _ in lines)  # an upper bound: an episode may have several lines
         check_script(self.script, self.name, episodes)
         module = source_files(Path(self.plan.module)) if self.plan.module else []
         for file in self.path.glob(f"{ENVIRONMENT}/**/*.py"):
-            if file not in module:  # an import could take it for another
+            if file not in module:  # it could be imported in place of another module
                 member = file.relative_to(self.path).as_posix()
                 raise self._refused(member, f"is not a file of the module that {SCRIPT} names")
         for suffix, look in (("pt", danger_in), ("zip", danger_in_model)):

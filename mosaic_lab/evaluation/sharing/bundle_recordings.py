@@ -1,6 +1,6 @@
-"""Recordings in bundles: which of their files go in, and the check of those that come out.
+"""Recordings in bundles: selection of files for writing, and validation after unpacking.
 
-Nothing in a recording is executed; its texts are shown to people and read by parsers, its images to browsers.
+Nothing in a recording is executed; its text is displayed and parsed, its images are shown in browsers.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from mosaic_contract.language.recording import LINE_LIMIT
 from mosaic_lab.arenas.setup import EXCHANGES
 
 LAYOUT = rf"{EXCHANGES}/[^/]+\.jsonl|{EXCHANGES}/images/[0-9a-f]{{64}}\.png"
-"""The regular expression of the members of a bundle that belong to a recording."""
+"""Regular expression for the members of a bundle that belong to a recording."""
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _LARGEST_IMAGE = 16 << 20  # bytes
 _MOST_PIXELS = 1 << 24
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ROLES = ("system", "user", "assistant")
-_LONGEST_NAME = 200  # characters of a model's name, say
+_LONGEST_NAME = 200  # characters, such as of a model's name
 _MOST_FAULTS = 20
 
 
 def recording_files(folder: Path) -> dict[str, bytes | Path]:
     """Return the files of the recording in ``folder`` by their names in a bundle.
 
-    Lines that a kill has cut off are omitted, and images that no line names.
+    Truncated lines and images not referenced by any line are left out.
     """
     files: dict[str, bytes | Path] = {}
     images: set[str] = set()
@@ -56,9 +56,9 @@ class Problem(NamedTuple):
 
 
 def check_recording(folder: Path, lanes: Collection[str]) -> Problem | None:
-    """Return the first thing that is wrong with an unpacked recording; None where it is sound.
+    """Return the first problem of an unpacked recording; None if valid.
 
-    ``lanes`` are the names of the operators that it may be of.
+    ``lanes`` are the valid operator names.
     """
     images = {path.stem: path for path in sorted((folder / "images").glob("*.png"))}
     for name, path in images.items():
@@ -72,7 +72,7 @@ def check_recording(folder: Path, lanes: Collection[str]) -> Problem | None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file; those beyond the limit in pieces."""
+    """Yield the lines of a file, splitting lines beyond the length limit."""
     with path.open("rb") as file:
         yield from iter(lambda: file.readline(LINE_LIMIT + 1), b"")
 
@@ -89,8 +89,9 @@ def _wrong_line(line: bytes, lanes: Collection[str], images: Collection[str]) ->
 
 
 def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with an exchange, as sentences. Raises KeyError, TypeError and the like for other
-    data."""
+    """Yield an exchange's problems as sentences. Raises KeyError, TypeError and similar errors for malformed
+    data.
+    """
     for name, (is_valid, kind) in _FIELDS.items():
         known = entry[name] is not None or name not in _OPTIONAL
         if known and not is_valid(entry[name]):
@@ -127,7 +128,7 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
 
 
 def _wrong_image(name: str, path: Path) -> str:
-    """Return what is wrong with an image, whose pixels are not decoded here."""
+    """Return an image's problem; its pixels are not decoded here."""
     size = path.stat().st_size
     if size > _LARGEST_IMAGE:
         return f"has {size:,} bytes, {_LARGEST_IMAGE:,} at most"
@@ -161,5 +162,5 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "seed": (lambda value: type(value) is int, "a seed"),
     **dict.fromkeys(("cost_usd", "latency_ms"), (_is_amount, "an amount")),
 }
-"""By the name of an exchange's field: the check of its value, and what the value is."""
+"""By field of an exchange: the check of its value, and a description of valid values."""
 _OPTIONAL = ("input_tokens", "output_tokens", "seed", "cost_usd", "latency_ms")

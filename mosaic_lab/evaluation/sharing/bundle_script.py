@@ -1,9 +1,9 @@
-"""The script in a bundle: an evaluation without anything that belongs to one machine.
+"""The script in a bundle: an evaluation without machine-specific values.
 
-Operators of a bundle are known by kind and checkpoint, or are Python code in the bundle, which runs only by
-consent (`launch.check_consent`), or language models by their names, which are not called but answer from the
-recording. Workers with settings, variables or programs of their own are not among them, since the settings in
-a bundle of unknown origin could name any program or server.
+Operators of a bundle are defined by kind and checkpoint; or they are Python code in the bundle, which runs
+only with consent (`launch.check_consent`); or they are language models, identified by name, which answer from
+the recording and are never called. Workers with their own settings, variables or programs are excluded,
+because the settings of an untrusted bundle could name any program or server.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from mosaic_lab.operators.language import is_model_file
 
 SCRIPT = "script.json"
 ENVIRONMENT = "environment"
-"""The folder with the user's module that makes the environment."""
+"""The folder of the user's module that makes the environment."""
 
 _LARGEST = 16 << 20  # bytes
 _OF_THE_PLAN = ("seeds", "max_steps", "step_timeout", "family", "episodes", "seed_sequence", "on_failure")
-"""The keys of a bundle's script that have the plan's values as they are."""
+"""Keys of a bundle's script that are copied from the plan."""
 _KEYS = {"env", "module", "env_kwargs", *_OF_THE_PLAN, "operators", *OLDER_KEYS}
 _OPERATOR = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
@@ -37,7 +37,7 @@ _OPERATOR = {
 }
 _KINDS = ("random", "passive", "rl", "python", "worker", "engine", "same", *LANGUAGE_MODELS)
 _ENGINES = ("stockfish",)
-"""Programs that a bundle may name: whoever opens one runs them."""
+"""Programs that a bundle may name; they run on the recipient's machine."""
 _OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
 _MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env", "demonstrations"}
 _POLICIES = re.compile(r"policies/\d+")
@@ -45,8 +45,9 @@ _MODULE = re.compile(rf"{ENVIRONMENT}/([A-Za-z_]\w*)(\.py)?", re.ASCII)
 
 
 def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]:
-    """``places``: where each checkpoint, and each folder of Python policies, is in the bundle, by its path.
-    Raises MosaicError for an operator that a bundle cannot contain."""
+    """Return the script of an evaluation. ``places``: the location in the bundle of each checkpoint and each
+    folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot contain.
+    """
     lanes: dict[str, dict[str, Any]] = {}
     for label, lane in plan.lanes.items():
         firsts = first_of(lane)
@@ -86,7 +87,7 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
 
 
 def _model_settings(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[str, Any]:
-    """The keywords that make a language model's operator, without those of its endpoint."""
+    """Return the keywords of a language model's operator, without those of its endpoint."""
     settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
     if is_model_file(settings["model"]):
         raise MosaicError(
@@ -105,16 +106,16 @@ def _code(key: str, code: Mapping[str, Any], places: Mapping[str, str]) -> dict[
 
 
 def models_text(specs: Iterable[OperatorSpec]) -> str:
-    """Return the names of language models, as a part of a sentence."""
+    """Return the names of language models as part of a sentence."""
     names = (f"{spec.name} ({spec.settings.get('model')}, {spec.settings.get('provider')})" for spec in specs)
     return ", ".join(dict.fromkeys(names))
 
 
 def check_script(path: Path, bundle: str, episodes: int) -> None:
-    """Check that the script at ``path`` stays within what a bundle may ask for and within its folder.
+    """Check that the script at ``path`` stays within the limits for bundles and within its folder.
 
-    ``episodes``: how many the bundle has at most. A script that announces more is refused before it is
-    expanded to all of them. Raises MosaicError, which calls the bundle by its name ``bundle``.
+    ``episodes``: the bundle's maximum number. A script with more is rejected before its episodes are
+    expanded. Raises MosaicError, which names ``bundle``.
     """
     try:
         if path.stat().st_size > _LARGEST:
@@ -130,7 +131,7 @@ def check_script(path: Path, bundle: str, episodes: int) -> None:
 
 
 def _too_many(document: Mapping[str, Any], episodes: int) -> str:
-    """Return what is wrong with the number of episodes, as a sentence."""
+    """Return the problem with the number of episodes as a sentence."""
     seeds, each = document.get("seeds"), document.get("episodes")
     if not isinstance(seeds, list) or type(each) is not int or each < 1:
         return "a bundle's script has a list of seeds and a number of episodes"
@@ -143,7 +144,7 @@ def _too_many(document: Mapping[str, Any], episodes: int) -> str:
 
 
 def _problems(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong, as sentences; what comes after one is not safe to look at."""
+    """Yield problems as sentences. After the first problem, the rest is not safe to inspect."""
     for key in sorted(set(document) - _KEYS):
         yield f"a bundle's script says nothing of {key!r:.100}"
     env, module = document.get("env"), document.get("module")

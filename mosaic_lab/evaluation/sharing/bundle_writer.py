@@ -1,4 +1,4 @@
-"""The writer of bundles."""
+"""Write bundles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EPISODE = b'"type":"episode"'
 def write_bundle(
     evaluation: Evaluation, path: Path | str, notebook: Path | str | None = None, recordings: bool = True
 ) -> Path:
-    """Write an evaluation, all of whose episodes are done, as one zip file; see `Evaluation.bundle`."""
+    """Write a completed evaluation as one zip file; see `Evaluation.bundle`."""
     target = Path(path)
     if target.suffix != ".zip":
         raise ConfigurationError(f"{target}: the name of a bundle ends with .zip")
@@ -78,7 +78,7 @@ def write_bundle(
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
             draft = Path(temporary) / target.name
             pack(draft, files, about)
-            open_bundle(draft, Path(temporary) / "opened")  # as whoever gets it will
+            open_bundle(draft, Path(temporary) / "opened")  # verify that a recipient can open it
             os.replace(draft, target)  # noqa: PTH105
     except OSError as error:
         raise MosaicError(f"the bundle {target} cannot be written: {error}") from None
@@ -86,7 +86,7 @@ def write_bundle(
 
 
 def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[str, str]:
-    """Add the files of the checkpoints to ``files``; return the place of each in the bundle, by its path."""
+    """Add the checkpoints' files to ``files``; return their places in the bundle by path."""
     known = {
         str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
     }

@@ -1,12 +1,12 @@
-"""Files of weights of unknown origin: no code may be in them.
+"""Untrusted weight files: verify that they contain no code.
 
-A ``.pt`` file is a zip file with a pickle, and to load a pickle is to call what it names. Loaders that take
-weights only refuse anything but tensors; this looks before any loader does, without loading: at the names in
-the pickle, as the standard library's `pickletools` lists them.
+A ``.pt`` file is a zip file with a pickle, and loading a pickle calls the functions it names. Weights-only
+loaders reject anything but tensors. This module checks files before any loader does, without loading them: it
+inspects the names in the pickle as listed by the standard library's `pickletools`.
 
-PyTorch reads zip files with a reader of its own, which ignores the case of names, takes the list of members
-from where the end of the file says it is, and reads ``data.pkl`` in the folder of the first member. A file
-that two readers could understand differently is refused, so what is looked at here is what PyTorch reads.
+PyTorch has its own zip reader, which ignores the case of names, locates the list of members from the end of
+the file, and reads ``data.pkl`` in the folder of the first member. Files that two readers could interpret
+differently are rejected, so that this module checks exactly the data read by PyTorch.
 """
 
 from __future__ import annotations
@@ -26,25 +26,24 @@ _HARMLESS = re.compile(
     r"|torch (\w+Storage|Size|device|float\d+|bfloat16|u?int\d+|bool)"
 )
 _CALLS = {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
-_LARGEST = 4 << 20  # bytes of a pickle, of which 10,000 tensors need one million; they are in other files
+_LARGEST = 4 << 20  # bytes of a pickle; 10,000 tensors, stored in other files, need one million
 _MEMBERS = 100_000
 _NAME = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 _ZIP = b"PK\x03\x04"
 
-# The end of a zip file, and what precedes it in one for large files (as all of PyTorch's are).
+# The end of a zip file, and the preceding record in large files (as in all of PyTorch's).
 _END = struct.Struct("<4s4H2LH")
 _END64 = struct.Struct("<4sQ2H2L4Q4sLQL")
 _LOCATOR64 = b"PK\x06\x07"
 
 
 def danger_in(path: Path) -> str:
-    """Why a ``.pt`` file must not be loaded, as the end of a sentence; empty where nothing speaks against
-    it."""
+    """Return why a ``.pt`` file must not be loaded, as the end of a sentence; empty if it is safe."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             file.seek(0)
             if file.read(len(_ZIP)) != _ZIP:
-                raise zipfile.BadZipFile  # a loader would read what precedes what is looked at here
+                raise zipfile.BadZipFile  # a loader would read data before the data checked here
             if not _is_read_alike(file, archive):
                 return "is a zip file that PyTorch may read differently than others do"
             members = archive.infolist()
@@ -56,11 +55,11 @@ def danger_in(path: Path) -> str:
 
 
 def danger_in_model(path: Path) -> str:
-    """Why the zip file of a Stable-Baselines3 model must not be loaded, as the end of a sentence; empty where
-    nothing speaks against it.
+    """Return why the zip file of a Stable-Baselines3 model must not be loaded, as the end of a sentence;
+    empty if it is safe.
 
-    Its weights are files as `danger_in` takes them. Its other pickles are texts in a JSON document, which the
-    worker does not load.
+    Its weights are files for `danger_in`. Its other pickles are strings in a JSON document, which the worker
+    does not load.
     """
     try:
         with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory() as folder:
@@ -79,7 +78,7 @@ def danger_in_model(path: Path) -> str:
 
 
 def _wrong_members(members: list[zipfile.ZipInfo]) -> str:
-    """Why they are not those of a file of weights, or could be taken for others, as the end of a sentence."""
+    """Return why the members are not those of a weight file, or are ambiguous, as the end of a sentence."""
     if len(members) > _MEMBERS:
         return f"has {len(members):,} files"
     top = members[0].orig_filename.partition("/")[0]
@@ -105,8 +104,7 @@ def _is_pickle(member: zipfile.ZipInfo) -> bool:
 
 
 def _is_read_alike(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
-    """Return whether the file consists of its members, their list and its end, with nothing before, between
-    and after."""
+    """Return whether the file consists only of its members, their list and its end record, without gaps."""
     if min((member.header_offset for member in archive.infolist()), default=1):
         return False
     file.seek(archive.start_dir)

@@ -1,1 +1,1 @@
-"""Statistics of scores, curves and games: pure functions on arrays, which know nothing of evaluations."""
+"""Statistics of scores, curves and games: pure functions on arrays, independent of evaluations."""

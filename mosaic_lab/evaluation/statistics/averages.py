@@ -1,8 +1,8 @@
 """Averages of scores with intervals.
 
-The estimates are those of Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical
-Precipice" (NeurIPS), the intervals percentile intervals of the stratified bootstrap (strata: tasks). Two
-calls with equally seeded generators give the same intervals.
+The estimates follow Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical
+Precipice" (NeurIPS). The intervals are percentile intervals of the stratified bootstrap (strata: tasks). Two
+calls with equally seeded generators return the same intervals.
 """
 
 from __future__ import annotations
@@ -30,22 +30,24 @@ from mosaic_lab.evaluation.statistics.scores import (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The scores of one operator, summarised. Each task weighs the same, whatever its number of episodes."""
+    """Summary statistics of one operator's scores. All tasks have equal weight, whatever their number of
+    episodes.
+    """
 
     tasks: tuple[str, ...]
     episodes: int
     units: int
-    """Episodes, or runs where the episodes of a run were given together: what was resampled."""
+    """Number of resampled units: episodes, or runs if scores are grouped by run."""
     mean: Estimate
-    """Mean over tasks of the mean score of each task."""
+    """Mean over tasks of each task's mean score."""
     median: Estimate
     """Median of all scores."""
     iqm: Estimate
-    """Interquartile mean: the mean of all scores without the lowest and the highest quarter of them."""
+    """Interquartile mean: the mean of all scores except the lowest and the highest quarter."""
     task_median: Estimate | None
-    """Median over tasks of the mean score of each task (the "median" of rliable); None for one task."""
+    """Median over tasks of each task's mean score (the "median" of rliable); None for a single task."""
     optimality_gap: Estimate | None
-    """The mean distance of scores below target, scores above it counting as target; None without one."""
+    """Mean shortfall of scores below the target; scores above count as the target. None without a target."""
 
 
 def summary(
@@ -58,16 +60,16 @@ def summary(
 ) -> dict[str, Summary]:
     """Return mean, median, interquartile mean and optimality gap of each operator, with intervals.
 
-    ``operators`` is {name: scores}, see `Scores` for their shapes; numbers of episodes may differ between
-    operators, and between tasks. ``target`` is the target score of the optimality gap. One seed is taken from
-    ``rng`` for all operators: the interval of an operator does not depend on which others are there. The
-    interquartile mean cuts off n // 4 of n scores at either end, as `scipy.stats.trim_mean` does.
+    ``operators`` is {name: scores}; see `Scores` for their shapes. Numbers of episodes may differ between
+    operators and between tasks. ``target`` is the target score of the optimality gap. One seed is drawn from
+    ``rng`` for all operators, so an operator's interval does not depend on the other operators. The
+    interquartile mean drops n // 4 of n scores at either end, as `scipy.stats.trim_mean` does.
 
-    Intervals are NaN where a task has one episode (or run) only. Percentile intervals of few or skewed scores
-    are a little narrow: of 40 normal scores they cover the true mean in 93 of 100 cases.
+    Intervals are NaN if a task has a single episode (or run). Percentile intervals of few or skewed scores
+    are slightly narrow: for 40 normal scores, they cover the true mean in 93 of 100 cases.
 
-    Raises ConfigurationError for scores that `read_scores` refuses, for operators without some of the tasks
-    of others, and for a target that is not a finite number.
+    Raises ConfigurationError for scores that `read_scores` rejects, operators that lack some of the others'
+    tasks, and a target that is not a finite number.
     """
     resampling.check(rng, resamples, confidence)
     if not isinstance(operators, Mapping) or not operators:
@@ -83,7 +85,8 @@ def summary(
         groups.setdefault(sample.units, []).append(name)
     found: dict[str, Summary] = {}
     for units, names in groups.items():
-        # Operators of the same shape share the draws (of ranks), which costs little more than one of them.
+        # Operators of the same shape share the draws (of ranks), at little more than the cost of one
+        # operator.
         own = np.random.Generator(np.random.SFC64(np.random.SeedSequence([*root, *units])))
         group = [samples[name] for name in names]
         replicates = replicate(group, target, own, resamples)
@@ -100,7 +103,7 @@ def replicate(
 ) -> NDArray[np.float64]:
     """Return all statistics of operators with the same units: float64[operators, 1 + resamples, 5].
 
-    Row 0 is the sample itself. What is not requested (gap, task median) is 0.
+    Row 0 is the original sample. Statistics that are not requested (gap, task median) are 0.
     """
     found = np.zeros((len(group), 1 + resamples, 5))
     units = group[0].units
@@ -110,12 +113,12 @@ def replicate(
         scores = np.hstack([scores, np.stack(gaps, axis=1)])
     starts = np.cumsum((0, *units)).tolist()
     by_task = [
-        # Relative to one of the values: constant scores have a constant mean, to the last bit.
+        # Relative to one of the values, so that constant scores have an exactly constant mean.
         (start, end, scores[start], scores[start:end] - scores[start])
         for start, end in pairwise(starts)
     ]
     ranked = [sample.ranked for sample in group]
-    # Ranks are all that a resample of one task of episodes is made of: its operators take one pass together.
+    # Resamples of one task of single episodes depend on ranks only, so its operators share one pass.
     batches = [list(range(len(group)))] if all(ranked) else [[index] for index in range(len(group))]
     pools = [_Pool([group[index] for index in batch]) for batch in batches]
     start = 0
@@ -141,7 +144,7 @@ def replicate(
 
 
 class _Pool:
-    """Median and interquartile mean of all scores of operators whose scores were drawn alike."""
+    """Median and interquartile mean of all scores of operators that share resamples."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._sample = samples[0]
@@ -149,14 +152,14 @@ class _Pool:
         self._size = len(self._values)
         self._middle = self._values[self._size // 2].copy()
         self._relative = self._values - self._middle
-        # The median lies between the first scores with at least half, and with more than half, of the mass.
+        # The median is between the first scores with at least half, and with more than half, of the mass.
         size, rounding = self._size, 1e-9 * self._size
         whole = samples[0].weight is None
         exact, rounded = ((size + 1) // 2, size // 2 + 1), (size / 2 - rounding, size / 2 + rounding)
         self._halves: tuple[float, float] = exact if whole else rounded
 
     def of(self, counts: Ints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Medians and interquartile means, float64[operators, rows] each."""
+        """Return medians and interquartile means, float64[operators, rows] each."""
         mass = self._sample.mass(counts)
         lower, upper = ([int(np.searchsorted(row, half)) for row in mass] for half in self._halves)
         medians = (self._values[lower] + self._values[upper]) / 2.0

@@ -15,11 +15,12 @@ from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES
 from mosaic_lab.evaluation.statistics.scores import Floats, Scores, read_numbers, read_scores
 
 FEWEST_RUNS = 5
-"""The fewest runs whose interval charts show; below it they show each run beside the average, since resamples
-of so few say little about the spread."""
+"""Minimum number of runs for which charts show an interval. With fewer, charts show each run beside the
+average, because resamples of so few runs say little about the spread.
+"""
 
 POINTS = 200
-"""Points of a learning curve unless the caller says otherwise."""
+"""Default number of points of a learning curve."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,13 +41,12 @@ def performance_profile(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Profile:
-    """Return the score distribution: for each threshold the share of scores above it, with a pointwise
-    interval.
+    """Return the score distribution: the share of scores above each threshold, with a pointwise interval.
 
-    ``scores``: see `Scores`; each task weighs the same. ``thresholds`` is (m,). The "run-score distribution"
-    of Agarwal et al. 2021 with percentile intervals of the stratified bootstrap; NaN bounds where a task has
-    only one episode (or run). Raises ConfigurationError for scores or thresholds that are not finite, and
-    where there are none.
+    ``scores``: see `Scores`; all tasks have equal weight. ``thresholds`` is (m,). This is the "run-score
+    distribution" of Agarwal et al. 2021 with percentile intervals of the stratified bootstrap. Bounds are NaN
+    if a task has a single episode (or run). Raises ConfigurationError for missing or non-finite scores or
+    thresholds.
     """
     resampling.check(rng, resamples, confidence)
     sample = read_scores(scores, "scores")
@@ -73,7 +73,7 @@ class LearningCurve:
     high: Floats
     runs: int
     outside: int
-    """Recorded points before the last run's first step or after the first run's last: on no curve."""
+    """Number of recorded points outside the steps common to all runs, which the curve omits."""
 
 
 def learning_curve(
@@ -88,14 +88,14 @@ def learning_curve(
 ) -> LearningCurve:
     """Return the average of training runs (seeds) over steps, with a pointwise percentile interval over runs.
 
-    ``runs`` is [(steps, values)], two arrays (n,) for each run, steps never falling; values at one and the
-    same step are averaged. Each run is interpolated linearly at ``steps`` (m,); without these at ``points``
-    evenly spread steps which all runs cover. Nothing is extrapolated, so no point is the average of fewer
-    runs than the others. ``average`` is the mean or the interquartile mean over runs (Agarwal et al. 2021,
-    sample efficiency curves). One run has NaN bounds.
+    ``runs`` is [(steps, values)], two arrays (n,) per run, with non-decreasing steps; values at the same step
+    are averaged. Each run is interpolated linearly at ``steps`` (m,); default: ``points`` evenly spaced steps
+    covered by all runs. Runs are never extrapolated, so every point averages the same number of runs.
+    ``average`` is the mean or the interquartile mean over runs (Agarwal et al. 2021, sample efficiency
+    curves). A single run has NaN bounds.
 
-    Raises ConfigurationError for no runs, runs without common steps, ``steps`` outside of them, falling steps
-    and values that are not finite.
+    Raises ConfigurationError for no runs, runs without common steps, ``steps`` outside of them, decreasing
+    steps and non-finite values.
     """
     resampling.check(rng, resamples, confidence)
     if average not in _AVERAGES:
@@ -117,7 +117,7 @@ def learning_curve(
     values = np.stack([np.interp(grid, x, y) for x, y in read])
     outside = sum(int(np.sum((x < first) | (x > last))) for x, _ in read)
     replicates = _resampled(values, rng, resamples, average)
-    # An average of values lies among them; rounding must not carry a bound beyond.
+    # An average of values is between them; rounding must not move a bound beyond.
     low, high = np.clip(
         resampling.bounds(replicates, confidence, [len(read)]), values.min(axis=0), values.max(axis=0)
     )
@@ -130,7 +130,7 @@ def _mean(values: Floats) -> Floats:
 
 
 def _interquartile_mean(values: Floats) -> Floats:
-    """Over axis 1, without len // 4 values at either end."""
+    """Return the mean over axis 1 without len // 4 values at either end."""
     cut = values.shape[1] // 4
     return _mean(np.sort(values, axis=1)[:, cut : values.shape[1] - cut])
 
@@ -139,9 +139,9 @@ _AVERAGES = {"mean": _mean, "iqm": _interquartile_mean}
 
 
 def _resampled(values: Floats, rng: np.random.Generator, resamples: int, average: str) -> Floats:
-    """Averages of whole runs drawn with replacement: float64[resamples, points]."""
+    """Return averages of whole runs drawn with replacement: float64[resamples, points]."""
     count = len(values)
-    values = values[np.lexsort(values.T[::-1])]  # the order in which runs were given does not matter
+    values = values[np.lexsort(values.T[::-1])]  # makes the result independent of the order of runs
     found = np.empty((resamples, values.shape[1]))
     for block in resampling.blocks(resamples, values.size):
         drawn = rng.integers(0, count, size=(block.stop - block.start, count))
@@ -163,7 +163,7 @@ def _grid(numbers: ArrayLike, what: str) -> Floats:
 
 
 def _run(steps: ArrayLike, values: ArrayLike, what: str) -> tuple[Floats, Floats]:
-    """Steps of one run, each once, and the mean of the values at each."""
+    """Return a run's distinct steps and the mean value at each."""
     x, y = read_numbers(steps, f"{what}, steps"), read_numbers(values, f"{what}, values")
     if x.ndim != 1 or x.shape != y.shape or x.size == 0:
         raise ConfigurationError(

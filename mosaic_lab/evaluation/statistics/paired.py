@@ -1,4 +1,4 @@
-"""Two operators against each other: their differences seed by seed, and which is the better one."""
+"""Comparisons of two operators: differences by seed, and probability of improvement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mosaic_lab.evaluation.statistics.scores import (
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """Scores of a first operator minus those of a second, seed by seed."""
+    """Scores of a first operator minus those of a second, by seed."""
 
     mean: Estimate
     median: Estimate
@@ -33,7 +33,7 @@ class PairedDifference:
     differences: tuple[float, ...]
     """First minus second, for each shared seed."""
     only_first: tuple[int | str, ...]
-    """Seeds that only the first was scored on: not part of the estimates."""
+    """Seeds scored only for the first operator, which the estimates exclude."""
     only_second: tuple[int | str, ...]
 
 
@@ -45,13 +45,13 @@ def paired_difference(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> PairedDifference:
-    """Mean and median of the differences between two operators on the seeds that both were scored on.
+    """Return mean and median of the differences between two operators over their shared seeds.
 
-    ``first`` and ``second`` are (seeds, scores), both of shape (episodes,); seeds are integers or texts. A
+    ``first`` and ``second`` are (seeds, scores), both of shape (episodes,); seeds are integers or strings. A
     seed with several episodes counts once, with their mean. The interval is the percentile bootstrap over
-    shared seeds (Efron & Tibshirani 1993): what two operators share in a seed cancels.
+    shared seeds (Efron & Tibshirani 1993): variation that two operators share in a seed cancels.
 
-    Raises ConfigurationError for scores that are not finite, lengths that differ, and no shared seed.
+    Raises ConfigurationError for non-finite scores, different lengths, and no shared seed.
     """
     resampling.check(rng, resamples, confidence)
     seeds_first, means_first = _by_seed(*first, "first operator")
@@ -89,13 +89,14 @@ def probability_of_improvement(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """Return the probability that an episode of the first operator scores more than one of the second on the
-    same task.
+    """Return the probability that an episode of the first operator scores more than an episode of the second
+    on the same task.
 
-    The Mann-Whitney statistic U / (n m), equal scores counting half, averaged over tasks (Mann & Whitney
+    This is the Mann-Whitney statistic U / (n m), with ties counting half, averaged over tasks (Mann & Whitney
     1947; Agarwal et al. 2021). Both operators are resampled independently, within tasks. Shapes: `Scores`.
 
-    Raises ConfigurationError for scores that `read_scores` refuses and for tasks that one of them lacks.
+    Raises ConfigurationError for scores that `read_scores` rejects and for tasks that one of the operators
+    lacks.
     """
     resampling.check(rng, resamples, confidence)
     ours, theirs = read_scores(first, "first operator"), read_scores(second, "second operator")
@@ -109,13 +110,13 @@ def probability_of_improvement(
         columns = np.split(counts, np.cumsum(units)[:-1], axis=1)
         drawn = zip(pairs, columns, columns[len(pairs) :], strict=False)
         found.append(np.mean([_beats(*pair, mine, others) for pair, mine, others in drawn], axis=0))
-    values = np.clip(np.concatenate(found), 0.0, 1.0)  # shares that are summed may pass 1 by an ulp
+    values = np.clip(np.concatenate(found), 0.0, 1.0)  # sums of shares may exceed 1 by an ulp
     low, high = resampling.bounds(values[1:], confidence, units)
     return Estimate(float(values[0]), float(low), float(high), confidence)
 
 
 def _by_seed(seeds: ArrayLike, scores: ArrayLike, what: str) -> tuple[NDArray[np.generic], Floats]:
-    """Seeds (each once, sorted) and the mean score of each."""
+    """Return the distinct seeds, sorted, and the mean score of each."""
     labels, values = np.asarray(seeds), read_numbers(scores, what)
     if labels.ndim != 1 or values.shape != labels.shape or len(labels) == 0:
         raise ConfigurationError(
@@ -132,7 +133,7 @@ def _by_seed(seeds: ArrayLike, scores: ArrayLike, what: str) -> tuple[NDArray[np
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Task:
-    """The scores of one task: rising, with the task's own unit and the share of each (their sum is 1)."""
+    """The scores of one task in ascending order, with their units and shares (which sum to 1)."""
 
     values: Floats
     unit: Ints
@@ -151,7 +152,7 @@ def _by_task(sample: Sample) -> list[_Task]:
 
 
 def _beats(ours: _Task, theirs: _Task, counts: Ints, their_counts: Ints) -> NDArray[np.float64]:
-    """The share of pairs in which ours is the higher score, for each resample: float64[rows]."""
+    """Return the share of pairs in which ours has the higher score, for each resample: float64[rows]."""
     mass = np.cumsum(their_counts[:, theirs.unit] * theirs.share, axis=1)
     mass = np.concatenate([np.zeros((len(mass), 1)), mass], axis=1)
     below = np.searchsorted(theirs.values, ours.values, "left")

@@ -1,6 +1,6 @@
 """Games between players: wins, draws and losses with Wilson intervals, and Elo ratings.
 
-The result of a game is the score of its first player: 1 won, 0.5 drawn, 0 lost.
+The result of a game is the score of its first player: 1 for a win, 0.5 for a draw, 0 for a loss.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ ELO_POINTS = 400 / math.log(10)
 
 
 def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Estimate:
-    """A share with its score interval, which covers well near 0 and 1 and for few trials too (Wilson 1927).
+    """Return a share with its score interval, which covers well also near 0 and 1 and for few trials (Wilson
+    1927).
 
     Raises ConfigurationError unless 0 <= successes <= trials and trials >= 1.
     """
@@ -55,7 +56,9 @@ class WinDrawLoss:
 
 
 def win_draw_loss(results: ArrayLike, *, confidence: float = CONFIDENCE) -> WinDrawLoss:
-    """Count games; ``results`` (games,) is 1, 0.5 or 0 for each. Raises ConfigurationError for others."""
+    """Count games; ``results`` (games,) is 1, 0.5 or 0 for each. Raises ConfigurationError for other
+    values.
+    """
     results = _results(results)
     wins, draws, losses = (int(np.sum(results == kind)) for kind in (1.0, 0.5, 0.0))
     shares = [wilson(count, len(results), confidence=confidence) for count in (wins, draws, losses)]
@@ -69,11 +72,13 @@ class EloRatings:
     players: tuple[str, ...]
     ratings: tuple[Estimate, ...]
     games: tuple[int, ...]
-    """Games of each player."""
+    """Number of games of each player."""
     regularised: bool
-    """A drawn game was added to each pair that met: without it some rating would be infinite."""
+    """Whether a drawn game was added to each pair that met, because some rating would be infinite
+    otherwise.
+    """
     regularised_resamples: int
-    """Resamples to which the same happened, of all ``resamples``; the outer bounds rest on it then."""
+    """Number of resamples, of all ``resamples``, regularised likewise; they affect the outer bounds."""
     resamples: int
 
 
@@ -90,17 +95,17 @@ def elo(
     """Return Elo ratings from a table of games, with percentile bootstrap intervals.
 
     ``first`` and ``second`` (games,) are the players, ``results`` (games,) is 1, 0.5 or 0 for the first. The
-    ratings are the maximum likelihood of Bradley & Terry 1952 on the Elo scale (a player 400 points stronger
-    scores 10/11), a draw being half a win for both, and their mean is ``anchor``. Order of games and first
-    move do not matter.
+    ratings are the maximum likelihood estimate of Bradley & Terry 1952 on the Elo scale (a player 400 points
+    stronger scores 10/11). A draw counts as half a win for both; the mean rating is ``anchor``. The order of
+    games and the first move have no effect.
 
-    The maximum is infinite where some players never lost or drew against the rest (Ford 1957). Then, and only
-    then, one drawn game is added to each pair that met. Games are resampled within each pair; where the
-    table itself needed the added draws, these are resampled with the games, as a pair without any variation
-    would look certain otherwise.
+    The maximum is infinite if some players never lost or drew against the rest (Ford 1957). Only then, one
+    drawn game is added to each pair that met. Games are resampled within each pair. If the table itself
+    required the added draws, they are resampled with the games; otherwise a pair without variation would
+    appear certain.
 
-    Raises ConfigurationError for no games, a player against itself, other results, and players that no chain
-    of games connects: their ratings would have nothing to do with each other.
+    Raises ConfigurationError for no games, a player against itself, other results, and players not connected
+    by a chain of games, whose ratings would be unrelated.
     """
     resampling.check(rng, resamples, confidence)
     if not math.isfinite(anchor):
@@ -138,13 +143,13 @@ class _Table:
 
     @property
     def met(self) -> Floats:
-        """Games between any two players, float64[players, players]."""
+        """The number of games between any two players, float64[players, players]."""
         met = np.zeros((len(self.players), len(self.players)))
         met[self.i, self.j] = met[self.j, self.i] = self.outcomes.sum(axis=1)
         return met
 
     def scored(self, outcomes: Ints) -> Floats:
-        """Points of each player against each other, float64[..., players, players]."""
+        """Return the points of each player against each other, float64[..., players, players]."""
         points = np.zeros((*outcomes.shape[:-2], len(self.players), len(self.players)))
         points[..., self.i, self.j] = outcomes[..., 0] + 0.5 * outcomes[..., 1]
         points[..., self.j, self.i] = outcomes[..., 2] + 0.5 * outcomes[..., 1]
@@ -194,7 +199,7 @@ def _check_connected(table: _Table) -> None:
 
 
 def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which players a chain of positive edges leads to: bool[rows, players, players]."""
+    """Return which players are reachable from which along positive edges: bool[rows, players, players]."""
     reach = (edges > 0) | np.eye(edges.shape[-1], dtype=bool)
     for _ in range(max(1, edges.shape[-1]).bit_length()):
         reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
@@ -202,13 +207,14 @@ def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _separated(wins: Floats) -> NDArray[np.bool_]:
-    """Return for which rows wins and draws do not lead from each player to each other, so that there is no
-    finite maximum (Ford 1957)."""
+    """Return the rows in which wins and draws do not connect each player to every other, so that there is no
+    finite maximum (Ford 1957).
+    """
     return np.logical_not(_reach(wins).all(axis=(1, 2)))
 
 
 def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: int) -> tuple[Floats, int]:
-    """Ratings of resampled tables, float64[resamples, players], and how many of these were regularised."""
+    """Return ratings of resampled tables, float64[resamples, players], and the number of regularised ones."""
     games = table.outcomes.sum(axis=1)
     shares = pool / pool.sum(axis=1, keepdims=True)
     found, separated = np.empty((resamples, len(table.players))), 0
@@ -221,11 +227,11 @@ def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: 
 
 
 def _ratings(wins: Floats, table: _Table) -> Floats:
-    """Elo points relative to the mean of the players, float64[rows, players], for ``wins`` of all rows.
+    """Return Elo points relative to the players' mean, float64[rows, players], for ``wins`` of all rows.
 
-    Newton's method. A step that changes no difference by more than 1 always lowers the (self-concordant)
-    loss, so steps are shortened to that, and the maximum is found from anywhere. No two neighbours in a chain
-    of games are further apart than the odds of 2n to 1, which bounds the number of steps.
+    Newton's method. A step that changes no difference by more than 1 always decreases the (self-concordant)
+    loss, so steps are shortened to this length, and the method converges from any start. Neighbours in a
+    chain of games differ by at most odds of 2n to 1, which bounds the number of steps.
     """
     draw = np.zeros_like(table.met)
     draw[table.i, table.j] = draw[table.j, table.i] = 0.5
@@ -239,7 +245,7 @@ def _ratings(wins: Floats, table: _Table) -> Floats:
         slope = points - (games * expected).sum(axis=2)
         curve = -games * expected * (1.0 - expected)
         curve[:, diagonal, diagonal] -= curve.sum(axis=2)
-        # Strengths are only known up to a constant: the added constant matrix holds their mean at 0.
+        # Strengths are determined up to a constant: the added constant matrix keeps their mean at 0.
         scale = curve[:, diagonal, diagonal].mean(axis=1)[:, None, None]
         step = np.linalg.solve(curve + scale / points.shape[1], slope[..., None])[..., 0]
         step /= np.maximum(1.0, np.ptp(step, axis=1))[:, None]

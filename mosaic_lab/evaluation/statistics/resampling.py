@@ -1,8 +1,8 @@
-"""The bootstrap: how often each unit is drawn, block by block, and intervals of the replicates.
+"""The bootstrap: counts of drawn units, in blocks, and intervals of the replicates.
 
-A resample is never made of scores: only how often each unit was drawn is kept, which is all that means, order
-statistics and trimmed means need. Blocks fit into the processor's cache, so memory is bounded by the number
-of scores, not by scores times resamples.
+Resamples store only how often each unit was drawn, which suffices for means, order statistics and trimmed
+means. Blocks fit into the processor's cache, so memory is bounded by the number of scores, not by scores
+times resamples.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics.scores import Floats, Ints
 
 RESAMPLES = 2000
-"""Resamples unless the caller says otherwise."""
+"""Default number of resamples."""
 
 CONFIDENCE = 0.95
-"""Coverage of intervals unless the caller says otherwise."""
+"""Default coverage of intervals."""
 
 _CELLS = 1 << 16  # counts in a block: half a MiB
-_THREADLESS = 250_000  # multiplications: OpenBLAS takes threads from 2^18 on
+_THREADLESS = 250_000  # multiplications: OpenBLAS uses threads from 2^18
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number with its interval.
 
-    ``low`` and ``high`` are NaN where a task has only one episode (or run): one says nothing of the spread.
+    ``low`` and ``high`` are NaN if a task has a single episode (or run), which has no spread.
     """
 
     value: float
@@ -57,7 +57,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def blocks(resamples: int, cells: int) -> Iterator[slice]:
-    """Yield the resamples, of ``cells`` numbers each, in blocks."""
+    """Yield slices of the resamples, each of ``cells`` numbers, in blocks."""
     rows = max(1, _CELLS // max(1, cells))
     yield from (slice(at, min(at + rows, resamples)) for at in range(0, resamples, rows))
 
@@ -65,12 +65,12 @@ def blocks(resamples: int, cells: int) -> Iterator[slice]:
 def original_and_resamples(
     rng: np.random.Generator, units: Sequence[int], resamples: int, scores: int
 ) -> Iterator[Ints]:
-    """Yield how often each unit occurs: first in the sample as it is (once), then in each resample.
+    """Yield how often each unit occurs: first in the original sample (once), then in each resample.
 
-    ``units`` are the numbers of units in the strata; within each as many are drawn as it has, with
+    ``units`` are the numbers of units in the strata. Each stratum is resampled to its own size with
     replacement: the stratified bootstrap (Efron & Tibshirani 1993, "An Introduction to the Bootstrap";
-    Agarwal et al. 2021). Yields int64[rows, sum(units)], rows so few that an array of rows × ``scores``
-    numbers is a block too; what is drawn does not depend on ``scores``.
+    Agarwal et al. 2021). Yields int64[rows, sum(units)], with rows so few that an array of rows × ``scores``
+    numbers fits a block too; the draws do not depend on ``scores``.
     """
     width = sum(units)
     yield np.ones((1, width), dtype=np.int64)
@@ -86,9 +86,10 @@ def original_and_resamples(
 
 
 def product(counts: Floats, columns: Floats) -> Floats:
-    """``counts`` [rows, n] @ ``columns`` [n, k], in pieces below the size at which BLAS starts threads.
+    """Return ``counts`` [rows, n] @ ``columns`` [n, k], in pieces below the size at which BLAS starts
+    threads.
 
-    A thread that waits for a busy core costs a hundred times what the product does.
+    A thread that waits for a busy core costs a hundred times as much as the product.
     """
     piece = max(1, _THREADLESS // (counts.shape[0] * columns.shape[1]))
     total = counts[:, :piece] @ columns[:piece]
@@ -100,7 +101,7 @@ def product(counts: Floats, columns: Floats) -> Floats:
 def bounds(replicates: Floats, confidence: float, units: Sequence[int]) -> NDArray[np.float64]:
     """Return the percentile interval over the first axis of ``replicates``: float64[2, ...], lower and upper.
 
-    NaN where a stratum of ``units`` has one unit only. Efron & Tibshirani 1993, chapter 13.
+    NaN if a stratum of ``units`` has a single unit. Efron & Tibshirani 1993, chapter 13.
     """
     if min(units) < 2:
         return np.full((2, *replicates.shape[1:]), np.nan)

@@ -1,6 +1,6 @@
-"""Scores of one operator as the statistics take them: checked, sorted and weighed.
+"""Input scores of the statistics: validated, sorted and weighted.
 
-No number is ever left out on the way: one that cannot be used is an error that says where it is.
+No score is ever dropped: an unusable score raises an error with its position.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ Scores = ArrayLike | Mapping[str, ArrayLike]
 """The scores of one operator.
 
 An array ``(episodes,)`` for one task, or ``{task: array}`` for several (environments). A task's array is
-``(episodes,)`` when the episodes are independent, or ``(runs, episodes)`` (or a list of arrays, one for each
-run) when the episodes of a run share a trained policy: then runs are resampled, each with all its episodes.
+``(episodes,)`` if the episodes are independent, or ``(runs, episodes)`` (or a list of arrays, one per run) if
+the episodes of a run share a trained policy: then runs are resampled, each with all its episodes.
 """
 
 ONE_TASK = ""
-"""The task's name where scores come as a bare array."""
+"""The task's name for scores given as a bare array."""
 
 LARGEST = 1e150
-"""Scores beyond this size are refused: their squares and differences would overflow."""
+"""Maximum absolute score: squares and differences of larger ones would overflow."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sample:
-    """The checked scores of one operator, all tasks together.
+    """The validated scores of one operator, all tasks together.
 
-    A *unit* is what is resampled: an episode, or a run with all its episodes. Units are numbered task by task
-    (tasks by name) and within a task by their mean, so the order in which scores came does not matter.
-    Each task weighs the same, and so does each unit of a task.
+    A *unit* is resampled as a whole: an episode, or a run with all its episodes. Units are numbered task by
+    task (tasks by name) and within a task by their mean, so the order of the input has no effect. All tasks
+    have equal weight, as do all units of a task.
     """
 
     tasks: tuple[str, ...]
     units: tuple[int, ...]
-    """Units of each task."""
+    """Number of units of each task."""
     values: Floats
-    """All scores, float64[n], rising."""
+    """All scores, float64[n], ascending."""
     unit: Ints
     """The unit of each score, int64[n]."""
     weight: Floats | None
-    """Weight of each score, float64[n] with sum n; None where each weighs 1."""
+    """Weight of each score, float64[n] with sum n; None if all are 1."""
     ranked: bool
-    """True where unit i is score i: one task of single episodes."""
+    """Whether unit i is score i: one task of single episodes."""
 
     def unit_means(self, of: Callable[[Floats], Floats] = lambda values: values) -> Floats:
-        """The mean of ``of(scores)`` over the episodes of each unit, float64[units]."""
+        """Return the mean of ``of(scores)`` over the episodes of each unit, float64[units]."""
         sums = np.bincount(self.unit, of(self.values), minlength=sum(self.units))
         return sums / np.bincount(self.unit, minlength=len(sums))
 
     def mass(self, counts: Ints) -> NDArray[Any]:
-        """Return how much of a resample lies at or below each score: [rows, n], last column n.
+        """Return the mass of each resample at or below each score: [rows, n], last column n.
 
         ``counts`` int64[rows, units] says how often each unit was drawn.
         """
@@ -67,10 +67,10 @@ class Sample:
 
 
 def read_scores(scores: Scores, what: str) -> Sample:
-    """Check scores; ``what`` names them in errors.
+    """Validate scores; ``what`` names them in errors.
 
-    Raises ConfigurationError for no scores, for a score that is not a finite number below 1e150 in size, and
-    for a bare two-dimensional array (tasks × episodes or runs × episodes?).
+    Raises ConfigurationError for no scores, for a score that is not a finite number below 1e150 in absolute
+    value, and for a bare two-dimensional array, which is ambiguous (tasks × episodes or runs × episodes).
     """
     if isinstance(scores, Mapping):
         if not scores:
@@ -92,7 +92,9 @@ def read_scores(scores: Scores, what: str) -> Sample:
 
 
 def read_numbers(values: Any, what: str) -> Floats:
-    """``values`` as a float64 array. Raises ConfigurationError unless all are finite numbers below 1e150."""
+    """Return ``values`` as a float64 array. Raises ConfigurationError unless all are finite numbers below
+    1e150 in absolute value.
+    """
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -116,12 +118,12 @@ def read_numbers(values: Any, what: str) -> Floats:
 def normalise_scores(
     scores: Mapping[str, ArrayLike], low: Mapping[str, float], high: Mapping[str, float]
 ) -> dict[str, Floats]:
-    """Return scores on a scale where ``low`` of a task (a random player, say) is 0 and ``high`` (a reference)
-    is 1.
+    """Scale scores so that ``low`` of a task (such as a random player's score) is 0 and ``high`` (a
+    reference) is 1.
 
     ``scores`` is {task: array of any shape}; the result has the same tasks and shapes. Values below 0 and
-    above 1 stay as they are. The human-normalised scores of Mnih et al. 2015 and Agarwal et al. 2021.
-    Raises ConfigurationError for a task without a low or a high score, and where these are equal.
+    above 1 are not clipped. For games, these are the human-normalised scores of Mnih et al. 2015 and Agarwal
+    et al. 2021. Raises ConfigurationError for a task without a low or a high score, or if these are equal.
     """
     missing = [task for task in scores if task not in low or task not in high]
     if missing:
@@ -138,7 +140,7 @@ def normalise_scores(
 
 
 def _units(values: Any, what: str) -> tuple[Floats, Ints]:
-    """The scores of one task, unit after unit, and how many scores each unit has."""
+    """Return the scores of one task, unit by unit, and the number of scores in each unit."""
     if isinstance(values, Sequence) and not isinstance(values, str) and any(np.ndim(v) for v in values):
         runs = [read_numbers(run, f"{what}, run {index}") for index, run in enumerate(values)]
         wrong = next((run.shape for run in runs if run.ndim != 1), None)
