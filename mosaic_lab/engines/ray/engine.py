@@ -289,7 +289,7 @@ class RayEngine:
 
 
 def _placed_on(node: str) -> dict[str, Any]:
-    """Return the options of an actor on a node that reserves no resources."""
+    """Return the options of an actor that reserves no resources, on a node."""
     return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
 
 
