@@ -23,7 +23,7 @@ export const cellMenuPlugin: JupyterFrontEndPlugin<void> = {
   ) => {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
 
-    /** The ids of the runs below the cell that was clicked, else below the active one. */
+    /** The ids of the runs below the clicked cell, otherwise below the active one. */
     const runs = (): string[] => {
       const cells = tracker.currentWidget?.content;
       const node = app.contextMenuHitTest(candidate => candidate.classList.contains('jp-CodeCell'));

@@ -1,11 +1,11 @@
-/** Which runs the outputs of a cell show, by the metadata that the kernel gave them. */
+/** Finds the runs shown by a cell's outputs, from the kernel's metadata. */
 
 const METADATA = 'mosaic_lab';
 
 /**
- * The ids of the runs that the last panel among these outputs shows; none when there is no panel of runs.
+ * The ids of the runs in the last panel among these outputs; empty without a panel of runs.
  *
- * A notebook may come from anywhere: what is no list of names is ignored.
+ * A notebook may come from an untrusted source: values that are not lists of names are ignored.
  */
 export function runsShown(outputs: Iterable<Readonly<Record<string, unknown>>>): string[] {
   let runs: string[] = [];

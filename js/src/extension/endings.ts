@@ -1,13 +1,13 @@
-/** What is said of runs that have ended: one notice a run, or one for all of a group that end one after the other. */
+/** Notices about ended runs: one per run, or one for a group whose runs end in quick succession. */
 
 import { shortened } from '../shared/names.ts';
 import type { RunState } from '../shared/run-api.ts';
 import type { Translation } from '../views/translation.ts';
 import type { IEndedRun } from './tokens.ts';
 
-/** JupyterLab shows so many characters of a notification. */
+/** JupyterLab displays this many characters of a notification. */
 const MOST_CHARACTERS = 140;
-/** Runs of a group that end within this time of each other end together. */
+/** Runs of a group that end within this time of each other share a notice. */
 const TOGETHER_MS = 60_000;
 
 export interface Notice {
@@ -17,12 +17,12 @@ export interface Notice {
   readonly runs: readonly IEndedRun[];
 }
 
-/** What one notification is of. */
+/** The content of a notification. */
 export interface Ending {
   runs: IEndedRun[];
-  /** When the last one ended, in milliseconds. */
+  /** When the last run ended, in milliseconds. */
   at: number;
-  /** The notification that was shown. */
+  /** The id of the displayed notification. */
   shown?: string;
 }
 
@@ -33,8 +33,8 @@ export class Endings {
   }
 
   /**
-   * Take in a run that has ended. Returns what it belongs to; null where nothing is to be said: a film or another run
-   * that belongs to one of the user's, and went well.
+   * Add an ended run, and return its notice. Returns null for successful runs that belong to another run of
+   * the user, such as films.
    */
   take(run: IEndedRun): Ending | null {
     const { group, parent, state } = run.row;
@@ -102,7 +102,7 @@ export class Endings {
   private readonly _groups = new Map<string, Ending>();
 }
 
-/** Whether a run in this state did not end as it should. */
+/** Whether this is an unsuccessful final state. */
 export function isBad(state: RunState): boolean {
   return state === 'failed' || state === 'lost';
 }

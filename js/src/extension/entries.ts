@@ -1,6 +1,6 @@
 /**
- * Plugin: our commands in the command palette and in the launcher. A command gets its place when its own plugin, which may
- * come later or be disabled, has added it.
+ * Plugin: adds our commands to the command palette and the launcher. A command is added once its own plugin,
+ * which may load later or be disabled, has registered it.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';

@@ -1,6 +1,6 @@
 /**
- * Plugin: keeps one `KernelStatus` a notebook, and offers the one of the notebook in front. With it come the notebook's
- * `SavedOutputs`.
+ * Plugin: keeps one `KernelStatus` per notebook, and provides that of the current notebook, together with the
+ * notebook's `SavedOutputs`.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';

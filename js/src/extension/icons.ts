@@ -2,7 +2,7 @@
 
 import { LabIcon } from '@jupyterlab/ui-components';
 
-/** Tiles of a mosaic, and the curve that they show: the panel of runs, the launcher's cards, the settings. */
+/** Tiles of a mosaic that form a curve: for the runs panel, the launcher's cards and the settings. */
 export const runsIcon = new LabIcon({
   name: 'mosaic-lab:runs',
   svgstr: `<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24">

@@ -1,11 +1,11 @@
 /**
- * Listens to the one comm on which a kernel says how many of its runs, evaluations and comparisons are alive.
+ * Listens to the comm on which a kernel reports how many of its runs, evaluations and comparisons are alive.
  *
- * The kernel speaks on the comm, whose target and id are `mosaic_lab.status`, when a `Lab` is made, and sends an
- * `IRunStatus` when it changes. It never opens the comm, for the sake of front ends without this extension: what
- * it says first makes the page listen. A page that comes later, after a reload or a lost connection, finds the comm
- * by `comm_info` and requests the status once; a kernel that runs a cell answers when the cell has ended. A restarted
- * kernel has no comm, until its `Lab` is made again.
+ * The comm's target and id are `mosaic_lab.status`. The kernel sends an `IRunStatus` when a `Lab` is created,
+ * and on every change. To support front ends without this extension, the kernel never opens the comm: its
+ * first message makes the page listen. A page that connects later, after a reload or a lost connection, finds
+ * the comm by `comm_info` and requests the status once; a busy kernel answers after its cell has ended. A
+ * restarted kernel has no comm until its `Lab` is created again.
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
@@ -18,7 +18,7 @@ import type { IRunStatus } from './tokens.ts';
 
 const TARGET = 'mosaic_lab.status';
 const SUBSHELL_MS = 10_000;
-/** A connected kernel that has not answered for so long is running a cell. */
+/** A connected kernel that has not answered for this long is running a cell. */
 const PATIENCE_MS = 1500;
 
 export class KernelStatus {
@@ -52,7 +52,7 @@ export class KernelStatus {
     return this._context.name;
   }
 
-  /** Whether the kernel runs a cell, and so has not said yet whether it has a `Lab`. */
+  /** Whether the kernel is running a cell and has therefore not reported yet whether it has a `Lab`. */
   get isAwaited(): boolean {
     return this._awaited !== null;
   }
@@ -62,12 +62,12 @@ export class KernelStatus {
     return this._changed;
   }
 
-  /** Emitted when this page and a kernel with a `Lab` have found each other. */
+  /** Emitted when this page has connected to a kernel with a `Lab`. */
   get connected(): ISignal<this, void> {
     return this._connected;
   }
 
-  /** Send something to the kernel; nothing is sent to one without a `Lab`. */
+  /** Send data to the kernel; ignored if the kernel has no `Lab`. */
   async report(data: JSONObject): Promise<void> {
     await this._send(data);
   }
@@ -76,14 +76,15 @@ export class KernelStatus {
     this._kernel?.iopubMessage.disconnect(this._overhear, this);
     this._kernel = kernel;
     this._forget();
-    // Of several connections to one kernel (a notebook and a console), JupyterLab lets one have comms.
+    // If there are several connections to one kernel (a notebook and a console), JupyterLab allows comms on
+    // one.
     if (kernel?.handleComms) {
       kernel.iopubMessage.connect(this._overhear, this);
       this._find();
     }
   }
 
-  /** The first message of a kernel comes on a comm that this page does not have yet. */
+  /** Handle a kernel's first message, which arrives on a comm unknown to this page. */
   private _overhear(kernel: Kernel.IKernelConnection, message: KernelMessage.IIOPubMessage): void {
     if (!this._comm && KernelMessage.isCommMsgMsg(message) && message.content.comm_id === TARGET) {
       this._listen(kernel.createComm(TARGET, TARGET));
@@ -92,7 +93,7 @@ export class KernelStatus {
     }
   }
 
-  /** Look for a comm that was opened before this page could hear of it, and request the status on it. */
+  /** Look for a comm opened before this page was connected, and request the status on it. */
   private async _find(): Promise<void> {
     const kernel = this._kernel;
     if (!kernel?.handleComms) {
@@ -109,7 +110,7 @@ export class KernelStatus {
       await this._send({});
       this._connected.emit();
     } catch (reason) {
-      // The kernel ended, restarted or was disconnected meanwhile: each is followed by an event of its own.
+      // The kernel ended, restarted or was disconnected meanwhile; each causes a separate event.
       console.debug(`MOSAIC: no status from kernel ${kernel.id}:`, reason);
     }
   }
@@ -136,7 +137,10 @@ export class KernelStatus {
     this._changed.emit();
   }
 
-  /** Send something, on which the kernel sends its status once more: from a subshell where it can, so that no cell delays it. */
+  /**
+   * Send a message, which the kernel answers with its status: on a subshell if possible, so that no cell
+   * delays it.
+   */
   private async _send(data: JSONObject): Promise<void> {
     const comm = this._comm;
     if (!comm || !this._kernel) {

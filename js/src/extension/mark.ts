@@ -1,4 +1,4 @@
-/** Plugin: writes on the page which extension it has, for widgets of kernels that may have another version of it. */
+/** Plugin: records the extension's version on the page, for widgets of kernels with another version. */
 
 import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
 

@@ -1,4 +1,4 @@
-/** Plugin: a notification when a run ends that is not in sight. */
+/** Plugin: shows a notification when a run that is not visible ends. */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Notification } from '@jupyterlab/apputils';
@@ -54,7 +54,7 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** What the user can do about it, as far as there is a command for it. */
+/** The actions of a notification for which a command exists. */
 function actions(
   { runs }: Notice,
   commands: JupyterFrontEnd['commands'],

@@ -1,6 +1,4 @@
-/**
- * Plugin: the command that shows the run store's folder in the file browser.
- */
+/** Plugin: the command that shows the run store's folder in the file browser. */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Dialog, showDialog } from '@jupyterlab/apputils';

@@ -1,6 +1,6 @@
 /**
- * Plugin: follows the runs of all stores that the page knows: how many are alive, and which end. A run ends for this page
- * once, when it has seen it alive; what had ended before the page was loaded is old.
+ * Plugin: follows the runs of all known stores: how many are alive, and which end. An end is reported once,
+ * for runs that this page saw alive; earlier ends are not reported.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -56,7 +56,7 @@ export class RunWatch implements IRunWatch {
     this._changed.emit();
   }
 
-  /** Stores whose kernels are gone: the server may find them too. */
+  /** Stores whose kernels have disappeared; the server may find them too. */
   private get _gone(): RunSource[] {
     const current = new Set(this._sources.sources);
     return [...this._followed.keys()].filter(source => !current.has(source));

@@ -1,13 +1,15 @@
 /**
- * Keeps our outputs in a notebook what the kernel says they are, so that the file holds what the page shows.
+ * Keeps a notebook's outputs in the state published by the kernel, so that the file contains what the page
+ * shows.
  *
- * The kernel updates outputs by their display ids. JupyterLab knows these of executions that it has seen itself, and
- * forgets them when the page is reloaded or the kernel restarted. Our outputs have theirs in their metadata:
- * `{output}`, and in the caption of a panel also `{panel, shows, ended}` (see `mosaic_lab/widgets/page/outputs.py`). So updates
- * are written into the notebook's model here. These metadata are reported to the kernel of panels whose updates it or this
- * page may have missed, and of panels that have left the notebook.
+ * The kernel updates outputs by their display ids. JupyterLab knows the display ids of executions since the
+ * page was loaded, and forgets them after a reload of the page or a restart of the kernel. Our outputs
+ * therefore have their display id in their metadata: `{output}`, and in the caption of a panel also `{panel,
+ * shows, ended}` (see `mosaic_lab/widgets/page/outputs.py`). Updates are written into the notebook's model
+ * here. The metadata are also reported to the kernel, for panels whose updates the kernel or this page may
+ * have missed, and for panels removed from the notebook.
  *
- * How JupyterLab keeps outputs in its model and draws them again is its own affair: checked on JupyterLab 4.6.6.
+ * JupyterLab's handling of outputs in its model is not public: checked on JupyterLab 4.6.6.
  */
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
@@ -20,7 +22,7 @@ import type { KernelStatus } from './kernel-status.ts';
 
 const METADATA = 'mosaic_lab';
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
-/** The part of a panel whose kernel was restarted has this class (`widgets/panel/header.ts`). */
+/** Class of a part of a panel whose kernel was restarted (`widgets/panel/header.ts`). */
 const CUT_OFF = '.mosaic-cut-off';
 const LOOK_MS = 1000;
 const MOST_GONE = 1000;
@@ -29,7 +31,7 @@ interface IOutput {
   readonly outputs: IOutputAreaModel;
   readonly index: number;
   readonly about: JSONObject;
-  /** The cell as it is drawn, if it is. */
+  /** The cell's rendered node, if any. */
   readonly node: HTMLElement | undefined;
 }
 
@@ -44,7 +46,7 @@ export class SavedOutputs {
     });
     kernel.connected.connect(() => this._reportAll());
     panel.content.modelContentChanged.connect(() => {
-      // At once: an output may be replaced before the next look.
+      // At once: an output may be replaced before the next check.
       for (const { about } of this._captions()) this._present.add(about.output as string);
       this._timer ??= window.setTimeout(() => this._look(), LOOK_MS);
     });
@@ -63,17 +65,17 @@ export class SavedOutputs {
         JSONExt.deepEqual(old.data, data as PartialJSONObject) &&
         JSONExt.deepEqual(old.metadata, metadata)
       ) {
-        continue; // JupyterLab has done it
+        continue; // already updated by JupyterLab
       }
       if (WIDGET_VIEW in old.data && WIDGET_VIEW in data) {
-        // Between two widgets the view of the first would stay, unseen.
+        // Between two widgets, the view of the first would remain, hidden.
         outputs.set(index, { ...value, data: { 'text/html': '' } });
       }
       outputs.set(index, value);
     }
   }
 
-  /** Panels that may have changed unseen, and those of a former kernel that have ended but are on the page. */
+  /** Report panels that may have changed unseen, and ended panels of a former kernel still on the page. */
   private _reportAll(): void {
     const panels = this._captions().filter(
       ({ about, node }) => about.ended !== true || node?.querySelector(CUT_OFF)
@@ -81,7 +83,10 @@ export class SavedOutputs {
     this._report({ panels: panels.map(({ about }) => about) });
   }
 
-  /** Compare with the last look: what has gone (executed again, cleared, deleted), and what came back (undo, paste). */
+  /**
+   * Compare with the last check, and report removed panels (executed again, cleared, deleted) and restored
+   * ones (undo, paste).
+   */
   private _look(): void {
     this._timer = undefined;
     const captions = new Map(this._captions().map(({ about }) => [about.output as string, about]));
@@ -106,7 +111,7 @@ export class SavedOutputs {
     return this._ours().filter(({ about }) => Array.isArray(about.panel));
   }
 
-  /** Our outputs in the notebook, or those of one display id. */
+  /** Our outputs in the notebook, or those with one display id. */
   private _ours(id?: string): IOutput[] {
     const found: IOutput[] = [];
     const cells = this._panel.content.model?.cells ?? [];

@@ -1,19 +1,19 @@
-/** Where files are, as Jupyter's server names them. */
+/** Paths as named by Jupyter's server. */
 
 import { PageConfig } from '@jupyterlab/coreutils';
 
-/** `path` as seen from the server's root folder, or null when it lies outside. */
+/** `path` relative to the server's root folder, or null if it is outside. */
 export function pathInServer(path: string): string | null {
   const prefix = serverRoot();
   return `${path}/`.startsWith(prefix) ? path.slice(prefix.length) : null;
 }
 
-/** The absolute path on the server's machine of a file that the file browser shows. */
+/** The absolute path on the server's machine of a file in the file browser. */
 export function pathOnServer(path: string): string {
   return `${serverRoot()}${path}`;
 }
 
-/** The folder that the server serves, with a slash at its end. */
+/** The server's root folder, with a trailing slash. */
 function serverRoot(): string {
   const rootUri = PageConfig.getOption('rootUri');
   const root = rootUri ? decodeURIComponent(new URL(rootUri).pathname) : PageConfig.getOption('serverRoot');

@@ -1,13 +1,13 @@
 /**
- * Plugin: the user's settings. Its schema, `js/schema/settings.json`, also declares the menu "MOSAIC", the context menu of
- * cells and the shortcuts, which JupyterLab makes from it.
+ * Plugin: the user's settings. The schema, `js/schema/settings.json`, also declares the menu "MOSAIC", the
+ * context menu of cells and the shortcuts, which JupyterLab creates from it.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { type ISignal, Signal } from '@lumino/signaling';
 
-// Here because the schema names it: JupyterLab finds the icon once its module was loaded.
+// Imported because the schema names it: JupyterLab finds the icon once its module was loaded.
 import './icons.ts';
 import { type IMosaicSettings, ISettings } from './tokens.ts';
 

@@ -1,13 +1,13 @@
 /**
- * Where the tabs are. JupyterLab has them in its main area. The main area of Notebook 7 is taken by the one document of the
- * page, and whatever else is added to it is ignored: there they are in the area below it.
+ * Opens tabs. JupyterLab shows them in its main area. In Notebook 7 the main area belongs to the page's
+ * single document and ignores other widgets, so tabs open in the area below.
  */
 
 import { type JupyterFrontEnd, LabShell } from '@jupyterlab/application';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
 import { SplitPanel, TabPanel, type Widget } from '@lumino/widgets';
 
-/** Bring a tab to the front; the first time, add it. `options`: where in JupyterLab's main area. */
+/** Activate a tab; add it if it is new. `options`: its place in JupyterLab's main area. */
 export function showTab(
   { shell }: JupyterFrontEnd,
   tab: Widget,
@@ -24,7 +24,7 @@ export function showTab(
   }
 }
 
-/** Notebook 7.6 opens the area below, but neither shows one of its tabs nor gives the first one any height. */
+/** Notebook 7.6 opens the area below but does not activate a tab there, and gives the first one no height. */
 function showBelow(tab: Widget, isNew: boolean): void {
   const area = tab.parent?.parent;
   if (area instanceof TabPanel) {

@@ -1,4 +1,4 @@
-/** Whether a run is in sight on this page: in a tab, or below a cell. */
+/** Whether a run is visible on this page, in a tab or below a cell. */
 
 import type { CodeCell } from '@jupyterlab/cells';
 import type { INotebookTracker } from '@jupyterlab/notebook';
@@ -7,7 +7,7 @@ import { runsShown } from './cell-runs.ts';
 
 const LOOK_MS = 200;
 
-/** Whether any of what shows the run is within the part of the page that can be seen now. */
+/** Whether any view of the run is within the visible part of the page. */
 export async function isInSight(run: string, notebooks: INotebookTracker | null): Promise<boolean> {
   if (document.hidden) {
     return false;
@@ -30,7 +30,7 @@ export async function isInSight(run: string, notebooks: INotebookTracker | null)
   return nodes.length > 0 && (await anyIntersects(nodes));
 }
 
-/** The observer knows of tabs behind others and of what is scrolled away. */
+/** The observer accounts for tabs behind others and for scrolled content. */
 function anyIntersects(nodes: readonly Element[]): Promise<boolean> {
   return new Promise(resolve => {
     const observer = new IntersectionObserver(entries => answer(entries.some(entry => entry.isIntersecting)));

@@ -1,6 +1,6 @@
 /**
- * Plugin: "2 runs, 1 comparison alive" in the status bar: in all run stores that the page knows, with a kernel or without.
- * Hidden while it knows none. A click shows the runs.
+ * Plugin: "2 runs, 1 comparison alive" in the status bar, for all known run stores, with or without a kernel.
+ * Hidden if no store is known. A click shows the runs.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -49,7 +49,7 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** "1 run, 2 comparisons": what there is, or "0 runs". */
+/** "1 run, 2 comparisons": the nonzero counts, or "0 runs". */
 function counted({ runs, evaluations, comparisons }: IAlive, trans: TranslationBundle): string {
   const found = [
     (runs > 0 || evaluations + comparisons === 0) && trans._n('%1 run', '%1 runs', runs),
@@ -59,7 +59,7 @@ function counted({ runs, evaluations, comparisons }: IAlive, trans: TranslationB
   return found.filter(Boolean).join(', ');
 }
 
-/** A text in the status bar that can be clicked, or chosen with the keyboard. */
+/** A text in the status bar that can be clicked or activated by keyboard. */
 function textItem(onChosen: () => void): Widget {
   const node = document.createElement('span');
   node.tabIndex = 0;

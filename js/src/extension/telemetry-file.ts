@@ -1,6 +1,6 @@
 /**
- * Plugin: a `telemetry.jsonl` that is opened in the file browser shows the charts of its run. The file itself, which may
- * have gigabytes, never comes into the page: the server parses it.
+ * Plugin: shows the charts of a run when its `telemetry.jsonl` is opened in the file browser. The server
+ * parses the file, which may have gigabytes; the page never loads it.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -25,10 +25,12 @@ import { openedTab } from './workspace/tab.tsx';
 
 const FILE_TYPE = 'mosaic-lab-telemetry';
 const FACTORY = 'MOSAIC charts';
-/** Every run's folder has this file. */
+/** A file in every run's folder. */
 const STATE = 'state.json';
 
-/** A model that stays empty: without a format, JupyterLab requests only what the server says about the file. */
+/**
+ * A model that stays empty: without a format, JupyterLab requests only the file's metadata from the server.
+ */
 class NoContent extends TextModelFactory {
   override get name(): string {
     return 'mosaic-lab-no-content';

@@ -1,6 +1,4 @@
-/**
- * What the extension's plugins share, and the names other extensions may use.
- */
+/** Tokens shared by the extension's plugins, also available to other extensions. */
 
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
@@ -16,9 +14,12 @@ export const CommandIDs = {
   openRunPanel: 'mosaic-lab:open-run-panel',
   /** With `{store, runs: [id]}`. */
   showLog: 'mosaic-lab:show-log',
-  /** With `{store?, runs?: ids, name?}`: charts of these runs in a tab; of the latest ones without `runs`. */
+  /** With `{store?, runs?: ids, name?}`: charts of these runs in a tab; by default, of the latest runs. */
   openWorkspace: 'mosaic-lab:open-workspace',
-  /** These and the following with `{store, runs: ids}`; without it they are about what is selected in the panel. */
+  /**
+   * This and the following commands take `{store, runs: ids}`; by default they apply to the panel's
+   * selection.
+   */
   openInWorkspace: 'mosaic-lab:open-runs-in-workspace',
   compareRuns: 'mosaic-lab:compare-runs',
   stopRuns: 'mosaic-lab:stop-runs',
@@ -35,7 +36,7 @@ export const CommandIDs = {
   newComparison: 'mosaic-lab:new-comparison'
 } as const;
 
-/** The argument that JupyterLab's commands have in the command palette. */
+/** The argument with which JupyterLab calls commands in the command palette. */
 export const IN_PALETTE = 'isPalette';
 
 /** The category of our commands in the command palette, and of our cards in the launcher. */
@@ -45,32 +46,32 @@ export const CATEGORY = 'MOSAIC Lab';
 export interface IMosaicSettings {
   /** Which ended runs to notify about. */
   readonly notifications: 'all' | 'failures' | 'none';
-  /** What new workspaces begin with. */
+  /** The initial smoothing of new workspaces. */
   readonly smoothing: number;
   readonly x: Axis;
 }
 
 /** Provides the settings. */
 export interface ISettings {
-  /** The user's choice, else the default. */
+  /** The user's choice, otherwise the default. */
   get<Name extends keyof IMosaicSettings>(name: Name): IMosaicSettings[Name];
 
-  /** Emitted when the user has changed something. */
+  /** Emitted when the user has changed a setting. */
   readonly changed: ISignal<ISettings, void>;
 }
 
 export const ISettings = new Token<ISettings>('mosaic-lab:ISettings', 'The settings of MOSAIC Lab.');
 
-/** What a kernel with a `Lab` reports of its run store: how much of it has living processes, and where it is. */
+/** A kernel's report on its run store: the numbers of live runs, and the store's location. */
 export interface IRunStatus {
-  /** Trainings and whatever else workers do. */
+  /** Trainings and other work of workers. */
   readonly runs: number;
 
   readonly evaluations: number;
 
   readonly comparisons: number;
 
-  /** The run store's folder, an absolute path on the kernel's machine: that of the latest `Lab`. */
+  /** The run store's folder, an absolute path on the kernel's machine: the store of the latest `Lab`. */
   readonly store: string;
 
   /** The stores of all its `Lab`s. */
@@ -88,18 +89,21 @@ export interface IKernelWithLab {
   readonly version: string;
 }
 
-/** Follows what the kernel of the notebook in front says; it is the kernel that speaks, nothing is polled. */
+/** Follows the kernel of the current notebook. The kernel sends its status; nothing is polled. */
 export interface IRunFollower {
-  /** The status of the current notebook's kernel, null when that kernel has no `Lab`. */
+  /** The status of the current notebook's kernel, null if that kernel has no `Lab`. */
   readonly status: IRunStatus | null;
 
-  /** Emitted when `status` has changed, also when another notebook comes to the front. */
+  /** Emitted when `status` has changed, including after a switch to another notebook. */
   readonly statusChanged: ISignal<IRunFollower, void>;
 
-  /** The kernels of all open notebooks that have a `Lab`. */
+  /** The kernels with a `Lab` of all open notebooks. */
   readonly kernels: readonly IKernelWithLab[];
 
-  /** The notebooks whose kernels run a cell and have not said yet whether they have a `Lab`: the page came meanwhile. */
+  /**
+   * Notebooks whose kernels were busy when the page connected, and have not reported yet whether they have a
+   * `Lab`.
+   */
   readonly awaited: readonly string[];
 
   /** Emitted when `kernels`, the state of their connections, or `awaited` has changed. */
@@ -111,7 +115,7 @@ export const IRunFollower = new Token<IRunFollower>(
   'Follows what is alive in the run store of the current notebook.'
 );
 
-/** A run store that the page knows. */
+/** A known run store. */
 export interface IRunStore {
   /** Its folder, an absolute path on the kernel's or the server's machine. */
   readonly path: string;
@@ -120,30 +124,30 @@ export interface IRunStore {
   readonly hasKernel: boolean;
 }
 
-/** How far an installation or a start is: a line of its log, and of which worker. */
+/** Progress of an installation or a start: a line of its log, and the worker. */
 export type Progress = Readonly<{ worker?: string; line?: string }>;
 
-/** Where the page reads runs, and acts on them. */
+/** Reads runs, and executes actions on them. */
 export interface IRunSources {
-  /** The stores of open kernels first, then those found below the server's folder, the latest changed first. */
+  /** The stores of open kernels, then stores found below the server's folder, most recently changed first. */
   readonly stores: readonly IRunStore[];
 
   /** The sources of `stores`. */
   readonly sources: readonly RunSource[];
 
-  /** Whether the server was searched for stores, with whatever result. */
+  /** Whether a search of the server has finished, successful or not. */
   readonly searched: boolean;
 
-  /** Sentences about what prevents that all is shown: what to install, to restart, to wait for. */
+  /** Sentences about reasons for missing data: what to install, to restart or to wait for. */
   readonly notices: readonly string[];
 
   /** Emitted when `stores`, `searched` or `notices` have changed. */
   readonly changed: ISignal<IRunSources, void>;
 
-  /** Emitted with what a kernel says while it installs something. */
+  /** Emitted with a kernel's reports during an installation. */
   readonly progressed: ISignal<IRunSources, Progress>;
 
-  /** The source of a store, the same each time. The store need not be one of `stores`. */
+  /** The source of a store, always the same object. The store need not be among `stores`. */
   source(store: string): RunSource;
 
   /** Call a method that needs no store: `workers`, `forms`, `code`, and with a kernel `install` and `check`. */
@@ -152,7 +156,7 @@ export interface IRunSources {
   /** Search for stores below the server's folder again. */
   search(): Promise<void>;
 
-  /** Do so if the last search is long enough ago, for how long it took, that searching costs little. */
+  /** Search if the last search was long enough ago, relative to its duration, to keep the cost low. */
   searchNowAndThen(): void;
 }
 
@@ -161,15 +165,15 @@ export const IRunSources = new Token<IRunSources>(
   'The run stores that the page knows, and how it reads them and acts on them.'
 );
 
-/** How many of all known runs are alive. */
+/** The number of live runs among all known runs. */
 export interface IAlive {
-  /** Trainings and whatever else workers do. */
+  /** Trainings and other work of workers. */
   readonly runs: number;
   readonly evaluations: number;
   readonly comparisons: number;
 }
 
-/** A run that this page saw alive and that is no longer. */
+/** A run that has ended since this page saw it alive. */
 export interface IEndedRun {
   readonly store: string;
   readonly row: RunRow;
@@ -177,9 +181,9 @@ export interface IEndedRun {
   readonly remaining: number;
 }
 
-/** Follows the runs of all stores that the page knows. */
+/** Follows the runs of all known stores. */
 export interface IRunWatch {
-  /** Null while the page knows no store. */
+  /** Null if no store is known. */
   readonly alive: IAlive | null;
 
   /** The folders of the stores. */
@@ -188,7 +192,7 @@ export interface IRunWatch {
   /** Emitted when `alive` or `stores` may have changed. */
   readonly changed: ISignal<IRunWatch, void>;
 
-  /** Emitted when a run has ended, once. */
+  /** Emitted once when a run has ended. */
   readonly ended: ISignal<IRunWatch, IEndedRun>;
 }
 

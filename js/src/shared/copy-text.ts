@@ -1,4 +1,4 @@
-/** Puts a text on the clipboard. Not by `navigator.clipboard`, which a page that came over plain HTTP does not have. */
+/** Copies a text to the clipboard. `navigator.clipboard` is not available on pages served over plain HTTP. */
 
 export function copyText(text: string): void {
   const put = (event: ClipboardEvent) => {

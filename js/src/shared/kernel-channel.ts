@@ -1,9 +1,10 @@
 /**
- * A store through a kernel that has a `Lab` on it: one comm, opened when it is first used. The kernel's side, and what is
- * said on it, is `mosaic_lab/widgets/overview/channel.py`.
+ * A store through a kernel with a `Lab` on it: one comm, opened on first use.
+ * `mosaic_lab/widgets/overview/channel.py` is the kernel's side and documents the protocol.
  *
- * A kernel says at once that it has a request. One that does not in three seconds is silent: suspended, or in code that
- * keeps even its other threads from running. It is used again when it has said something.
+ * A kernel confirms every request at once. If there is no confirmation within three seconds, the kernel
+ * counts as silent: it is suspended, or runs code that blocks its other threads. It is used again after its
+ * next message.
  */
 
 import type { Kernel } from '@jupyterlab/services';
@@ -16,17 +17,17 @@ import { ACTIONS, BackOff, type Transport, Unreachable } from './transport.ts';
 
 const TARGET = 'mosaic_lab.overview';
 const SILENT_MS = 3000;
-/** The kernel ends what it sends a page that has said nothing for 90 s. */
+/** The kernel stops sending to a page that has been silent for 90 s. */
 const BEAT_MS = 20_000;
 const SUBSHELL_MS = 10_000;
 
-/** What is used of a kernel's connection. */
+/** The parts of a kernel's connection in use. */
 export type ChannelKernel = Pick<Kernel.IKernelConnection, 'id' | 'connectionStatus' | 'createComm'>;
 
 export interface ChannelEvents {
-  /** `usable` may have changed. */
+  /** Called when `usable` may have changed. */
   onStatus(): void;
-  /** Something is being installed, say: what the kernel reports of it. */
+  /** Called with the kernel's progress reports, such as of an installation. */
   onProgress(progress: Readonly<Record<string, string>>): void;
 }
 
@@ -61,7 +62,7 @@ export class KernelChannel implements Transport {
   }
 
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
-    // What acts is not given up: done later, it would be done after its user was told that it was not.
+    // Actions do not time out: a late action would be executed after the user was told that it had failed.
     const patience = ACTIONS.has(method) ? undefined : SILENT_MS;
     return this._request(method, params, patience) as Promise<Answer<M>>;
   }
@@ -82,7 +83,7 @@ export class KernelChannel implements Transport {
     };
   }
 
-  /** The kernel is gone, or of no use any more. */
+  /** Release the channel: the kernel is gone or no longer needed. */
   dispose(): void {
     this._closed = true;
     clearInterval(this._beat);
@@ -95,7 +96,7 @@ export class KernelChannel implements Transport {
     this._ask('subscribe', { version });
   }
 
-  /** Send what needs no answer, but shows whether the kernel is there. */
+  /** Send a message that needs no answer but shows whether the kernel responds. */
   private _ask(method: string, params: object): void {
     this._request(method, params, SILENT_MS).catch(() => {});
   }
@@ -115,7 +116,7 @@ export class KernelChannel implements Transport {
     if (comm.isDisposed || this.kernel.connectionStatus !== 'connected') {
       throw new Error(this._trans.__('The kernel is not connected.'));
     }
-    comm.send(data as JSONObject).done?.catch(() => {}); // rejected when the kernel goes, which is reported otherwise
+    comm.send(data as JSONObject).done?.catch(() => {}); // rejected if the kernel ends
   }
 
   private async _open(): Promise<Kernel.IComm> {
@@ -164,7 +165,10 @@ export class KernelChannel implements Transport {
     }
   }
 
-  /** The kernel closed the comm: it has no `Lab` on the store any more, or had not heard of this page for long. */
+  /**
+   * Handle a comm closed by the kernel: it has no `Lab` on the store any more, or received no message for
+   * long.
+   */
   private _lose(comm: Kernel.IComm): void {
     if (comm !== this._comm || this._closed) {
       return;

@@ -1,22 +1,22 @@
-/** Names where there is little room: the part in which they differ stays readable. */
+/** Names in limited space: the parts in which they differ remain readable. */
 
-/** A piece of a name that is cut off by itself. */
+/** A part of a name that is truncated independently. */
 export interface NamePart {
   readonly text: string;
-  /** "alike" is cut off first, "seed" never. */
+  /** "alike" is truncated first, "seed" never. */
   readonly kind: 'alike' | 'own' | 'seed';
 }
 
 const SEEDED = /^(.+)(\sseed \d+.*)$/;
 
-/** The words that all names with a seed have before it; names that a user has given have none. */
+/** The words before the seed that all names with a seed share; empty for names given by users. */
 export function wordsAlike(names: readonly string[]): ReadonlySet<string> {
   const heads = names.flatMap(name => SEEDED.exec(name)?.[1] ?? []);
   const [first = [], ...others] = [...new Set(heads)].map(head => head.split(/\s+/));
   return new Set(first.filter(word => others.every(words => words.includes(word))));
 }
 
-/** A name in its parts, in order: neighbouring words alike are one, each other word is its own. */
+/** The parts of a name in order: adjacent shared words form one part, every other word its own. */
 export function nameParts(name: string, alike: ReadonlySet<string>): NamePart[] {
   const [, head = name, tail] = SEEDED.exec(name) ?? [];
   const parts: { text: string; kind: NamePart['kind'] }[] = [];
@@ -38,7 +38,7 @@ export function withoutWords(name: string, alike: ReadonlySet<string>): string {
     .trim();
 }
 
-/** At most so many characters: the middle is left out, since names differ at both ends. */
+/** At most this many characters: the middle is omitted, because names differ at both ends. */
 export function shortened(text: string, most: number): string {
   const end = Math.floor((most - 1) / 2);
   return text.length > most ? `${text.slice(0, most - 1 - end)}…${text.slice(-end)}` : text;

@@ -1,4 +1,4 @@
-/** Numbers as people read them: the texts of `mosaic_lab/number_format.py`, which the kernel writes. */
+/** Formatted numbers, consistent with the kernel's `mosaic_lab/number_format.py`. */
 
 export const DASH = '–';
 
@@ -9,19 +9,19 @@ export const UNITS: readonly [number, string][] = [
   [1e3, 'k']
 ];
 
-/** By the number of digits after the point; making one takes far longer than using it. */
+/** By number of decimals; creating a format takes far longer than using it. */
 const FORMATS = [...Array(11).keys()].map(
   digits => new Intl.NumberFormat('en-US', { maximumFractionDigits: digits, roundingMode: 'halfEven' })
 );
 
 type Value = number | null | undefined;
 
-/** Three significant digits: "1.2M", "231", "0.0025", "1.5e-07"; counts below 10,000 are written out. */
+/** Three significant digits: "1.2M", "231", "0.0025", "1.5e-07"; counts below 10,000 are written in full. */
 export function number(value: Value): string {
   return special(value) ?? minus(value as number, short(Math.abs(value as number)));
 }
 
-/** Four significant digits without units, for numbers that lie close together. */
+/** Four significant digits without units, for numbers close to each other. */
 export function fineNumber(value: Value): string {
   return special(value) ?? minus(value as number, fine(Math.abs(value as number)));
 }
@@ -31,7 +31,10 @@ export function whole(value: Value): string {
   return special(value) ?? minus(value as number, formatted(Math.abs(value as number), 0));
 }
 
-/** A setting: six significant digits, as in code, but with separators: "0.0003", "2.5e-05", "1,024"; a dash for none. */
+/**
+ * A setting: six significant digits, as in code, but with separators: "0.0003", "2.5e-05", "1,024"; a dash
+ * for no value.
+ */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return DASH;
   if (typeof value === 'number') return special(value) ?? minus(value, exact(Math.abs(value)));
@@ -50,7 +53,7 @@ export function duration(seconds: Value): string {
   return pair(all / 86_400, 'd', (all % 86_400) / 3600, 'h');
 }
 
-/** A share of one with two digits: "0.60". */
+/** A fraction with two decimals: "0.60". */
 export function share(value: number): string {
   return value.toFixed(2);
 }
@@ -59,7 +62,7 @@ function pair(large: number, unit: string, small: number, part: string): string 
   return `${Math.floor(large)}${unit} ${String(Math.floor(small)).padStart(2, '0')}${part}`;
 }
 
-/** What stands for a value without digits. */
+/** The text for a value without digits. */
 function special(value: Value): string | null {
   if (value === null || value === undefined || Number.isNaN(value)) return DASH;
   return Number.isFinite(value) ? null : minus(value, '∞');
@@ -93,12 +96,12 @@ function exact(size: number): string {
   return rounded < 1e-4 ? withExponent(rounded) : formatted(rounded, 9);
 }
 
-/** So many significant digits without an exponent and without trailing zeros. */
+/** This many significant digits without an exponent and without trailing zeros. */
 function significant(size: number, digits: number): string {
   return formatted(size, size ? Math.max(0, digits - 1 - Math.floor(Math.log10(size))) : 0);
 }
 
-/** As Python writes it: "1.5e-07". */
+/** In Python's notation: "1.5e-07". */
 function withExponent(size: number, digits?: number): string {
   return size.toExponential(digits).replace(/e([+-])(\d)$/, 'e$10$2');
 }

@@ -1,4 +1,7 @@
-/** How a widget has the page's extension show runs in a tab: by an event, which nothing takes on a page without it. */
+/**
+ * Lets a widget ask the page's extension to show runs in a tab, by an event. Without the extension, no one
+ * handles it.
+ */
 
 const EVENT = 'mosaic-lab:open-runs';
 

@@ -1,8 +1,8 @@
 /**
- * What the page requests of a run store, and what answers: a kernel over a comm, or Jupyter's server.
+ * The interface between the page and a run store, answered by a kernel over a comm or by Jupyter's server.
  *
- * `mosaic_lab/overview/service.py` is the other side; names and meanings are the same there. Numbers that do not exist
- * are null, times are Unix seconds, a run is named by its store's absolute path and its id.
+ * `mosaic_lab/overview/service.py` is the other side, with the same names and meanings. Missing numbers are
+ * null, times are Unix seconds, and a run is identified by its store's absolute path and its id.
  */
 
 export type RunKind = 'training' | 'evaluation' | 'comparison' | 'sweep' | 'films' | 'script';
@@ -21,22 +21,22 @@ export type RunState =
 export interface RunRow {
   readonly id: string;
   readonly name: string;
-  /** What it was called when it was started: its name until the user gives another. */
+  /** The run's label from its start; its name until the user sets another. */
   readonly label: string;
   readonly kind: RunKind;
   readonly state: RunState;
-  /** Why the run is in its state, a sentence. */
+  /** The reason of the run's state, a sentence. */
   readonly reason: string;
   readonly alive: boolean;
   readonly worker: string;
   readonly algorithm: string | null;
   readonly env: string | null;
   readonly seed: number | null;
-  /** The name shared by runs that were started together over several seeds. */
+  /** The shared name of runs started together over several seeds. */
   readonly group: string | null;
-  /** The id of the run that this one belongs below. */
+  /** The id of the run to which this one belongs. */
   readonly parent: string | null;
-  /** The id of the run from whose checkpoint this one goes on. */
+  /** The id of the run from whose checkpoint this one continues. */
   readonly continues: string | null;
   readonly tags: readonly string[];
   readonly notes: string;
@@ -46,18 +46,18 @@ export interface RunRow {
   /** Seconds of work so far. */
   readonly duration: number | null;
   readonly step: number | null;
-  /** Those that are trained: after whole updates, so perhaps other than the `requested_steps`. */
+  /** Steps to train, in whole updates; may therefore differ from `requested_steps`. */
   readonly total_steps: number | null;
   readonly requested_steps: number | null;
   readonly episodes: number | null;
   readonly total_episodes: number | null;
-  /** Of a sweep: the trials that have ended, or the segments where it is `segmented`. */
+  /** Ended trials of a sweep, or segments if it is `segmented`. */
   readonly trials: number | null;
   readonly total_trials: number | null;
   readonly segmented: boolean;
   /** 0 to 1. */
   readonly progress: number | null;
-  /** Steps a second. */
+  /** Steps per second. */
   readonly speed: number | null;
   readonly last_return: number | null;
   readonly best_return: number | null;
@@ -66,10 +66,10 @@ export interface RunRow {
   readonly hyperparameters: Readonly<Record<string, unknown>>;
 }
 
-/** What has changed in a store since a version of its rows. */
+/** Changes in a store since a version of its rows. */
 export interface Changes {
   readonly version: number;
-  /** Whether `rows` are all that there are, whatever was known before. */
+  /** Whether `rows` is complete, replacing all previous rows. */
   readonly whole?: boolean;
   readonly rows: readonly RunRow[];
   readonly removed: readonly string[];
@@ -78,7 +78,7 @@ export interface Changes {
 export interface RunDetails {
   /** The last value of each metric. */
   readonly results: Readonly<Record<string, number | null>>;
-  /** The Python call that makes the run again. */
+  /** The Python call that creates the run again. */
   readonly code: string;
 }
 
@@ -88,7 +88,7 @@ export interface FilmFacts {
   readonly return: number | null;
   /** Steps of the episode. */
   readonly length: number;
-  /** How long the film is. */
+  /** Duration of the film. */
   readonly seconds: number;
   /** Whether the episode was played to its end. */
   readonly complete: boolean;
@@ -96,7 +96,7 @@ export interface FilmFacts {
 
 export type Axis = 'step' | 'episode' | 'time' | 'relative';
 
-/** A film, and where it lies on the x axes of its run's charts. */
+/** A film with its positions on the x axes of its run's charts. */
 export interface PlacedFilm extends FilmFacts {
   readonly places: Readonly<Record<Axis, number | null>>;
 }
@@ -107,17 +107,20 @@ export interface CurvesRequest {
   readonly x: Axis;
   readonly start: number | null;
   readonly end: number | null;
-  /** Points a line at most: about the chart's width in pixels. */
+  /** Maximum number of points per line: about the chart's width in pixels. */
   readonly points: number;
-  /** 0 (none) to less than 1. */
+  /** In [0, 1); 0 for none. */
   readonly smoothing: number;
-  /** Whether to leave out outliers. */
+  /** Whether to omit outliers. */
   readonly outliers: boolean;
-  /** Hyperparameters whose equal values make one line, a mean with its interval; null: a line a run. */
+  /**
+   * Hyperparameters by whose values runs are grouped; each group is a mean with its interval. null: a line
+   * per run.
+   */
   readonly group_by: readonly string[] | null;
 }
 
-/** Where a line's numbers are: `dtype[length]`, in the order of the answer's buffers. */
+/** The place of a line's numbers: `dtype[length]`, in the order of the answer's buffers. */
 export interface BufferInfo {
   readonly dtype: 'float64' | 'float32';
   readonly length: number;
@@ -131,24 +134,24 @@ export interface CurveLine {
   readonly y: BufferInfo;
   readonly low?: BufferInfo;
   readonly high?: BufferInfo;
-  /** Of a run in a group too small for an interval: the key of the mean that this line is drawn thin behind. */
+  /** For a run in a group too small for an interval: the key of the mean drawn in front of this thin line. */
   readonly thin?: string;
-  /** Where the stages of a curriculum begin. */
+  /** The starts of a curriculum's stages. */
   readonly marks?: readonly { readonly x: number; readonly label: string }[];
 }
 
 export interface Curves {
   readonly x_label: string;
   readonly lines: readonly CurveLine[];
-  /** The least and the greatest x of all data, whatever part was requested. */
+  /** The minimum and maximum x of all data, regardless of the requested part. */
   readonly range: readonly [number, number] | null;
-  /** Below 1 while more of the runs' files is to be parsed: request again. */
+  /** Below 1 while parts of the runs' files remain to be parsed: request again. */
   readonly read: number;
-  /** Sentences about what is not shown, and why. */
+  /** Sentences about omitted data and the reasons. */
   readonly notes: readonly string[];
 }
 
-/** A chart as it looks on the page, for `export`. */
+/** A chart as shown on the page, for `export`. */
 export interface ChartRequest extends CurvesRequest {
   readonly log_x?: boolean;
   readonly log_y?: boolean;
@@ -170,7 +173,10 @@ export interface Difference {
   }[];
 }
 
-/** A worker; `WorkerRow` in `mosaic_lab/overview/workers.py`. What is only known of an installed one is empty, 0 or null. */
+/**
+ * A worker; `WorkerRow` in `mosaic_lab/overview/workers.py`. Fields known only after installation are empty,
+ * 0 or null.
+ */
 export interface WorkerRow {
   readonly name: string;
   readonly state: 'installed' | 'not installed' | 'outdated' | 'broken';
@@ -186,11 +192,11 @@ export interface WorkerRow {
   readonly provides: readonly string[];
   readonly algorithms: readonly string[];
   readonly modes: readonly string[];
-  /** Whether it can train, once it is installed. */
+  /** Whether the worker can train once it is installed. */
   readonly trains: boolean;
   readonly checked: number | null;
   readonly checks: number;
-  /** What was wrong, by the names of the checks that failed. */
+  /** The errors by name of the failed check. */
   readonly failed: Readonly<Record<string, string>>;
 }
 
@@ -226,7 +232,7 @@ export interface Methods {
       films: readonly PlacedFilm[];
       missing: Readonly<Record<string, string>>;
       status: string;
-      /** Whether a run makes films now: there may be more soon. */
+      /** Whether a run is making films, so that more may follow. */
       being_made: boolean;
     }
   ];
@@ -238,15 +244,15 @@ export interface Methods {
     { kind: FormKind; values: Readonly<Record<string, unknown>>; lab: string; taken: readonly string[] },
     { code: string }
   ];
-  // A kernel only:
+  // Kernel only:
   stop: [{ runs: readonly string[] }, object];
-  /** Of a training: a new run that continues from its newest checkpoint. */
+  /** A training continues as a new run from its newest checkpoint. */
   resume: [{ run: string }, { run: string }];
   remove: [{ runs: readonly string[]; trials?: boolean }, object];
   annotate: [{ run: string; name?: string; tags?: readonly string[]; notes?: string }, object];
   panel: [{ runs: readonly string[] }, { model_id: string }];
   compare: [{ runs: readonly string[] }, { model_id: string }];
-  /** A panel or comparison that was opened so, when its tab is closed. */
+  /** A panel or comparison opened in a tab, when the tab is closed. */
   close: [{ model_id: string }, object];
   install: [{ worker: string }, object];
   check: [{ worker: string }, object];
@@ -259,23 +265,26 @@ export interface Answer<M extends Method> {
   readonly buffers: readonly ArrayBuffer[];
 }
 
-/** One run store, as the page sees it. Errors of `call` have a message for the user. */
+/** One run store. Errors of `call` have a message for the user. */
 export interface RunSource {
   /** The store's folder, an absolute path. */
   readonly store: string;
 
-  /** Whether a kernel is there that can act; if not, `whyNot` says what the user can do. */
+  /** Whether a kernel for actions is available; if not, `whyNot` tells the user what to do. */
   readonly canAct: boolean;
   readonly whyNot: string;
 
-  /** The id of that kernel, whose widgets `panel` and `compare` make; null without one. */
+  /** The id of that kernel, whose widgets `panel` and `compare` create; null without one. */
   readonly kernelId: string | null;
 
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
 
-  /** Have `listener` called with all rows at first, then with each change. Returns the function that ends it. */
+  /**
+   * Call `listener` with all rows at first, then with each change. Returns a function that ends the
+   * subscription.
+   */
   subscribe(listener: (changes: Changes) => void): () => void;
 
-  /** Have `listener` called when `canAct` or `whyNot` has changed. */
+  /** Call `listener` when `canAct` or `whyNot` has changed. */
   onStatus(listener: () => void): () => void;
 }

@@ -1,7 +1,7 @@
 /**
- * Messages that a subshell of the kernel handles are answered while a cell runs; others wait for its end. JupyterLab's comms
- * start their subshell by themselves, and say when it has started by a promise that its types lack: checked on
- * @jupyterlab/services 7.6. Where there is none, nothing is waited for.
+ * Messages handled by a subshell of the kernel are answered while a cell runs; others wait for its end.
+ * JupyterLab's comms start their subshell automatically, and resolve a promise, missing from their types,
+ * when it has started: checked on @jupyterlab/services 7.6. Without a subshell there is no wait.
  */
 
 interface SubshellKernel {
@@ -13,7 +13,9 @@ interface SubshellComm {
   readonly subshellStarted?: Promise<unknown>;
 }
 
-/** Resolves when what `comm` sends is handled by its subshell, or when it has none; at the latest after `ms`. */
+/**
+ * Resolves when messages of `comm` are handled by its subshell, or if it has none; after `ms` at the latest.
+ */
 export async function subshellOf(kernel: object, comm: object, ms: number): Promise<void> {
   const { commsOverSubshells, subshellStarted } = comm as SubshellComm;
   if ((kernel as SubshellKernel).supportsSubshells && commsOverSubshells !== 'disabled') {

@@ -1,19 +1,19 @@
-/** What both ways to a run store have in common: a kernel's comm, and Jupyter's server. */
+/** The common interface of both transports to a run store: a kernel's comm, and Jupyter's server. */
 
 import type { Answer, Changes, Method, Methods } from './run-api.ts';
 
-/** There is no answer because nothing is there to give one: another way may have it. Other errors are answers. */
+/** Nothing is there to answer; another transport may answer. Other errors are answers. */
 export class Unreachable extends Error {}
 
 export interface Transport {
   /** Rejects with `Unreachable`, or with an error whose message is for the user. */
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
 
-  /** Have changes sent, all rows first, until the function that is returned is called. */
+  /** Send changes, all rows first, until the returned function is called. */
   follow(listener: (changes: Changes) => void): () => void;
 }
 
-/** What only a kernel does. */
+/** Methods that only a kernel provides. */
 export const ACTIONS: ReadonlySet<string> = new Set<Method>([
   'stop',
   'resume',
@@ -26,7 +26,7 @@ export const ACTIONS: ReadonlySet<string> = new Set<Method>([
   'check'
 ]);
 
-/** What to wait before the next try: longer each time, up to `most` milliseconds. */
+/** The wait before the next attempt, increasing up to `most` milliseconds. */
 export class BackOff {
   constructor(most: number) {
     this._most = most;

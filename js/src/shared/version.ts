@@ -1,6 +1,6 @@
 /**
- * The version of the package that this code is part of. The extension comes from the environment that runs Jupyter, a
- * widget from the one that runs its kernel: the extension writes its version on the page, and both say where they differ.
+ * The version of this code's package. The extension comes from Jupyter's environment, a widget from its
+ * kernel's. The extension records its version on the page, and both report differences.
  */
 
 import manifest from '../../package.json' with { type: 'json' };
@@ -8,7 +8,7 @@ import type { Translation } from '../views/translation.ts';
 
 export const VERSION = manifest.version;
 
-/** Write the extension's version on the page. */
+/** Record the extension's version on the page. */
 export function markPage(page: HTMLElement): void {
   page.dataset.mosaicLab = VERSION;
 }
@@ -18,7 +18,7 @@ export function markOf(page: HTMLElement): string | undefined {
   return page.dataset.mosaicLab;
 }
 
-/** What to do where the page and a kernel have different versions; empty where they have the same. */
+/** What to do if the versions of the page and a kernel differ; empty if they are equal. */
 export function aboutKernel(page: string, kernel: string, trans: Translation): string {
   if (page === kernel) {
     return '';
@@ -36,7 +36,7 @@ export function aboutKernel(page: string, kernel: string, trans: Translation): s
       );
 }
 
-/** What to do where the page and Jupyter's server have different versions; empty where they have the same. */
+/** What to do if the versions of the page and Jupyter's server differ; empty if they are equal. */
 export function aboutServer(page: string, server: string, trans: Translation): string {
   if (page === server) {
     return '';

@@ -1,4 +1,4 @@
-/** The fields of a form, and a choice of a few values. */
+/** The fields of a form, and a selection among a few values. */
 
 import { FormComponent } from '@jupyterlab/ui-components';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
@@ -20,8 +20,8 @@ export function Fields(props: {
   onChange(values: Values): void;
 }): JSX.Element {
   const node = useRef<HTMLDivElement>(null);
-  // JupyterLab's form shows the titles of its fields, but does not connect them with their inputs, and adds fields
-  // without a render of this component.
+  // JupyterLab's form shows the titles of its fields but does not associate them with the inputs, and adds
+  // fields without rendering this component.
   useEffect(() => {
     const root = node.current;
     if (!root) {

@@ -1,14 +1,14 @@
-/** What is filled in in a form: only what differs from the defaults goes into its code. */
+/** The values of a form: only those that differ from the defaults appear in its code. */
 
 import type { Translation } from '../../views/translation.ts';
 
 const MOST_SIMILAR = 4;
-/** A list of suggestions that is so long was cut off: `mosaic_lab/overview/forms.py`. */
+/** Length at which `mosaic_lab/overview/forms.py` truncates a list of suggestions. */
 const MOST_LISTED = 2000;
 
 export type Values = Readonly<Record<string, unknown>>;
 
-/** What a form is filled in with, kept from one visit of the page to the next. */
+/** The values of a form, kept over reloads of the page. */
 export interface Filled {
   readonly worker: string | null;
   readonly algorithm: string | null;
@@ -25,13 +25,13 @@ export interface FormSchema {
 interface FieldSchema {
   readonly default?: unknown;
   readonly title?: string;
-  /** Values to suggest. */
+  /** Suggested values. */
   readonly examples?: readonly unknown[];
-  /** What to fill in, shown where the value does not match the field's `pattern`. */
+  /** An explanation shown if the value does not match the field's `pattern`. */
   readonly patternMessage?: string;
 }
 
-/** Those of `values` that are not the schema's defaults. */
+/** Entries of `values` that differ from the schema's defaults. */
 export function changed(schema: FormSchema, values: Values): Record<string, unknown> {
   const known = schema.properties ?? {};
   return Object.fromEntries(
@@ -42,14 +42,14 @@ export function changed(schema: FormSchema, values: Values): Record<string, unkn
   );
 }
 
-/** The titles of the fields that must be filled in and are not. */
+/** The titles of required fields without a value. */
 export function missing(schema: FormSchema, values: Values): string[] {
   return (schema.required ?? [])
     .filter(name => values[name] === undefined || values[name] === '')
     .map(name => schema.properties?.[name]?.title ?? name);
 }
 
-/** An error of the form's validator, whose message continues the value that it is about. */
+/** An error of the form's validator; its message continues the value's name. */
 export interface FieldError {
   readonly name?: string;
   /** The path of the value: ".seeds". */
@@ -58,8 +58,9 @@ export interface FieldError {
   readonly params?: { readonly limit?: unknown };
 }
 
-/** The errors with messages of our own about limits and patterns, such as "is more than 1", and without those of fields
- * that must be filled in, which `missing` names.
+/**
+ * The errors with our own messages about limits and patterns, such as "is more than 1", without errors about
+ * required fields, which `missing` reports.
  */
 export function explained<E extends FieldError>(
   errors: readonly E[],
@@ -78,7 +79,7 @@ export function explained<E extends FieldError>(
     .map(error => ({ ...error, message: message(error) }));
 }
 
-/** Those of `values` that another schema has too: what stays filled in when the algorithm changes. */
+/** Entries of `values` that another schema also has: these are kept if the algorithm changes. */
 export function carriedOver(before: FormSchema, after: FormSchema, values: Values): Record<string, unknown> {
   const kept = changed(before, values);
   return Object.fromEntries(Object.entries(kept).filter(([name]) => name in (after.properties ?? {})));
@@ -98,12 +99,12 @@ export function matching<S extends FormSchema>(schema: S, text: string): S {
   return { ...schema, properties };
 }
 
-/** Those of `values` that a form has fields for. */
+/** Entries of `values` for which a form has fields. */
 export function known(schema: FormSchema, values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([name]) => name in (schema.properties ?? {})));
 }
 
-/** What was kept, as far as it is what a form is filled in with. */
+/** The stored values, as far as they are valid for a form. */
 export function filledOf(kept: unknown): Filled {
   const { worker, algorithm, values, hyperparameters } = table(kept);
   return {
@@ -114,7 +115,7 @@ export function filledOf(kept: unknown): Filled {
   };
 }
 
-/** The environment that is filled in, where it is none of those that are suggested, with similar ones; else null. */
+/** The entered environment with similar ones if it is not among the suggestions; otherwise null. */
 export function unlisted(
   { properties = {} }: FormSchema,
   { env }: Values

@@ -1,4 +1,4 @@
-/** A form for a new training, evaluation or comparison, with the code that it makes. */
+/** A form for a new training, evaluation or comparison, with the generated code. */
 
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import { type JSX, useEffect, useRef, useState } from 'react';
@@ -19,7 +19,7 @@ import {
   type Values
 } from './form-model.ts';
 
-/** What a form needs of the kernel or the server; errors have a message for the user. */
+/** The form's interface to the kernel or the server; errors have a message for the user. */
 export interface FormSource {
   workers(): Promise<readonly WorkerRow[]>;
   form(kind: FormKind, worker: string | null, algorithm: string | null): Promise<FormAnswer>;
@@ -30,12 +30,12 @@ interface Props {
   readonly kind: FormKind;
   readonly source: FormSource;
   readonly trans: Translation;
-  /** Where the cell goes, such as "Untitled.ipynb"; null where there is no notebook. */
+  /** The target of the cell, such as "Untitled.ipynb"; null without a notebook. */
   readonly target: string | null;
-  /** What is filled in at first. */
+  /** The initial values. */
   readonly filled: Filled;
   insert(code: string): void;
-  /** Keep what is filled in now. */
+  /** Store the current values. */
   keep(filled: Filled): void;
 }
 
@@ -86,7 +86,7 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
     return () => {
       current = false;
     };
-    // `form` is only read for what it was before.
+    // `form` is read only for its previous value.
   }, [kind, worker, algorithm, source]);
 
   useEffect(() => {
@@ -129,7 +129,7 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
   const count = Object.keys(own?.properties ?? {}).length;
   const lacking = form ? missing(form.schema, values) : [];
   const differing = own ? Object.keys(changed(own, hyperparameters)).length : 0;
-  /** What to do next, below the button; empty where an error says it. */
+  /** The next step, below the button; empty if an error explains it. */
   function hint(): string {
     if (form && lacking.length > 0) return trans.__('Fill in: %1.', lacking.join(', '));
     if (outside.length > 0) return trans.__('Correct first: %1.', outside.join(', '));
@@ -227,7 +227,7 @@ export function FormView({ kind, source, trans, target, filled, insert, keep }: 
   );
 }
 
-/** What is wrong with values, whether or not their fields are shown, such as "gamma: 2 is more than 1". */
+/** The errors in values, whether or not their fields are shown, such as "gamma: 2 is more than 1". */
 function mistakes(schema: object, values: Values, trans: Translation): string[] {
   const { errors } = validator.validateFormData(values as ReadonlyJSONObject, schema);
   return explained(errors, schema, trans).map(({ property = '', message }) => {

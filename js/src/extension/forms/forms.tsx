@@ -1,6 +1,6 @@
 /**
- * Plugin: the commands "New training", "New evaluation" and "New comparison". Each opens a form in a tab, whose code is
- * inserted as a cell into the current notebook; nothing is started behind its back.
+ * Plugin: the commands "New training", "New evaluation" and "New comparison". Each opens a form in a tab,
+ * whose code is inserted as a cell into the current notebook. Nothing is started automatically.
  */
 
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';

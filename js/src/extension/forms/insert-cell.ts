@@ -1,10 +1,10 @@
-/** Inserts the code of a form below the active cell of the current notebook. */
+/** Inserts a form's code below the active cell of the current notebook. */
 
 import { NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 
 import { freeName, IMPORT, labVariable, namesIn } from './lab-variable.ts';
 
-/** The variable of the notebook's `Lab`, the lines that make one where there is none, and the names that are taken. */
+/** The notebook's `Lab` variable, the lines that create one if there is none, and the names in use. */
 export function labOf(panel: NotebookPanel): { name: string; setup: string; taken: string[] } {
   const sources: string[] = [];
   for (const cell of panel.content.model?.cells ?? []) {

@@ -1,4 +1,4 @@
-/** What a form is filled in with is kept while its tab is open, also over a reload of the page. */
+/** Keeps the values of a form while its tab is open, including over reloads of the page. */
 
 import type { IStateDB } from '@jupyterlab/statedb';
 import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
@@ -9,7 +9,7 @@ import { type Filled, filledOf } from './form-model.ts';
 const SAVE_MS = 500;
 
 export class KeptForm {
-  /** Without `states` nothing is kept. */
+  /** Without `states`, nothing is kept. */
   constructor(states: IStateDB | null, kind: FormKind) {
     this._states = states;
     this._key = `mosaic-lab:${kind}-form`;
@@ -27,7 +27,7 @@ export class KeptForm {
     );
   }
 
-  /** The tab was closed: the next one begins with the defaults. */
+  /** Discard the values of a closed tab; the next one starts with the defaults. */
   remove(): void {
     clearTimeout(this._timer);
     void this._states?.remove(this._key);

@@ -1,4 +1,4 @@
-/** Finds the variable that holds a notebook's `Lab`, and the names that its cells use. */
+/** Finds a notebook's `Lab` variable, and the names used by its cells. */
 
 export const IMPORT = 'import mosaic_lab as mosaic';
 const NAME = /[\p{L}_][\p{L}\p{N}_]*/gu;
@@ -17,7 +17,10 @@ export function labVariable(sources: readonly string[]): string | null {
   return found;
 }
 
-/** The names in these cells, which a new cell must not assign; not that of this package, where they import it. */
+/**
+ * The names in these cells, which a new cell must not assign; excludes the name of this package if it is
+ * imported.
+ */
 export function namesIn(sources: readonly string[]): string[] {
   const found = new Set(
     sources.flatMap(source => source.match(NAME) ?? []).filter(name => name.length <= LONGEST_NAME)
@@ -28,7 +31,7 @@ export function namesIn(sources: readonly string[]): string[] {
   return [...found];
 }
 
-/** `name`, or with a number where it is taken. */
+/** `name`, with a number if it is taken. */
 export function freeName(name: string, taken: readonly string[]): string {
   let free = name;
   for (let number = 2; taken.includes(free); number++) {

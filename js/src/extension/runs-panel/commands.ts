@@ -1,4 +1,4 @@
-/** The commands about runs. Each takes `{store, runs: ids}`; without these it is about what is selected in the panel. */
+/** The commands for runs. Each takes `{store, runs: ids}`; by default it applies to the panel's selection. */
 
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import { showErrorMessage } from '@jupyterlab/apputils';
@@ -18,7 +18,7 @@ import { type TargetArgs, targetsOf } from './targets.ts';
 
 export interface RunCommand extends Action {
   readonly id: string;
-  /** In the command palette, where nothing else says what it is about. */
+  /** Label in the command palette, which gives no other context. */
   readonly paletteLabel?: string;
 }
 
@@ -113,7 +113,7 @@ export function runCommands({ app, table, tabs, fileBrowser, trans }: CommandCon
   ];
 }
 
-/** Make JupyterLab's commands of them, which are disabled, with the reason, where they cannot be done. */
+/** Register the commands with JupyterLab. Commands that are not possible are disabled, with the reason. */
 export function addRunCommands(commands: readonly RunCommand[], context: CommandContext): void {
   const { app, table, sources, trans } = context;
   const targets = (args: object) => targetsOf(args as TargetArgs, table, sources);
@@ -121,7 +121,7 @@ export function addRunCommands(commands: readonly RunCommand[], context: Command
     app.commands.addCommand(id, {
       label: args => (args[IN_PALETTE] ? paletteLabel : label),
       caption: args => whyNot(targets(args)),
-      // JupyterLab's palette hides what is not enabled: there, a command says why when it is chosen.
+      // JupyterLab's palette hides disabled commands: there, a command shows the reason when it is chosen.
       isEnabled: args => Boolean(args[IN_PALETTE]) || whyNot(targets(args)) === '',
       describedBy: {
         args: {

@@ -1,4 +1,4 @@
-/** JupyterLab's dialogs for what is requested of the user before runs are changed. */
+/** JupyterLab's dialogs for questions to the user before runs are changed. */
 
 import { Dialog, InputDialog, Notification, showDialog } from '@jupyterlab/apputils';
 import { Widget } from '@lumino/widgets';
@@ -65,7 +65,7 @@ class LongText extends Widget {
     this._area.cols = 60;
     this._area.className = 'jp-mod-styled mosaic-runs-notes';
     this.node.append(caption, this._area);
-    // Enter makes a new line here, where it would close the dialog elsewhere.
+    // Enter starts a new line here; elsewhere it closes the dialog.
     this._area.addEventListener('keydown', event => {
       if (event.key === 'Enter') {
         event.stopPropagation();

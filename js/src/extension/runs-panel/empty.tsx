@@ -1,4 +1,4 @@
-/** What the panel says where there is no run: the one line to type. */
+/** The panel's content if there is no run: the line of code to type. */
 
 import type { Translation } from '../../views/translation.ts';
 
@@ -12,7 +12,7 @@ const TRAIN = [
 ];
 
 export interface EmptyProps {
-  /** Whether the page knows any store. */
+  /** Whether any store is known. */
   readonly hasStore: boolean;
   readonly canAct: boolean;
   readonly searched: boolean;

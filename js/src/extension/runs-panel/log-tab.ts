@@ -1,4 +1,7 @@
-/** A tab with the end of a run's log, which it follows while the run is alive; a failed run's reason is above. */
+/**
+ * A tab with the end of a run's log, followed while the run is alive; a failed run's reason is shown above
+ * it.
+ */
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
@@ -9,9 +12,9 @@ import { stateText } from '../../views/runs/run-text.ts';
 
 const LINES = 2000;
 const PAUSE_MS = 1500;
-/** A worker that is still starting writes its log before any of its numbers change. */
+/** A worker that is starting writes its log before any of its numbers change. */
 const LOOK_MS = 10_000;
-/** So near to its end, the log is read to the end again. */
+/** Distance from the end within which the log is followed to its end. */
 const NEAR_PX = 30;
 
 export class LogTab extends Widget {
@@ -61,7 +64,7 @@ export class LogTab extends Widget {
     clearInterval(this._timer);
   }
 
-  /** Read the log, at most once in a while, and once more where something came meanwhile. */
+  /** Read the log at a limited rate, and again if something arrived meanwhile. */
   private async _read(): Promise<void> {
     if (this._removed) {
       return;

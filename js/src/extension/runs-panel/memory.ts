@@ -1,4 +1,4 @@
-/** What the panel of runs shows is kept from one visit of the page to the next. */
+/** Keeps the state of the runs panel over reloads of the page. */
 
 import type { IStateDB } from '@jupyterlab/statedb';
 
@@ -8,7 +8,7 @@ import type { RunsSection } from './runs-section.tsx';
 const STATE = 'mosaic-lab:runs-table';
 const SAVE_MS = 500;
 
-/** Take up what was shown when the page was last here, and keep it. */
+/** Restore the panel's last state on this page, and keep it from now on. */
 export async function remember(table: RunTable, section: RunsSection, state: IStateDB): Promise<void> {
   const remembered = await state.fetch(STATE);
   if (remembered !== undefined) {

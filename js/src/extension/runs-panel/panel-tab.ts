@@ -1,6 +1,6 @@
 /**
- * The content of a tab with the live panel of runs, or with a comparison of them. A kernel makes it: the tab waits for one
- * after a reload, and has the next one make it after a restart.
+ * The content of a tab with the live panel of runs or a comparison of them. A kernel creates it: after a
+ * reload the tab waits for a kernel, and after a restart it requests a new panel.
  */
 
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
@@ -12,7 +12,7 @@ import type { Changes, RunSource } from '../../shared/run-api.ts';
 
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
-/** The method of a kernel that makes what the tab shows. */
+/** The kernel method that creates the tab's content. */
 export type PanelMethod = 'panel' | 'compare';
 
 export class PanelTab extends Panel {
@@ -69,13 +69,13 @@ export class PanelTab extends Panel {
     }
   }
 
-  /** Have the source's kernel make the widget, and show it. Throws what the user is shown. */
+  /** Request the widget from the source's kernel, and show it. Throws errors with messages for the user. */
   private async _make(): Promise<void> {
     const { source, runs } = this;
     const { rendermime } = notebookOf(source, this._notebooks).content;
     const { model_id } = (await source.call(this._method, { runs: [...runs] })).result;
     const renderer = rendermime.createRenderer(WIDGET_VIEW);
-    const close = () => void source.call('close', { model_id }).catch(() => {}); // its kernel may be gone, and it too
+    const close = () => void source.call('close', { model_id }).catch(() => {}); // both may be gone
     if (this.isDisposed) {
       close();
       return;
@@ -86,7 +86,7 @@ export class PanelTab extends Panel {
     await renderer.renderModel(rendermime.createModel({ data, trusted: true }));
   }
 
-  /** The kernel's panel goes on showing what it has read of runs that are gone: that they are is said above it. */
+  /** Show a notice for removed runs, whose data the kernel's panel still shows. */
   private _noteRemoved({ rows, removed }: Changes): void {
     const before = this._removed.size;
     for (const { id } of rows) {
@@ -133,7 +133,7 @@ export class PanelTab extends Panel {
   private readonly _trans: TranslationBundle;
   private readonly _removed = new Set<string>();
   private _note: Widget | undefined;
-  /** The kernel that made what is shown. */
+  /** The kernel that created the content. */
   private _kernel: string | null = null;
   private _unsubscribe: (() => void) | undefined;
 }
@@ -146,7 +146,7 @@ function noticeOf(text: string): Widget {
   return new Widget({ node: notice });
 }
 
-/** The notebook of the source's kernel: its widget manager has the kernel's widgets. */
+/** The notebook of the source's kernel, whose widget manager has the kernel's widgets. */
 function notebookOf(source: RunSource, notebooks: INotebookTracker): NotebookPanel {
   const notebook = notebooks.find(
     panel => source.kernelId !== null && panel.sessionContext.session?.kernel?.id === source.kernelId

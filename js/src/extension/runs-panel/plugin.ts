@@ -1,4 +1,4 @@
-/** Plugin: the panel of runs in the left area, and the commands about runs. */
+/** Plugin: the runs panel in the left area, and the commands for runs. */
 
 import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';

@@ -1,4 +1,4 @@
-/** The section "Runs" of the panel: the table of the runs of all stores, or of the one that is chosen. */
+/** The panel's section "Runs": the table of the runs of all stores, or of the selected one. */
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
@@ -18,9 +18,9 @@ import type { RunCommand } from './commands.ts';
 import { Empty } from './empty.tsx';
 import './runs-panel.css';
 
-/** With more stores than these, one is shown at first. */
+/** With more stores, only one is shown initially. */
 const MOST_STORES = 8;
-/** Between two looks for new stores while the panel is in sight. */
+/** Interval between searches for new stores while the panel is visible. */
 const SEARCH_MS = 15_000;
 const ALL = '';
 
@@ -45,7 +45,7 @@ export class RunsSection extends ReactWidget {
     this.addClass('mosaic-runs-section');
     this.title.label = trans.__('Runs');
     sources.changed.connect(() => this._follow());
-    // Buttons say what can be done with what is selected.
+    // Buttons show whether the selection allows their action.
     this._unsubscribe = table.subscribe(() => {
       const { selection } = table.snapshot;
       if (selection !== this._selection) {
@@ -64,7 +64,7 @@ export class RunsSection extends ReactWidget {
     }
   }
 
-  /** The store that the user has chosen: "" for all, null before. */
+  /** The store selected by the user: "" for all, null before a selection. */
   get chosen(): string | null {
     return this._chosen;
   }
@@ -74,7 +74,7 @@ export class RunsSection extends ReactWidget {
     this._follow();
   }
 
-  /** Emitted when something that is shown above the table may have changed. */
+  /** Emitted when the content above the table may have changed. */
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -157,7 +157,7 @@ export class RunsSection extends ReactWidget {
     );
   }
 
-  /** The store that is shown; "" for all. */
+  /** The displayed store; "" for all. */
   private get _chosenStore(): string {
     const { stores } = this._options.sources;
     const isThere = (store: string) => store === ALL || stores.some(({ path }) => path === store);
@@ -175,7 +175,7 @@ export class RunsSection extends ReactWidget {
     const { sources, table } = this._options;
     const store = this._chosenStore;
     if (sources.searched) {
-      this._first ??= store; // what is shown does not change because another store has become the latest
+      this._first ??= store; // a newer store must not change the display
     }
     const shown = sources.sources.filter(source => store === ALL || source.store === store);
     const before = table.rows.sources;
@@ -213,7 +213,9 @@ export class RunsSection extends ReactWidget {
     return [...actions, more];
   }
 
-  /** The best that can be shown of the selected runs: their live panel, without a kernel their charts. */
+  /**
+   * Open the best available view of the selected runs: their live panel or, without a kernel, their charts.
+   */
   private _open(): void {
     const { commands } = this._options;
     const panel = commands.isEnabled(CommandIDs.openRunPanel);
@@ -240,7 +242,7 @@ export class RunsSection extends ReactWidget {
   private readonly _unsubscribe: () => void;
   private _selection: unknown = null;
   private _chosen: string | null = null;
-  /** The store that is shown before the user chooses one; null before the first search. */
+  /** The store displayed before the user selects one; null before the first search. */
   private _first: string | null = null;
   private _timer: ReturnType<typeof setInterval> | undefined;
 }

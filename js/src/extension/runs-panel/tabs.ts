@@ -1,4 +1,4 @@
-/** The tabs about runs: a kernel's live panel of runs, a comparison, a log. All are restored after a reload. */
+/** Tabs for runs: a kernel's live panel, a comparison, a log. All are restored after a reload. */
 
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
@@ -36,7 +36,7 @@ export class RunTabs {
     this._open('panel', this._panels, targets, title, this._making('panel'));
   }
 
-  /** The comparison that a kernel makes of these runs, or has made for such a tab before the page was reloaded. */
+  /** Open the comparison that a kernel creates of these runs, or created for such a tab before a reload. */
   openComparison(targets: readonly Target[]): void {
     const title = this._trans.__('Comparison');
     this._open('compare', this._comparisons, targets, title, this._making('compare'));
@@ -51,7 +51,7 @@ export class RunTabs {
     return (source, runs) => new PanelTab(method, source, runs, this._notebooks, this._trans);
   }
 
-  /** Bring the tab of these runs to the front; the first time, make it. Its title names a single run, whatever its name becomes. */
+  /** Activate the tab of these runs, or create it. The title of a single run's tab follows the run's name. */
   private _open(
     kind: string,
     tracker: WidgetTracker<Tab>,

@@ -1,10 +1,10 @@
-/** The runs that a command is about: those named in its arguments, else those selected in the panel. */
+/** The runs to which a command applies: those in its arguments, otherwise the panel's selection. */
 
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { selectedTargets, type Target } from '../../views/runs/targets.ts';
 import type { IRunSources } from '../tokens.ts';
 
-/** Arguments of all commands that are about runs. */
+/** Arguments of all commands for runs. */
 export interface TargetArgs {
   readonly store?: unknown;
   readonly runs?: unknown;

@@ -1,4 +1,4 @@
-/** Plugin: the run stores that the page knows, and a `RunSource` for each. */
+/** Plugin: the known run stores, and a `RunSource` for each. */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { URLExt } from '@jupyterlab/coreutils';

@@ -1,4 +1,4 @@
-/** All run stores that the page knows: those of open kernels, and those found below the folder of Jupyter's server. */
+/** All known run stores: those of open kernels, and those found below the folder of Jupyter's server. */
 
 import { type ISignal, Signal } from '@lumino/signaling';
 
@@ -9,7 +9,10 @@ import type { IKernelWithLab, IRunSources, IRunStore, Progress } from '../tokens
 import type { ServerReader } from './server-reader.ts';
 import { StoreSource } from './store-source.ts';
 
-/** Between two searches, at least so long, and so many times as long as the one before took: 1% of the server's time. */
+/**
+ * Minimum pause between two searches. The pause is also a multiple of the last search's duration, which
+ * limits the cost to 1% of the server's time.
+ */
 const LEAST_PAUSE_MS = 2000;
 const PAUSE_PER_SEARCH = 100;
 
@@ -81,14 +84,14 @@ export class RunSources implements IRunSources {
     }
   }
 
-  /** `awaited`: the notebooks of kernels that may have a `Lab` and cannot answer yet. */
+  /** `awaited`: the notebooks of kernels that may have a `Lab` but cannot answer yet. */
   setKernels(kernels: readonly IKernelWithLab[], awaited: readonly string[] = []): void {
     const before = this.stores.map(({ path }) => path);
     this._kernels = kernels;
     this._awaited = awaited;
     const without = before.filter(path => !this.stores.some(store => store.path === path));
     if (without.length) {
-      this._found = [...this._found, ...without]; // until the server says that it does not find them
+      this._found = [...this._found, ...without]; // until the server reports them missing
       void this.search();
     }
     for (const [store, source] of this._sources) {
@@ -97,7 +100,7 @@ export class RunSources implements IRunSources {
     this._changed.emit();
   }
 
-  /** What the server answers has changed. */
+  /** Called when the server's answers have changed. */
   readonly onServer = (): void => {
     if (this._missed && this._server.state?.kind === 'answers') {
       this._missed = false;
@@ -111,7 +114,7 @@ export class RunSources implements IRunSources {
     try {
       const { stores, cut_short, seconds } = await this._server.stores();
       const paths = stores.map(store => store.path);
-      // What a search that was cut short has not found may be there all the same.
+      // Stores not found by an incomplete search may still exist.
       const unseen = cut_short ? this._found.filter(path => !paths.includes(path)) : [];
       this._found = [...paths, ...unseen];
       pause = Math.max(pause, 1000 * PAUSE_PER_SEARCH * seconds);
@@ -191,6 +194,6 @@ export class RunSources implements IRunSources {
   /** Whether the last search failed. */
   private _missed = false;
   private _search: Promise<void> | null = null;
-  /** When the next search may begin that no user requests. */
+  /** Earliest time of the next automatic search. */
   private _again = 0;
 }

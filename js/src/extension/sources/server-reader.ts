@@ -1,6 +1,6 @@
 /**
- * Run stores through Jupyter's server, which reads them by an extension of its own (`mosaic_lab/server`): all that lie
- * below the folder that it serves, without any kernel.
+ * Run stores read by the extension of Jupyter's server (`mosaic_lab/server`): all stores below its root
+ * folder, without a kernel.
  */
 
 import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
@@ -8,17 +8,17 @@ import { BackOff, type Transport, Unreachable } from '../../shared/transport.ts'
 import type { Translation } from '../../views/translation.ts';
 
 const WAIT_SECONDS = 25;
-/** Between two requests of a page out of sight: it keeps no connection, and is behind by this. */
+/** Interval between two requests of a hidden page: it keeps no connection, and its data may be this old. */
 const HIDDEN_MS = 5000;
-/** Between two tries to reach a server, at most. */
+/** Maximum interval between two attempts to reach a server. */
 const MOST_PAUSE_MS = 5000;
-/** A request without an answer so long after it was due is sent again: its connection may be gone. */
+/** A request without an answer this long after it was due is sent again: its connection may be lost. */
 const LATE_MS = 15_000;
-/** Before the next look at stores none of which can be read. */
+/** Interval between attempts while no store can be read. */
 const REFUSED_MS = 10_000;
 export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
 
-/** Sends a request to `mosaic-lab/api/…` of the server; rejects when the server cannot be reached. */
+/** Sends a request to the server's `mosaic-lab/api/…`; rejects if the server cannot be reached. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
 export interface FoundStore {
@@ -29,20 +29,20 @@ export interface FoundStore {
 
 export interface FoundStores {
   readonly stores: readonly FoundStore[];
-  /** Why there may be more; empty when all was searched. */
+  /** Why there may be more stores; empty if the search was complete. */
   readonly cut_short: string;
-  /** How long the search took. */
+  /** Duration of the search. */
   readonly seconds: number;
   readonly root: string;
 }
 
-/** The answer of `follow`: what has changed in which store, and which cannot be read, with why. */
+/** The answer of `follow`: changes by store, and the stores that cannot be read, with the reasons. */
 interface Followed {
   readonly stores: Readonly<Record<string, Changes>>;
   readonly refused: Readonly<Record<string, string>>;
 }
 
-/** What is the matter with the server. */
+/** The state of the server. */
 export type ServerState =
   | { readonly kind: 'answers'; readonly version: string }
   | { readonly kind: 'gone' | 'no-extension' | 'logged-out' };
@@ -70,7 +70,7 @@ export class ServerReader {
     return result;
   }
 
-  /** Null for what needs no store. */
+  /** Null for methods that need no store. */
   store(path: string | null): Transport {
     return {
       call: (method, params) => this._call(path, method, params),
@@ -89,7 +89,7 @@ export class ServerReader {
   private _follow(store: string, listener: (changes: Changes) => void): () => void {
     const follower = { version: 0, listener };
     this._followers.set(store, follower);
-    this._renew.abort(); // the request that waits does not wait for this store
+    this._renew.abort(); // the pending request does not include this store
     if (this._followers.size === 1) {
       void this._watch();
     }
@@ -101,7 +101,10 @@ export class ServerReader {
     };
   }
 
-  /** Follow all stores with one request at a time: a browser has six connections to a server, in all its tabs. */
+  /**
+   * Follow all stores with one request at a time: a browser opens at most six connections to a server, over
+   * all tabs.
+   */
   private async _watch(): Promise<void> {
     if (this._watching) {
       return;

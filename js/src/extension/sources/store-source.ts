@@ -1,6 +1,6 @@
 /**
- * One run store, by the best way there is at the moment: a kernel that has a `Lab` on it, else Jupyter's server. Listeners
- * get the rows once and then what changes, whichever way it comes.
+ * One run store, through a kernel with a `Lab` on it if available, otherwise through Jupyter's server.
+ * Listeners receive all rows once and then the changes, from either source.
  */
 
 import { type ChannelEvents, type ChannelKernel, KernelChannel } from '../../shared/kernel-channel.ts';
@@ -11,7 +11,7 @@ import type { Translation } from '../../views/translation.ts';
 export class StoreSource implements RunSource {
   readonly store: string;
 
-  /** What `whyNot` returns is shown where a kernel is needed and none is there. */
+  /** The result of `whyNot` is shown if a kernel is needed and there is none. */
   constructor(
     store: string,
     server: Transport,
@@ -38,7 +38,7 @@ export class StoreSource implements RunSource {
     return this._actor?.kernel.id ?? null;
   }
 
-  /** The kernels that have a `Lab` on this store now. */
+  /** Set the kernels that currently have a `Lab` on this store. */
   setKernels(kernels: readonly ChannelKernel[]): void {
     for (const channel of this._channels.filter(({ kernel }) => !kernels.includes(kernel))) {
       channel.dispose();
@@ -94,7 +94,7 @@ export class StoreSource implements RunSource {
     return this._channels.find(channel => channel.usable);
   }
 
-  /** What acts: one that is silent does so later. */
+  /** The kernel for actions; an unresponsive one executes them later. */
   private get _actor(): KernelChannel | undefined {
     return this._usable ?? this._channels.find(({ kernel }) => kernel.connectionStatus === 'connected');
   }
@@ -103,7 +103,7 @@ export class StoreSource implements RunSource {
     return this._usable ? [this._usable, this._server] : [this._server];
   }
 
-  /** Follow the best way there is, while anybody listens. */
+  /** Select the best source, and follow it while there are listeners. */
   private _choose(): void {
     const way = this._listeners.size ? this._ways[0] : undefined;
     if (way !== this._followed) {
@@ -115,7 +115,7 @@ export class StoreSource implements RunSource {
         }
       });
       if (!way) {
-        this._version = null; // the rows are not kept current
+        this._version = null; // rows are not updated any more
         this._rows.clear();
       }
     }

@@ -1,11 +1,11 @@
-/** What the list of workers says of each. */
+/** The texts about each worker in the list. */
 
 import type { WorkerRow } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
 
 const ORDER = ['broken', 'outdated', 'installed', 'not installed'];
 
-/** What needs attention first, then what is installed; each group by name. */
+/** Workers that need attention first, then installed workers; each group by name. */
 export function sorted(rows: readonly WorkerRow[]): WorkerRow[] {
   const place = (row: WorkerRow) => ORDER.indexOf(row.state);
   return [...rows].sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name));
@@ -24,7 +24,7 @@ export function stateText(row: WorkerRow, trans: Translation): string {
   }
 }
 
-/** "cleanrl 0.4.8", or what the worker itself is where it wraps no library. */
+/** "cleanrl 0.4.8", or a description if the worker wraps no library. */
 export function versionText(row: WorkerRow): string {
   return row.upstream || row.version;
 }

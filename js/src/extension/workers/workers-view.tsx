@@ -1,4 +1,4 @@
-/** The workers: what is installed, in which versions, and whether it passed its checks; installs and checks them. */
+/** The workers: installation state, versions and check results; installs and checks them. */
 
 import { type JSX, useEffect, useState } from 'react';
 
@@ -6,14 +6,14 @@ import type { WorkerRow } from '../../shared/run-api.ts';
 import type { Translation } from '../../views/translation.ts';
 import { checkText, sizeText, sorted, stateText, versionText } from './worker-text.ts';
 
-/** What the view needs of a kernel or the server; errors have a message for the user. */
+/** The view's interface to a kernel or the server; errors have a message for the user. */
 export interface WorkersSource {
-  /** Why nothing can be installed or checked now; empty where it can. */
+  /** Why nothing can be installed or checked; empty if it is possible. */
   readonly whyNot: string;
   workers(): Promise<readonly WorkerRow[]>;
-  /** Resolves at the end; `progress` is called with each line on the way. */
+  /** Resolves at the end; `progress` is called with each line of output. */
   act(action: 'install' | 'check', worker: string, progress: (line: string) => void): Promise<void>;
-  /** Have `listener` called when `whyNot` or the workers may have changed. */
+  /** Call `listener` when `whyNot` or the workers may have changed. */
   onChange(listener: () => void): () => void;
 }
 

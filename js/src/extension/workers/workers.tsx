@@ -9,7 +9,7 @@ import type { IRunSources, Progress } from '../tokens.ts';
 import './workers.css';
 import { type WorkersSource, WorkersView } from './workers-view.tsx';
 
-/** Where workers are read, and with a kernel installed and checked. */
+/** Reads workers; with a kernel, installs and checks them. */
 class Workers implements WorkersSource {
   constructor(sources: IRunSources) {
     this._sources = sources;
@@ -56,7 +56,7 @@ export class WorkersSection extends ReactWidget {
     this.addClass('mosaic-workers-section');
   }
 
-  /** The workers are read when the section is opened for the first time. */
+  /** Reads the workers when the section is first opened. */
   protected onAfterShow(message: Message): void {
     super.onAfterShow(message);
     this._open();

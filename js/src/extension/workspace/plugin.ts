@@ -94,7 +94,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** A store by the last folder that says something: most stores have the same name. */
+/** A store's last distinctive folder name: most stores have the same name. */
 function shortened(store: string): string {
   return store.split('/').findLast(part => part !== '' && part !== 'mosaic_runs') ?? store;
 }

@@ -1,4 +1,4 @@
-/** The workspace as a tab of the main area; its state is kept in JupyterLab's. */
+/** The workspace as a tab of the main area; its state is stored by JupyterLab. */
 
 import type { IStateDB } from '@jupyterlab/statedb';
 import { ReactWidget } from '@jupyterlab/ui-components';
@@ -32,7 +32,7 @@ export class WorkspaceTab extends ReactWidget {
     return this._source;
   }
 
-  /** Show these runs, with the charts that there are. */
+  /** Show these runs in the existing charts. */
   setRuns(runs: readonly string[]): void {
     this._change(state => withRuns(state, runs));
   }
@@ -69,12 +69,12 @@ export class WorkspaceTab extends ReactWidget {
   private _timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** Under which key the state of a workspace is kept. */
+/** The key under which a workspace's state is stored. */
 export function stateKey(store: string, name: string): string {
   return `mosaic-lab:workspace-state:${store}:${name}`;
 }
 
-/** The tab of a workspace as it was left, or a new one of these runs. */
+/** The tab of a workspace in its last state, or a new one for these runs. */
 export async function openedTab(
   source: RunSource,
   name: string,
@@ -97,7 +97,7 @@ export async function openedTab(
 const MOST_LATEST = 50;
 const PATIENCE_MS = 10_000;
 
-/** The runs of a workspace for which none were chosen: the latest ones. */
+/** The runs of a workspace opened without a selection: the latest ones. */
 function latestRuns(source: RunSource): Promise<readonly string[]> {
   return new Promise(resolve => {
     let end = () => {};

@@ -1,4 +1,4 @@
-/** The axes of a chart: fonts and colours of the theme, and ticks that have room. */
+/** The axes of a chart: the theme's fonts and colours, and ticks that fit. */
 
 import uPlot from 'uplot';
 import type { ChartView } from './line-chart.ts';
@@ -6,17 +6,17 @@ import { durationTicks, logTickTexts, tickTexts } from './tick-texts.ts';
 import { logTicks } from './ticks.ts';
 
 const FONT = '11px var(--jp-ui-font-family, system-ui, sans-serif)';
-/** Distances of ticks on an axis of durations. */
+/** Tick intervals on an axis of durations. */
 const SECONDS = [
   ...[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30],
   ...[1, 2, 5, 10, 15, 30].map(minutes => 60 * minutes),
   ...[1, 2, 3, 6, 12].map(hours => 3600 * hours),
   ...[1, 2, 5, 10, 20, 50].map(days => 86_400 * days)
 ];
-/** The least distance of ticks, in CSS pixels. */
+/** Minimum distance between ticks, in CSS pixels. */
 const X_SPACE = 64;
 const Y_SPACE = 32;
-/** The height of the x axis' title, in CSS pixels. */
+/** Height of the x axis title, in CSS pixels. */
 const TITLE_SIZE = 14;
 
 /** The x and the y axis of a chart in `el`. */
@@ -66,7 +66,7 @@ function tickValues(log: boolean): uPlot.Axis.DynamicValues {
 const relativeTexts: uPlot.Axis.DynamicValues = (_plot, ticks, _axis, _space, step) =>
   durationTicks(ticks, step);
 
-/** As wide as the longest label needs. */
+/** The width of the longest label. */
 function labelWidth(plot: uPlot, texts: string[] | null): number {
   const longest = Math.max(0, ...(texts ?? []).map(text => text?.length ?? 0));
   plot.ctx.font = `${11 * uPlot.pxRatio}px sans-serif`;
@@ -74,7 +74,7 @@ function labelWidth(plot: uPlot, texts: string[] | null): number {
   return Math.max(34, Math.ceil(width) + 14);
 }
 
-/** Our own ticks of a logarithmic axis with room for so many, all of which have labels. */
+/** Our own ticks for a logarithmic axis, as many as fit, all labelled. */
 function logSplits(room: (plot: uPlot) => number): Pick<uPlot.Axis, 'splits' | 'filter'> {
   return {
     splits: (plot, _axis, low, high) => logTicks(low, high, Math.floor(room(plot) / uPlot.pxRatio)),

@@ -1,4 +1,4 @@
-/** A chart with its head, the values under the pointer, and a cursor that keys move. */
+/** A chart with its head, the values under the pointer, and a cursor controlled by keys. */
 
 import {
   type CSSProperties,
@@ -21,7 +21,7 @@ import { intervalAt, type Near } from './nearest.ts';
 import type { Range } from './ranges.ts';
 import { placeText } from './tick-texts.ts';
 
-/** What charts of one workspace share: the place of the cursor. */
+/** The cursor shared by the charts of a workspace. */
 export class CursorLink {
   private readonly charts = new Set<LineChart>();
 
@@ -46,14 +46,14 @@ export interface ChartCardProps {
   readonly view: ChartView;
   readonly height: number;
   readonly link: CursorLink;
-  /** What the values are: raw, smoothed, a mean. */
+  /** The kind of the values: raw, smoothed, a mean. */
   readonly kind: string;
-  /** Instead of lines: why there are none. */
+  /** Shown in place of lines: why there are none. */
   readonly message: string;
   readonly trans: Translation;
   readonly onZoom: (range: Range | null) => void;
   readonly onPick: (point: Near) => void;
-  /** Called with whether the chart is in sight. */
+  /** Called with whether the chart is visible. */
   readonly onVisible: (visible: boolean) => void;
   readonly onWidth: (width: number) => void;
 }
@@ -146,7 +146,7 @@ interface ValuesProps {
   readonly trans: Translation;
 }
 
-/** The values at the cursor, beside it: to its right unless it is in the right half. */
+/** The values at the cursor, to its right, or to its left in the right half. */
 function Values({ cursor, view, xLabel, kind, trans }: ValuesProps): ReactNode {
   const { points, nearest, more } = cursor.readout;
   const box = useRef<HTMLDivElement>(null);

@@ -1,4 +1,7 @@
-/** What lies above a chart's lines, on a canvas of its own: the emphasized line, and the points under the cursor. */
+/**
+ * The layer above a chart's lines, on a separate canvas: the emphasized line, and the points under the
+ * cursor.
+ */
 
 import uPlot from 'uplot';
 import type { Cursor } from './line-chart.ts';
@@ -6,7 +9,7 @@ import type { LinePainter, Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
 import { nearestPoint } from './nearest.ts';
 
-/** How far from the pointer, in CSS pixels, a line may have its nearest point. */
+/** Maximum distance, in CSS pixels, between the pointer and a line's nearest point. */
 export const REACH = 16;
 export const MOST_DOTS = 12;
 const VEIL = 0.55;

@@ -1,6 +1,6 @@
 /**
- * Drawing, spread over frames: many charts that change at once are drawn one after the other, so that the page answers
- * in between.
+ * Spreads drawing over frames: charts that change at once are drawn one after another, so that the page stays
+ * responsive.
  */
 
 const BUDGET_MS = 12;
@@ -8,7 +8,7 @@ const BUDGET_MS = 12;
 const waiting = new Set<() => void>();
 let requested = false;
 
-/** Have `draw` called once, in one of the next frames. */
+/** Call `draw` once, in one of the next frames. */
 export function drawSoon(draw: () => void): void {
   waiting.add(draw);
   if (!requested) {

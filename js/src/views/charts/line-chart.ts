@@ -1,6 +1,7 @@
 /**
- * A chart of many lines, each with an x of its own: uPlot draws the axes and follows the pointer, `LinePainter` draws the
- * lines on its canvas. `CursorOverlay` draws what is under the pointer above them, so that moving it draws no line again.
+ * A chart of many lines, each with its own x values. uPlot draws the axes and follows the pointer;
+ * `LinePainter` draws the lines on its canvas. `CursorOverlay` draws the cursor on a layer above, so that
+ * moving it redraws no line.
  */
 
 import 'uplot/dist/uPlot.min.css';
@@ -20,16 +21,16 @@ export interface ChartView {
   readonly xTitle: string;
   readonly xLog: boolean;
   readonly yLog: boolean;
-  /** The part of the x axis in view; null: as far as there are data. */
+  /** The visible part of the x axis; null: the limit of the data. */
   readonly xLimits: Limits;
   readonly yLimits: Limits;
 }
 
-/** Where the cursor is: by the pointer, or by keys. */
+/** The position of the cursor, set by the pointer or by keys. */
 export interface Cursor {
   readonly x: number;
   readonly readout: Readout;
-  /** The place within the chart's element, in CSS pixels; null for a cursor moved by keys. */
+  /** The position within the chart's element, in CSS pixels; null for a cursor moved by keys. */
   readonly pointer: { left: number; top: number } | null;
 }
 
@@ -61,12 +62,12 @@ export class LineChart {
   };
   private x: Range = [0, 1];
   private y: Range = [0, 1];
-  /** The ranges of the data as they were drawn last; null after the view has changed. */
+  /** The ranges of the data last drawn; null after the view has changed. */
   private drawn: { x: Range; y: Range } | null = null;
   /** The cursor of a linked chart. */
   private linked: number | null = null;
   private own: Cursor | null = null;
-  /** Where the pointer was last, in CSS pixels. */
+  /** The last position of the pointer, in CSS pixels. */
   private pointer = { left: -1, top: -1 };
   private emphasized: string | null = null;
   private chosen: string | null = null;
@@ -82,7 +83,7 @@ export class LineChart {
     this.sizes.observe(el);
   }
 
-  /** Show other lines or another part of them, at one of the next frames. */
+  /** Show other lines or another part of them, in one of the next frames. */
   show(lines: readonly ChartLine[], marks: readonly Mark[], view: ChartView): void {
     const { axis, xTitle, xLog, yLog } = this.view;
     const axes = view.axis !== axis || view.xTitle !== xTitle || view.xLog !== xLog || view.yLog !== yLog;
@@ -108,7 +109,9 @@ export class LineChart {
     this.paintOverlay();
   }
 
-  /** Move the cursor by points of the chosen line, or to the next line by value. Returns whether there is one. */
+  /**
+   * Move the cursor along the chosen line, or to the next line by value. Returns whether there is a target.
+   */
   moveByKey(key: string): boolean {
     const { plot } = this;
     if (!plot || this.lines.length === 0) return false;
@@ -191,7 +194,7 @@ export class LineChart {
       return;
     }
     if (this.plot.width !== width || this.plot.height !== height) this.plot.setSize({ width, height });
-    // Both scales are functions of this chart's own ranges: setting data has them evaluated again.
+    // Both scales depend on this chart's own ranges: setting data evaluates them again.
     this.plot.setData(this.corners());
   }
 
@@ -242,7 +245,7 @@ export class LineChart {
   private attached(plot: uPlot): void {
     this.overlay.attach(plot);
     plot.over.addEventListener('click', ({ offsetX, offsetY }) => {
-      plot.setCursor({ left: offsetX, top: offsetY }); // the last move of the pointer may still wait for a frame
+      plot.setCursor({ left: offsetX, top: offsetY }); // the pointer's last move may still be pending
       this.pick();
     });
   }

@@ -1,13 +1,14 @@
 /**
- * Draws lines on a canvas. The path of a line is kept until its numbers or the scales change.
+ * Draws lines on a canvas. A line's path is cached until its numbers or the scales change.
  *
- * A stroke of exactly one pixel costs a twentieth of a wider one (200 lines of 400 points: 9 against 190 ms, in Chromium
- * without a GPU), so many lines are drawn as one or two strokes of one pixel each; a few are drawn wide.
+ * A stroke of exactly one pixel costs a twentieth of a wider one (200 lines of 400 points: 9 against 190 ms,
+ * in Chromium without a GPU). Many lines are therefore drawn as one or two strokes of one pixel each; a few
+ * lines are drawn wide.
  */
 
 import type { ChartLine, LineData, Numbers } from './lines.ts';
 
-/** How one axis maps values to pixels of the canvas. */
+/** The mapping of an axis from values to pixels of the canvas. */
 export interface Scale {
   readonly min: number;
   readonly max: number;
@@ -34,7 +35,7 @@ interface Cached {
   readonly band: Path2D | null;
 }
 
-/** The function from a value to its pixel, which is far outside rather than infinite. */
+/** The function from a value to its pixel, which is clamped far outside instead of infinite. */
 export function projection({ min, max, log, from, to }: Scale): (value: number) => number {
   const clamp = (pixel: number) => Math.max(-FAR, Math.min(FAR, pixel));
   if (!log) {
@@ -46,7 +47,7 @@ export function projection({ min, max, log, from, to }: Scale): (value: number) 
   return value => (value > 0 ? clamp(from + (Math.log(value) - start) * factor) : Number.NaN);
 }
 
-/** Lines that have not changed since the last drawing, as a picture. */
+/** A picture of the lines unchanged since the last drawing. */
 interface Still {
   readonly look: string;
   readonly lines: readonly ChartLine[];
@@ -56,11 +57,11 @@ interface Still {
 export class LinePainter {
   private readonly cache = new WeakMap<LineData, Cached>();
   private still: Still | null = null;
-  /** The data of each line when it was drawn last, and the lines that keep changing while the scales do not. */
+  /** The data of each line when last drawn, and the lines that keep changing while the scales do not. */
   private last = new Map<string, LineData>();
   private moving = new Set<string>();
 
-  /** Draw all lines, the first on top but below those that change, within what the context is clipped to. */
+  /** Draw all lines, the first on top but below changing ones, within the context's clip region. */
   paint(
     context: CanvasRenderingContext2D,
     lines: readonly ChartLine[],
@@ -78,7 +79,7 @@ export class LinePainter {
     if (look !== this.still?.look) this.moving = new Set();
     const changed = lines.map(({ data }) => data).filter(data => this.isOther(data));
     for (const { key } of changed) this.moving.add(key);
-    // Most of them changed together, as by another smoothing: that does not make them lines that grow.
+    // Most changed together, for example by another smoothing: this does not mean that they grow.
     if (2 * this.moving.size > lines.length) this.moving = new Set(changed.map(({ key }) => key));
     this.last = new Map(lines.map(({ data }) => [data.key, data]));
     const resting = lines.filter(({ data }) => !this.moving.has(data.key));
@@ -95,7 +96,7 @@ export class LinePainter {
     this.paintAll(context, changing, lines.length, x, y, ratio);
   }
 
-  /** Whether the line was drawn last with other numbers. */
+  /** Whether the line was last drawn with other numbers. */
   private isOther(data: LineData): boolean {
     const before = this.last.get(data.key);
     return before !== undefined && before !== data;
@@ -149,7 +150,7 @@ export class LinePainter {
     context.restore();
   }
 
-  /** Draw one line wide, but a run less so than the mean that it is drawn behind. */
+  /** Draw one line wide; a run is narrower than the mean in front of it. */
   emphasize(context: CanvasRenderingContext2D, line: ChartLine, x: Scale, y: Scale, ratio: number): void {
     context.lineJoin = 'bevel';
     const { runs, thin } = line.data;
@@ -190,7 +191,7 @@ function sameLines(now: readonly ChartLine[], before: readonly ChartLine[]): boo
   );
 }
 
-/** A line through the points, broken where a value is missing; a point alone is a short dash. */
+/** A line through the points, with gaps at missing values; an isolated point is a short dash. */
 function trace(xs: Float32Array, ys: Float32Array): Path2D {
   const path = new Path2D();
   let open = false;
@@ -215,7 +216,7 @@ function trace(xs: Float32Array, ys: Float32Array): Path2D {
   return path;
 }
 
-/** The closed outline of each stretch between bounds. */
+/** The closed outline of each segment between bounds. */
 function outline(xs: Float32Array, low: Float32Array, high: Float32Array): Path2D {
   const path = new Path2D();
   let first = -1;

@@ -1,11 +1,11 @@
-/** The lines of a chart: what a run store answers, as numbers. */
+/** The lines of a chart: a run store's answer, as numbers. */
 
 import type { Answer, BufferInfo } from '../../shared/run-api.ts';
 import type { Place } from './marks.ts';
 
 export type Numbers = Float32Array | Float64Array;
 
-/** The numbers of a line, in ascending x. They never change: a line that grew has new ones. */
+/** The numbers of a line, in ascending x. Immutable: a line that has grown has new ones. */
 export interface LineData {
   readonly key: string;
   readonly runs: readonly string[];
@@ -15,22 +15,22 @@ export interface LineData {
   /** The bounds of an interval around `y`. */
   readonly low?: Numbers | undefined;
   readonly high?: Numbers | undefined;
-  /** The key of the mean that this line is drawn thin behind. */
+  /** The key of the mean in front of this thin line. */
   readonly thin?: string | undefined;
-  /** Where the stages of a curriculum begin. */
+  /** The starts of a curriculum's stages. */
   readonly marks?: readonly Place[] | undefined;
 }
 
-/** A line as it is drawn. */
+/** A line with its style. */
 export interface ChartLine {
   readonly data: LineData;
   readonly label: string;
   readonly color: string;
-  /** The same line without smoothing, drawn faint behind. */
+  /** The same line without smoothing, drawn faintly behind. */
   readonly raw?: LineData | undefined;
 }
 
-/** The lines of an answer, whose buffers follow each other in the order x, y, low, high of each. */
+/** The lines of an answer, whose buffers have the order x, y, low, high for each line. */
 export function linesOf({ result, buffers }: Answer<'curves'>): LineData[] {
   let next = 0;
   const numbers = (info: BufferInfo): Numbers => {

@@ -1,29 +1,29 @@
-/** Where the stages of curricula begin: labelled vertical lines of a chart. */
+/** The starts of curriculum stages: labelled vertical lines of a chart. */
 
 import { projection, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
 import type { Range } from './ranges.ts';
 
-/** Where a stage begins on the x axis of one line. */
+/** The start of a stage on the x axis of one line. */
 export interface Place {
   readonly x: number;
   readonly label: string;
 }
 
 export interface Mark extends Place {
-  /** Null: that of text. */
+  /** Null: the text colour. */
   readonly color: string | null;
 }
 
-/** Lines whose marks a chart shows; those of more could not be distinguished. */
+/** Maximum number of lines whose marks a chart shows; more could not be distinguished. */
 export const MOST_MARKED = 4;
-/** Labels are in so many rows in turn. */
+/** Labels alternate between this many rows. */
 const LABEL_ROWS = 3;
 const ROW = 12;
 
 /**
- * The marks of a chart: places that all lines with places share have the colour of text, others that of their line.
- * `marks_of` in `mosaic_lab/chart_marks.py` does the same.
+ * The marks of a chart: places shared by all lines with places have the text colour, others their line's
+ * colour. `marks_of` in `mosaic_lab/chart_marks.py` does the same.
  */
 export function marksOf(lines: readonly ChartLine[]): Mark[] {
   const marked = lines.flatMap(({ data: { marks = [] }, color }) =>
@@ -43,12 +43,12 @@ function has(places: readonly Place[], { x, label }: Place): boolean {
   return places.some(place => place.x === x && place.label === label);
 }
 
-/** A range of x with the places of the marks: the first stage begins before there is a value. */
+/** A range of x extended to the marks: the first stage begins before there is a value. */
 export function withMarks([low, high]: Range, marks: readonly Mark[], log: boolean): Range {
   return [Math.min(low, ...marks.map(({ x }) => x).filter(x => !log || x > 0)), high];
 }
 
-/** Draw the marks that are in view, over the whole height of `y`; `text` is the colour of those without one. */
+/** Draw the visible marks over the full height of `y`; `text` is the colour of marks without one. */
 export function paintMarks(
   context: CanvasRenderingContext2D,
   marks: readonly Mark[],

@@ -1,4 +1,4 @@
-/** The points of lines that are nearest to a place: what stands beside the pointer. */
+/** The points of lines nearest to a position: the values beside the pointer. */
 
 import type { ChartLine, LineData } from './lines.ts';
 
@@ -9,17 +9,17 @@ export interface Near {
 }
 
 export interface Readout {
-  /** Sorted by value, the greatest first. */
+  /** Sorted by value, greatest first. */
   readonly points: readonly Near[];
-  /** The one that is nearest to the pointer. */
+  /** The point nearest to the pointer. */
   readonly nearest: Near | null;
-  /** How many other lines have a point here. */
+  /** The number of other lines with a point here. */
   readonly more: number;
 }
 
 export const EMPTY: Readout = { points: [], nearest: null, more: 0 };
 
-/** The place in ascending numbers of the one nearest to `value`; -1 in none. */
+/** The index of the nearest of these ascending numbers to `value`; -1 if there are none. */
 export function nearestIndex(numbers: Float64Array, value: number): number {
   let low = 0;
   let high = numbers.length - 1;
@@ -32,7 +32,9 @@ export function nearestIndex(numbers: Float64Array, value: number): number {
   return value - (numbers[low] as number) <= (numbers[high] as number) - value ? low : high;
 }
 
-/** The point of a line nearest in x that is a number; null where the line ends more than `reach` away from it. */
+/**
+ * The point of a line nearest in x with a finite value; null if the line ends more than `reach` away from it.
+ */
 export function nearestPoint(data: LineData, x: number, reach: number): [number, number] | null {
   const { length } = data.x;
   if (length === 0) return null;
@@ -47,7 +49,7 @@ export function nearestPoint(data: LineData, x: number, reach: number): [number,
   return null;
 }
 
-/** The interval around the value of a point; null for one without. */
+/** The interval around the value of a point; null if there is none. */
 export function intervalAt({ line: { data }, x }: Near): [number, number] | null {
   const index = nearestIndex(data.x, x);
   const [low, high] = [data.low?.[index], data.high?.[index]];
@@ -55,9 +57,10 @@ export function intervalAt({ line: { data }, x }: Near): [number, number] | null
 }
 
 /**
- * What to say of the lines at `x`. Of many, the `most` around the nearest in value are listed.
+ * The values to show at `x`. With many lines, the `most` nearest in value are listed.
  *
- * `distance` is how far a value is from the pointer; with a `chosen` line, that one is the nearest.
+ * `distance` is the distance of a value from the pointer; if there is a `chosen` line, it counts as the
+ * nearest.
  */
 export function readout(
   lines: readonly ChartLine[],

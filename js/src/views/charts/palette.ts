@@ -24,8 +24,8 @@ export function color(index: number): string {
 }
 
 /**
- * The places in the palette of all of these runs. A run keeps the place that it has; a new one gets the first of those
- * that are used least.
+ * The palette indices of all of these runs. A run keeps its index; a new run gets the first of the least
+ * used.
  */
 export function withColors(
   known: Readonly<Record<string, number>>,
@@ -45,7 +45,7 @@ export function withColors(
   return places;
 }
 
-/** From low to high, each as legible on white as on black. */
+/** From low to high, each legible on white and on black. */
 const RAMP: readonly (readonly [number, number, number])[] = [
   [59, 111, 216],
   [138, 99, 201],
@@ -54,7 +54,7 @@ const RAMP: readonly (readonly [number, number, number])[] = [
   [214, 150, 40]
 ];
 
-/** The colour of a value by its place between the lowest (0) and the highest (1). */
+/** The colour of a value by its position between the minimum (0) and the maximum (1). */
 export function rampColor(place: number): string {
   const at = Math.max(0, Math.min(1, place)) * (RAMP.length - 1);
   const first = Math.min(Math.floor(at), RAMP.length - 2);

@@ -1,4 +1,4 @@
-/** What part of its numbers a chart shows. */
+/** The visible range of a chart. */
 
 import { UNITS } from '../../shared/numbers.ts';
 import type { Translation } from '../translation.ts';
@@ -8,11 +8,11 @@ export type Range = readonly [number, number];
 export type Limits = readonly [number | null, number | null];
 
 const PADDING = 0.05;
-/** What a range that grows gets beyond its data, and how much of a range its data must fill for it to stay. */
+/** Margin added to a growing range, and the share of a range that its data must fill for it to be kept. */
 const ROOM = 0.06;
 const FILLED = 0.85;
 
-/** The x range of lines; of a logarithmic axis, of their positive places. */
+/** The x range of lines; on a logarithmic axis, of their positive x. */
 export function xRange(lines: readonly ChartLine[], log: boolean): Range | null {
   let low = Infinity;
   let high = -Infinity;
@@ -28,7 +28,7 @@ export function xRange(lines: readonly ChartLine[], log: boolean): Range | null 
   return low <= high ? widened([low, high], log) : null;
 }
 
-/** The range of the values, intervals included, of what lies in an x range, a little wider than these. */
+/** The range of values, including intervals, within an x range, with a small margin. */
 export function yRange(lines: readonly ChartLine[], [start, end]: Range, log: boolean): Range | null {
   let low = Infinity;
   let high = -Infinity;
@@ -36,7 +36,7 @@ export function yRange(lines: readonly ChartLine[], [start, end]: Range, log: bo
     if (!y) return;
     for (let i = 0; i < x.length; i++) {
       const place = x[i] as number;
-      // Of a segment that crosses the whole range, both ends count.
+      // For a segment across the whole range, both ends count.
       const crosses = place < start ? (x[i + 1] ?? end) > end : place > end && (x[i - 1] ?? start) < start;
       if ((place < start || place > end) && !crosses) continue;
       const value = y[i] as number;
@@ -60,7 +60,7 @@ export function yRange(lines: readonly ChartLine[], [start, end]: Range, log: bo
   return [least - padding, greatest + padding];
 }
 
-/** A range with what a person has typed in the place of its ends; theirs as it is while it makes no range. */
+/** A range with the typed limits in place of its ends; unchanged if the limits are not a valid range. */
 export function limited(range: Range, [low, high]: Limits, log: boolean): Range {
   const least = low !== null && (!log || low > 0) ? low : range[0];
   const greatest = high !== null && (!log || high > 0) ? high : range[1];
@@ -68,8 +68,8 @@ export function limited(range: Range, [low, high]: Limits, log: boolean): Range 
 }
 
 /**
- * The range from before where it still fits, and one with some room to grow where it has grown a little: lines that get
- * longer need a new scale now and then, not with each point.
+ * The previous range if it still fits, or one with a margin if it has grown a little: growing lines then need
+ * a new scale only now and then, not for each point.
  */
 export function steady(range: Range, before: Range | null, log: boolean): Range {
   if (!before || (log && before[0] <= 0)) return range;
@@ -83,7 +83,10 @@ export function steady(range: Range, before: Range | null, log: boolean): Range 
   return [range[0], log ? Math.exp(end) : end];
 }
 
-/** A number that someone has typed, also as charts write it ("2k"); null for nothing, undefined for what is not one. */
+/**
+ * A typed number, including the notation of charts ("2k"); null for an empty text, undefined for an invalid
+ * one.
+ */
 export function typedNumber(text: string): number | null | undefined {
   const trimmed = text.trim().replaceAll(',', '').replaceAll('−', '-');
   if (trimmed === '') return null;
@@ -95,7 +98,7 @@ export function typedNumber(text: string): number | null | undefined {
 
 export type LimitsProblem = 'number' | 'positive' | 'order';
 
-/** What is wrong with limits in fields of these names. */
+/** The error in limits in fields with these names. */
 export function problemText(problem: LimitsProblem, from: string, to: string, trans: Translation): string {
   return {
     number: trans.__('give a number, such as 2000, 2k or 1M'),
@@ -105,8 +108,8 @@ export function problemText(problem: LimitsProblem, from: string, to: string, tr
 }
 
 /**
- * Why typed limits, undefined for what is not a number, are none of an axis of this scale; null where they are. Without
- * a scale they are of values, which may be one value.
+ * Why typed limits (undefined for invalid numbers) are not valid on an axis of this scale; null if they are.
+ * Without a scale they are limits of values, and may be equal.
  */
 export function limitsProblem(
   low: number | null | undefined,
@@ -119,7 +122,7 @@ export function limitsProblem(
   return low > high || (scale && low === high) ? 'order' : null;
 }
 
-/** A range that has a width. */
+/** A range with a nonzero width. */
 function widened([low, high]: Range, log: boolean): Range {
   if (low < high) return [low, high];
   if (log) return [low / 2, high * 2];

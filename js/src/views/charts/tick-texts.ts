@@ -1,8 +1,8 @@
-/** The labels of axes, and places on them in words. */
+/** The labels of axes, and positions on them in words. */
 
 import { duration, number, UNITS, whole } from '../../shared/numbers.ts';
 
-/** The labels of an axis' ticks, all with the same unit and as many digits as distinguish them. */
+/** The labels of an axis' ticks, all with the same unit and enough digits to distinguish them. */
 export function tickTexts(ticks: readonly (number | null)[], step: number): string[] {
   const largest = Math.max(...ticks.map(tick => Math.abs(tick ?? 0)));
   const [unit, letter] = UNITS.find(([size]) => largest >= 10 * size) ?? [1, ''];
@@ -21,7 +21,7 @@ export function tickTexts(ticks: readonly (number | null)[], step: number): stri
   });
 }
 
-/** The labels of a logarithmic axis, each with a unit of its own: "100", "1,000", "10k", "1M". */
+/** The labels of a logarithmic axis, each with its own unit: "100", "1,000", "10k", "1M". */
 export function logTickTexts(ticks: readonly (number | null)[]): string[] {
   return ticks.map(tick => {
     if (tick === null) return '';
@@ -33,7 +33,7 @@ export function logTickTexts(ticks: readonly (number | null)[]): string[] {
   });
 }
 
-/** A place on the x axis of this kind, in words. */
+/** A position on an x axis of this kind, in words. */
 export function placeText(value: number, axis: 'step' | 'episode' | 'time' | 'relative'): string {
   if (axis === 'time') {
     return new Date(1000 * value).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'medium' });

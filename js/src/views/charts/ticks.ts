@@ -1,12 +1,15 @@
-/** Where the ticks of an axis are. */
+/** The positions of an axis' ticks. */
 
-/** Multiples of each power of ten, the most first. */
+/** Multiples of each power of ten, densest first. */
 const FEW_DECADES = [[1, 2, 5], [1, 3], [1]];
 const WITHIN_A_DECADE = [[1, 2, 3, 5, 7], ...FEW_DECADES];
-/** As many even steps, made round, leave at least two ticks. */
+/** This many even steps, rounded, leave at least two ticks. */
 const LEAST_STEPS = 5;
 
-/** Round ticks of a logarithmic axis, two at least: about `most`, at multiples of powers of ten where these are enough. */
+/**
+ * Round ticks of a logarithmic axis, at least two: about `most`, at multiples of powers of ten if these
+ * suffice.
+ */
 export function logTicks(low: number, high: number, most: number): number[] {
   const room = Math.max(2, most);
   for (const factors of high / low < 10 ? WITHIN_A_DECADE : FEW_DECADES) {
@@ -19,7 +22,7 @@ export function logTicks(low: number, high: number, most: number): number[] {
   return powers.filter((_, i) => i % every === 0);
 }
 
-/** Ticks at even distances: multiples of a round number. */
+/** Evenly spaced ticks: multiples of a round number. */
 export function evenTicks(low: number, high: number, most: number): number[] {
   const step = roundStep((high - low) / most);
   const ticks: number[] = [];
@@ -27,7 +30,7 @@ export function evenTicks(low: number, high: number, most: number): number[] {
   return ticks;
 }
 
-/** The least of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that is not below `size`. */
+/** The smallest of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) not below `size`. */
 export function roundStep(size: number): number {
   const power = 10 ** Math.floor(Math.log10(size));
   return power * ([1, 2, 5].find(factor => factor * power >= size * (1 - 1e-9)) ?? 10);

@@ -1,12 +1,12 @@
-/** What the runs to choose from are called: names, with what distinguishes equal ones. */
+/** The names of runs in a selection: names, with a distinction between equal ones. */
 
 import { withoutWords, wordsAlike } from '../../shared/names.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 
 /**
- * A name for each run, in order, without the words that all names with a seed have: a choice has little room.
- * Runs of one name get their seeds or, where these are equal, their ids' ends.
+ * A name for each run, in order, without the words shared by all names with a seed: a selection has limited
+ * space. Runs with the same name get their seeds or, if these are equal, the ends of their ids.
  */
 export function choiceNames(
   rows: readonly RunRow[],

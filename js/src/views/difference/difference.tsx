@@ -1,4 +1,7 @@
-/** What distinguishes two runs, side by side: configuration, hyperparameters, code, packages, machine, results. */
+/**
+ * The differences between two runs, side by side: configuration, hyperparameters, code, packages, machine,
+ * results.
+ */
 
 import './difference.css';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
@@ -114,7 +117,7 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
   );
 }
 
-/** A name that breaks after its punctuation, where it is too long for its column. */
+/** A name that may break after punctuation if it is too long for its column. */
 function breakable(name: string): ReactNode {
   return name.split(/(?<=[./_])/).reduce<ReactNode>(
     (before, part) => (
@@ -128,7 +131,7 @@ function breakable(name: string): ReactNode {
   );
 }
 
-/** The difference of a pair, read again when one of them has changed its state, and now and then of live ones. */
+/** The difference of a pair, read again when either changes its state, and periodically for live runs. */
 function useDifference(
   source: RunSource,
   pair: readonly [string, string] | null,

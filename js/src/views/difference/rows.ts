@@ -1,4 +1,4 @@
-/** Which rows of a difference are shown. */
+/** The displayed rows of a difference. */
 
 import type { Difference } from '../../shared/run-api.ts';
 
@@ -7,12 +7,14 @@ type Sections = Difference['sections'];
 export interface ShownSection {
   readonly title: string;
   readonly rows: Sections[number]['rows'];
-  /** Rows that agree and are left out. */
+  /** Number of omitted rows that agree. */
   readonly same: number;
   readonly differ: number;
 }
 
-/** The sections with the rows that differ, or with all; `search` leaves those whose name or values have it. */
+/**
+ * The sections with the rows that differ, or with all; `search` keeps rows whose name or values contain it.
+ */
 export function shownSections(sections: Sections, all: boolean, search: string): readonly ShownSection[] {
   const text = search.trim().toLowerCase();
   return sections.map(({ title, rows }) => {
@@ -29,7 +31,7 @@ export function shownSections(sections: Sections, all: boolean, search: string):
   });
 }
 
-/** The pair that was chosen as far as its runs are there, else the first ones. */
+/** The chosen pair if both runs exist, otherwise the first two. */
 export function pairOf(
   chosen: readonly [string, string] | null,
   runs: readonly string[]

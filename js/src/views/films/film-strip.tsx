@@ -1,6 +1,6 @@
 /**
- * Films of a run's checkpoints: their first frames in a row, at their steps. The chosen one is loaded and plays below them.
- * `frame` is the address of a first frame; whoever gives it revokes it.
+ * Films of a run's checkpoints: their first frames in a row, at their steps. The chosen film is loaded and
+ * plays below them. `frame` is the URL of a first frame; its creator revokes it.
  */
 
 import './films.css';
@@ -15,9 +15,9 @@ export interface ShownFilm extends FilmFacts {
 
 export interface FilmStripProps {
   films: readonly ShownFilm[];
-  /** What else there is to say: which checkpoints have no film, who makes films. */
+  /** Further information: checkpoints without a film, and the run that makes films. */
   note: string;
-  /** The step of the film that plays; null for none. */
+  /** The step of the playing film; null for none. */
   chosen: number | null;
   choose: (step: number | null) => void;
   load: (step: number) => Promise<Blob>;
@@ -114,7 +114,7 @@ function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps
   );
 }
 
-/** A film with its controls below the picture: those of the browser cover it. */
+/** A film with its controls below the picture; the browser's own would cover it. */
 function Film(props: { source: string; poster: string; sentence: string; trans: Translation }) {
   const { source, poster, sentence, trans } = props;
   const video = useRef<HTMLVideoElement>(null);

@@ -1,16 +1,16 @@
-/** Films as text, and which of them is nearest to a moment of a curve. */
+/** Films as text, and the film nearest to a position on a curve. */
 
 import { number, whole } from '../../shared/numbers.ts';
 import type { FilmFacts } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 
-/** What stands below a first frame: when it was, and the return. */
+/** The caption of a first frame: its time and its return. */
 export function filmCaption(film: FilmFacts, trans: Translation): [step: string, result: string] {
   const result = film.return === null ? '' : trans.__('return %1', number(film.return));
   return [trans.__('step %1', whole(film.step)), result];
 }
 
-/** All of it in a sentence, for the player and for a screen reader. */
+/** A description in a sentence, for the player and for screen readers. */
 export function filmSentence(film: FilmFacts, trans: Translation): string {
   const [step, result] = filmCaption(film, trans);
   const length = trans._n('%2 step', '%2 steps', film.length, whole(film.length));
@@ -18,7 +18,7 @@ export function filmSentence(film: FilmFacts, trans: Translation): string {
   return `${step}: ${[result, length, cut].filter(Boolean).join(', ')}`;
 }
 
-/** The film that is nearest to a moment; `place` is where a film lies on the same axis, null for nowhere. */
+/** The film nearest to a position; `place` is a film's position on the same axis, null if it has none. */
 export function nearestFilm<Film extends FilmFacts>(
   films: readonly Film[],
   moment: number,

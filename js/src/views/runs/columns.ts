@@ -1,4 +1,4 @@
-/** The columns of the table of runs: how each reads, sorts and is aligned. */
+/** The columns of the table of runs: text, sort order and alignment. */
 
 import { duration, number, settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
@@ -10,9 +10,9 @@ export type SortValue = number | string | null;
 export interface Column {
   readonly id: string;
   readonly title: string;
-  /** What its numbers are, where the title does not say it. */
+  /** An explanation of the numbers, if the title is not sufficient. */
   readonly hint?: string;
-  /** Pixels at first. */
+  /** Initial width in pixels. */
   readonly width: number;
   readonly numeric?: boolean;
   text(row: RunRow, now: number): string;
@@ -23,7 +23,7 @@ const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 export const HYPERPARAMETER = 'hyperparameter:';
 
-/** The columns that are shown at first; `name` always is. */
+/** The columns shown initially; `name` is always shown. */
 export const DEFAULT_COLUMNS: readonly string[] = [
   'state',
   'name',
@@ -141,7 +141,7 @@ export function hyperparameterColumns(rows: Iterable<RunRow>): Column[] {
   }));
 }
 
-/** The order of two values in a column; what has no value comes last, whatever the direction. */
+/** The order of two values in a column; missing values come last in either direction. */
 export function compareValues(a: SortValue, b: SortValue, descending: boolean): number {
   if (a === null || b === null) {
     return Number(a === null) - Number(b === null);
