@@ -278,10 +278,8 @@ class Lab(Trainer):
             on=on,
         )
         if script is not None and request != EvaluateRequest():
-            raise ArgumentError(
-                f"lab.evaluate: {str(script)!r} is taken for a script, which has all other arguments: write "
-                f"env={str(script)!r} if it is an environment"
-            )
+            hint = f"; write env={str(script)!r} if it is an environment" if env is None else ""
+            raise ArgumentError(f"lab.evaluate: give either a script or env= and operators=, not both{hint}")
         with installation_log() as progress:
             if script is None:
                 return launch.evaluate(self.supervisor, request, progress)
