@@ -1,7 +1,7 @@
 """Run, watch and compare reinforcement learning and language-model agents from a JupyterLab notebook.
 
-Each name in ``__all__`` is imported when it is first used, so that ``import mosaic_lab`` costs a notebook and
-a keeper process next to nothing.
+Names in ``__all__`` are imported on first use, so that ``import mosaic_lab`` is cheap for notebooks and
+keeper processes.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
-    """Return where the built extension is, for ``jupyter labextension develop``."""
+    """Return the location of the built extension, for ``jupyter labextension develop``."""
     return [{"src": "labextension", "dest": "mosaic-lab"}]
 
 

@@ -1,4 +1,4 @@
-"""Labelled vertical lines of charts: where the stages of curricula begin."""
+"""Labelled vertical lines in charts that mark where stages of curricula begin."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABEL_ROWS = 3
-"""Labels are in so many rows in turn, so that those of lines near each other can be read."""
+"""Number of label rows, used in turn so that labels of neighbouring lines do not overlap."""
 MOST_MARKED = 4
-"""Curves whose marks a chart shows; those of more could not be distinguished."""
+"""Maximum number of curves with their own marks; more could not be distinguished."""
 
 
 class Place(NamedTuple):
-    """Where something begins on the x axis of one curve, and its label."""
+    """A labelled position on the x axis of one curve."""
 
     x: float
     label: str
@@ -32,11 +32,11 @@ class Mark(NamedTuple):
 
 
 def marks_of(curves: Iterable[tuple[str, Sequence[Place]]]) -> list[Mark]:
-    """Return the marks of a chart's curves, which are given by their colours and places.
+    """Return the marks of a chart's curves, given by their colours and places.
 
-    Places that all curves with places share are in ink, others in the colour of their curve; where more than
-    `MOST_MARKED` curves have places, there are no others. `marksOf` in `js/src/views/charts/marks.ts` does
-    the same.
+    Places shared by all curves that have any are in ink, others in the colour of their curve. If more than
+    `MOST_MARKED` curves have places, only shared ones are marked. `marksOf` in `js/src/views/charts/marks.ts`
+    does the same.
     """
     marked = [(color, dict.fromkeys(places)) for color, places in curves if places]
     if not marked:
@@ -49,14 +49,14 @@ def marks_of(curves: Iterable[tuple[str, Sequence[Place]]]) -> list[Mark]:
 
 
 def mean_places(curves: Sequence[Sequence[Place]]) -> tuple[Place, ...]:
-    """Return the places of the mean over curves: those that all of them have, at the mean of their x."""
+    """Return the places of the mean over curves: places common to all curves, at the mean of their x."""
     known = [{place.label: place.x for place in places} for places in curves]
     labels = [label for label in known[0] if all(label in one for one in known)]
     return tuple(Place(sum(one[label] for one in known) / len(known), label) for label in labels)
 
 
 def draw_marks(axes: Axes, marks: Sequence[Mark], scale: float = 1.0) -> None:
-    """Draw lines over the whole height, at x times ``scale``, with their labels in rows at the top."""
+    """Draw lines over the full height, at x times ``scale``, with their labels in rows at the top."""
     for number, (x, label, color) in enumerate(marks):
         axes.axvline(x * scale, color=color, alpha=0.6, linewidth=0.8, linestyle="dashed", zorder=1)
         axes.annotate(

@@ -1,7 +1,7 @@
-"""The looks that charts in the page and pictures of charts have in common.
+"""The style shared by charts in the page and charts in pictures.
 
-Pictures are drawn by matplotlib, which is imported at the first call, without pyplot: safe in any thread, and
-the user's own figures are left alone.
+Pictures are drawn by matplotlib without pyplot, imported at the first call. This is safe in any thread and
+leaves the user's own figures unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PALETTE = (
     *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
     *("#6f83a8", "#b0714a", "#5fae3d", "#7a5fc0", "#c2453c", "#3b8f9c", "#b356b0", "#8a8f3c"),
 )
-"""Distinct on white and on near-black; used again when there are more lines."""
+"""Distinct on white and near-black backgrounds; repeated if there are more lines."""
 THIN_OPACITY = 0.35
 BAND_OPACITY = 0.2
 SIZE_INCHES = (8.6, 2.9)
@@ -34,7 +34,7 @@ SAVED_DOTS_PER_INCH = 220
 MOST_NAMED = 12
 LEGEND_COLUMNS = 4
 LEGEND_LETTERS = 120
-"""Of a row, with room for the lines' samples between the names."""
+"""Maximum characters per row, with space for the line samples between the names."""
 
 
 def color(index: int) -> str:
@@ -43,8 +43,9 @@ def color(index: int) -> str:
 
 
 def outline(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
-    """Return the closed outline of the band between ``low`` and ``high`` (float64[m] each), gaps left out;
-    None where all is gap."""
+    """Return the closed outline of the band between ``low`` and ``high`` (float64[m] each) without gaps; None
+    if there is no band.
+    """
     known = np.isfinite(low) & np.isfinite(high)
     if not known.any():
         return None
@@ -78,7 +79,7 @@ def svg_of(figure: Figure, background: str) -> bytes:
 
 
 def dress(axes: Axes, x_label: str, title: str) -> None:
-    """Give a pair of axes the looks of all pictures."""
+    """Apply the common style to a pair of axes."""
     from matplotlib.ticker import FuncFormatter
 
     axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
@@ -94,7 +95,7 @@ def dress(axes: Axes, x_label: str, title: str) -> None:
 
 
 def legend(figure: Figure) -> None:
-    """Name the labelled lines of all axes below the figure, each once."""
+    """Add a legend for the labelled lines of all axes, without duplicates, below the figure."""
     found = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     named = {label: handle for handle, label in reversed(found)}
     labels = list(dict.fromkeys(label for _, label in found))

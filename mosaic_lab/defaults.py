@@ -1,4 +1,4 @@
-"""Default values in signatures of `Lab` which that need not import the code that uses them for."""
+"""Default values of `Lab`'s parameters, separate to avoid importing the code that uses them."""
 
 STEP_TIMEOUT = 300.0
-"""Seconds that an environment may take for one reset or step: a first one may compile for minutes."""
+"""Default seconds for one reset or step of an environment; the first one may compile for minutes."""

@@ -1,13 +1,13 @@
-"""Every error that mosaic_lab raises on purpose, and warnings that point to the user's own line.
+"""Exceptions raised by mosaic_lab, and warnings that point to the user's own code.
 
 MosaicError
-├── ConfigurationError      bad input, refused before anything starts
-│   └── ArgumentError       a keyword that a call does not have, or one that it lacks
+├── ConfigurationError      invalid input, rejected before anything starts
+│   └── ArgumentError       an unknown keyword in a call, or a missing argument
 ├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
 ├── RunFailed               a worker failed: its own message and its last log lines
-├── RunTimeout              a wait ran past its deadline; the run continues
-├── UnknownRun              no run of that name in the store
-└── NotAFile                a folder, a named pipe or a device where a file of a run belongs
+├── RunTimeout              a wait exceeded its deadline; the run continues
+├── UnknownRun              no run of this name in the store
+└── NotAFile                a folder, a named pipe or a device in place of a file of a run
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class MosaicError(Exception):
-    """Base of all errors raised by mosaic_lab. A notebook shows its text alone, without our internals."""
+    """Base of all errors raised by mosaic_lab. Notebooks show only its message, without internal frames."""
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that IPython shows in place of the traceback, which ``%debug`` still has."""
+        """Return the lines that IPython shows instead of the traceback; ``%debug`` still has the
+        traceback.
+        """
         return [f"{type(self).__name__}: {self}"]
 
 
 class ConfigurationError(MosaicError, ValueError):
-    """Invalid input, refused before anything starts."""
+    """Invalid input, rejected before anything starts."""
 
 
 class ArgumentError(ConfigurationError, TypeError):
@@ -43,7 +45,7 @@ class RunFailed(MosaicError):
 
 
 class RunTimeout(MosaicError, TimeoutError):
-    """A wait ran past its deadline; the run itself continues."""
+    """A wait exceeded its deadline; the run itself continues."""
 
 
 class NotAFile(MosaicError, OSError):

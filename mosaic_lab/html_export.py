@@ -1,7 +1,7 @@
-"""Exports a notebook as one HTML file that needs neither a kernel nor a network.
+"""Export a notebook as one HTML file that needs neither a kernel nor a network.
 
-Pictures are inside it, and maths is MathML, which browsers draw themselves. The page forbids itself every
-request (Content Security Policy).
+Pictures are embedded, and maths is MathML, which browsers render natively. The page's Content Security Policy
+blocks all requests.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _LISTED = 5  # addresses in an error
 
 
 def to_html(source: Path, target: Path) -> None:
-    """Write ``source``, as it was saved, as one HTML file.
+    """Write ``source``, as saved, as one HTML file.
 
-    A live widget cannot live without a kernel, so its view gives way to the static picture saved beside it.
-    Raises ConfigurationError for what is not a notebook, and MosaicError where the notebook shows pictures or
-    loads scripts that are not there or come from a network.
+    Live widgets need a kernel, so each is replaced by the static picture saved with it. Raises
+    ConfigurationError if the file is not a notebook, and MosaicError if the notebook shows pictures or loads
+    scripts that are missing or come from a network.
     """
     try:
         notebook = nbformat.read(source, as_version=4)
@@ -69,7 +69,7 @@ def to_html(source: Path, target: Path) -> None:
 
 @pass_context
 def _markdown(context: Any, source: str) -> str:
-    """Render Markdown as nbconvert does, with pictures embedded and maths as MathML."""
+    """Render Markdown like nbconvert, with embedded pictures and maths as MathML."""
     renderer = _Renderer(
         escape=False,
         attachments=context.get("cell", {}).get("attachments", {}),
@@ -91,10 +91,10 @@ class _Renderer(IPythonRenderer):
 
 
 def _mathml(text: str, display: str) -> str:
-    """Return LaTeX as MathML; what cannot be read stays as it was written."""
+    """Return LaTeX as MathML; unparsable input is returned unchanged."""
     try:
         return str(convert(text, display=display))
-    except Exception:  # whatever a formula that it does not know makes it raise
+    except Exception:  # any error of the parser for an unknown formula
         return f"<code>{html.escape(text)}</code>"
 
 
@@ -110,7 +110,7 @@ def _static(output: NotebookNode) -> NotebookNode:
 
 
 class _Loads(HTMLParser):
-    """A parser that collects the addresses from which a page would load something."""
+    """A parser that collects the addresses that a page would load."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -58,7 +58,7 @@ class Lab(Trainer):
             print(_still_alive(alive, self.root))
 
     def _reattach(self) -> None:
-        """Follow the runs on clusters again whose keepers here have been killed, as by a reboot."""
+        """Resume following runs on clusters whose local keepers were killed, for example by a reboot."""
         for run in self.supervisor.runs():
             if run.on is not None and run.state is State.LOST and (run.path / PLACEMENT).is_file():
                 try:
@@ -156,7 +156,7 @@ class Lab(Trainer):
             WorkerEnvironmentError: a worker's environment could not be built.
             RunFailed: every lane failed. A lane that fails alone is shown as failed.
         """
-        from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
+        from mosaic_lab import arenas  # not imported unless a notebook compares
 
         request = arenas.CompareRequest(
             env=env,
@@ -253,7 +253,7 @@ class Lab(Trainer):
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no disk space, for example).
         """
-        from mosaic_lab.evaluation import launch  # a notebook that evaluates nothing does not pay for it
+        from mosaic_lab.evaluation import launch  # not imported unless a notebook evaluates
         from mosaic_lab.evaluation.request import EvaluateRequest
 
         request = EvaluateRequest(
@@ -364,7 +364,7 @@ class Lab(Trainer):
         rounds: bool = False,
         **training: Any,
     ) -> Sweep:
-        """Search over a training's hyperparameters, in a run that starts other runs, its trials. Return at
+        """Search over a training's hyperparameters in a run that starts other runs, its trials, and return at
         once.
 
         Everything is checked before anything starts. The sweep survives this kernel: `run` finds it again,
@@ -375,10 +375,10 @@ class Lab(Trainer):
             worker: a worker's name, such as ``"cleanrl"``. Together with ``algorithm=``, ``env=``,
                 ``total_timesteps=`` and the other arguments of `train` it applies to all trials.
             search: the search space, such as ``{"learning_rate": mosaic.search.loguniform(1e-5, 1e-2),
-                "num_envs": [4, 8]}`` (`mosaic_lab.search`), or for conditional hyperparameters a function of
-                a trial that returns them and chooses values by ``trial.loguniform("learning_rate", 1e-5,
-                1e-2)`` and the like. The function is called in the sweep's process, so it must import and
-                define all that it uses.
+                "num_envs": [4, 8]}`` (`mosaic_lab.search`). For conditional hyperparameters, a function of a
+                trial that chooses values by ``trial.loguniform("learning_rate", 1e-5, 1e-2)`` and similar
+                methods and returns the hyperparameters. The function is called in the sweep's process, so it
+                must import and define everything it uses.
             trials: number of trials.
             seeds: training seeds of each trial, one run per seed, such as ``range(3)``.
             metric: the metric to optimise, as the mean of its last 20 points. ``"episode_return"`` is the
@@ -391,9 +391,9 @@ class Lab(Trainer):
                 training: the trials are members that train in parallel, and every ``interval`` steps the
                 worst quarter continues from checkpoints of the best, with perturbed hyperparameters.
             pruner: when to stop trials that fall behind others at the same step: ``"asha"`` (the default),
-                ``"hyperband"``, ``"median"`` or ``"none"``. They are stopped as any run is, with a
-                checkpoint. Or ``"asha-promotion"``: all trials train a ninth of the steps, and the best third
-                of those at a step continue, to a third and to the end.
+                ``"hyperband"``, ``"median"`` or ``"none"``. Pruned trials are stopped like any run, with a
+                checkpoint. Or ``"asha-promotion"``: all trials train for a ninth of the steps; the best third
+                at each rung continue to a third of the steps and then to the end.
             interval: steps between two decisions of population-based training.
             seed: the sampler's seed.
             parallel: number of runs that train at once; default: the number of CPU cores.
@@ -407,7 +407,7 @@ class Lab(Trainer):
             WorkerEnvironmentError: the worker's environment could not be built.
             MosaicError: the run could not be started (no disk space, for example).
         """
-        from mosaic_lab.sweeps import launch  # a notebook that searches nothing does not pay for it
+        from mosaic_lab.sweeps import launch  # not imported unless a notebook runs a sweep
         from mosaic_lab.sweeps.request import SweepRequest
 
         request = SweepRequest(

@@ -1,6 +1,6 @@
-"""Executes notebook files from top to bottom without a browser.
+"""Execute notebook files from top to bottom without a browser.
 
-The kernel is always this interpreter's own, whatever kernels are registered.
+The kernel always uses this process's interpreter, regardless of the registered kernels.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from traitlets.config import Config
 CELL_DEADLINE_SECONDS = 1800
 END_DEADLINE_SECONDS = 30
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-"""The MIME type by which an output shows a live widget."""
+"""The MIME type of live widgets in outputs."""
 
 
 class OwnKernel(AsyncKernelManager):
-    """A kernel of this very interpreter; its sockets lie beside its connection file, nothing crosses TCP."""
+    """A kernel of this interpreter. Its sockets are next to its connection file; no data uses TCP."""
 
     @default("kernel_spec_manager")
     def _native_only(self) -> KernelSpecManager:
@@ -42,13 +42,13 @@ def execute(
 ) -> None:
     """Run every cell of ``source`` in the folder of ``target`` and write the executed notebook there.
 
-    ``on_cell(number, total)`` is called before each code cell, counted from 1. A cell may take
-    half an hour. What ran is written even when a cell fails.
+    ``on_cell(number, total)`` is called before each code cell, counted from 1. A cell may take half an hour.
+    Executed cells are written even if a cell fails.
 
     Raises:
-        nbclient.exceptions.CellExecutionError: a cell raised; the text holds the cell and the error.
-        nbclient.exceptions.CellTimeoutError: a cell ran past its deadline.
-        KeyboardInterrupt: the user's Ctrl-C; the kernel has ended, runs that it started continue.
+        nbclient.exceptions.CellExecutionError: a cell raised; the message has the cell and the error.
+        nbclient.exceptions.CellTimeoutError: a cell exceeded its deadline.
+        KeyboardInterrupt: the user pressed Ctrl-C; the kernel has ended, but runs that it started continue.
     """
     notebook = nbformat.read(source, as_version=4)
     code_cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
@@ -68,7 +68,7 @@ def execute(
             record_timing=False,
             on_cell_start=announce,
         )
-        # In a thread, where nbclient cannot put signal handlers of its own: Ctrl-C stays Ctrl-C.
+        # In a thread, where nbclient cannot install its own signal handlers: Ctrl-C keeps working.
         with ThreadPoolExecutor(1, "mosaic-notebook") as thread:
             execution = thread.submit(client.execute)
             try:
@@ -81,10 +81,10 @@ def execute(
 
 
 def end_kernel(client: NotebookClient, execution: Future[NotebookNode]) -> None:
-    """Kill the kernel of an execution, and wait until nbclient has noticed."""
+    """Kill the kernel of an execution and wait until nbclient notices."""
     deadline = time.monotonic() + END_DEADLINE_SECONDS
     while not execution.done() and time.monotonic() < deadline:
         process = getattr(getattr(client.km, "provisioner", None), "process", None)
         if process is not None:
-            process.kill()  # which knows whether it has been reaped, and its pid is another's by now
+            process.kill()  # a reaped kernel's pid may belong to another process; this method checks
         wait([execution], timeout=0.5)

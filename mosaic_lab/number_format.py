@@ -1,4 +1,4 @@
-"""Numbers as people read them: values in, short strings out."""
+"""Format numbers for readers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from mosaic_contract.language.budget import dollars
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 DASH = "–"
 UNKNOWN = "unknown"
-"""In the place of a cost or a count that was not reported: it is not 0."""
+"""Replaces a cost or a count that was not reported, which is not 0."""
 
 
 def number(value: float | None) -> str:
-    """Three significant digits: ``1.2M``, ``231``, ``0.0025``, ``1.5e-07``; a dash for ``None`` and NaN.
+    """Format with three significant digits: ``1.2M``, ``231``, ``0.0025``, ``1.5e-07``; a dash for ``None``
+    and NaN.
 
-    Counts below 10,000 are written out (``9,999``).
+    Counts below 10,000 are written in full (``9,999``).
     """
     if value is None or math.isnan(value):
         return DASH
@@ -34,7 +35,8 @@ def number(value: float | None) -> str:
 
 
 def full_number(value: float, sign: str = "") -> str:
-    """Three significant digits without units, whole from 100 on: ``21.3``, ``12,345``; a dash for NaN.
+    """Format with three significant digits without units, as integers from 100: ``21.3``, ``12,345``; a dash
+    for NaN.
 
     ``sign="+"`` shows the sign of positive numbers too.
     """
@@ -44,7 +46,9 @@ def full_number(value: float, sign: str = "") -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """The two largest units: ``0.8s``, ``42s``, ``3m 20s``, ``1h 05m``, ``2d 03h``; a dash for ``None``."""
+    """Format the two largest units: ``0.8s``, ``42s``, ``3m 20s``, ``1h 05m``, ``2d 03h``; a dash for
+    ``None``.
+    """
     if seconds is None or not math.isfinite(seconds):
         return DASH
     seconds = max(seconds, 0.0)
@@ -61,26 +65,26 @@ def duration(seconds: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A latency: ``4.2 ms``, ``870 ms``, ``1.3s``, ``12s``; a dash for ``None`` and NaN."""
+    """Format a latency: ``4.2 ms``, ``870 ms``, ``1.3s``, ``12s``; a dash for ``None`` and NaN."""
     if value is None or not math.isfinite(value) or value >= 999.5:
         return duration(None if value is None else value / 1000)
     return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms"
 
 
 def money(usd: float | None) -> str:
-    """US dollars: ``$0.00042``, ``$1.98``; "unknown" for ``None`` and NaN."""
+    """Format US dollars: ``$0.00042``, ``$1.98``; "unknown" for ``None`` and NaN."""
     return UNKNOWN if usd is None or math.isnan(usd) else dollars(usd)
 
 
 def memory(megabytes: float | None) -> str:
-    """Mebibytes as ``512 MB`` or ``1.3 GB``; a dash for ``None``."""
+    """Format mebibytes: ``512 MB``, ``1.3 GB``; a dash for ``None``."""
     if megabytes is None:
         return DASH
     return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1024:.1f} GB"
 
 
 def _digits(size: float) -> str:
-    """Three significant digits without an exponent and without trailing zeros."""
+    """Format three significant digits without an exponent or trailing zeros."""
     places = max(0, 2 - math.floor(math.log10(size))) if size else 0
     text = f"{size:.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -17,14 +17,16 @@ from mosaic_lab.operators import OperatorSpec, as_operator
 from mosaic_lab.text_table import text_table
 
 DEFAULT = "*"
-"""The key for all agents that no other key names."""
+"""The key for all agents not matched by other keys."""
 
 _LONGEST_KEY = 40
 _MOST_REASONS = 3
 
 
 class Facts(Protocol):
-    """Facts of an arena: agent ids, spaces ({"observation", "action"}, as descriptions) and teams."""
+    """Information about an arena: agent ids, spaces ({"observation", "action"}, as descriptions) and
+    teams.
+    """
 
     @property
     def agents(self) -> Sequence[str]: ...
@@ -45,7 +47,7 @@ class Assignment:
     seats: dict[str, str]
 
     def agents_of(self, key: str) -> list[str]:
-        """Return the agents for which an operator acts."""
+        """Return the agents of an operator."""
         return [agent for agent, own in self.seats.items() if own == key]
 
 
@@ -119,7 +121,7 @@ def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dic
 
 
 def _operators(mapping: Any) -> dict[str, OperatorSpec]:
-    """Return the user's mapping with every value an operator; equal objects stay one."""
+    """Return the user's mapping with values converted to operators; equal objects stay identical."""
     if not isinstance(mapping, Mapping):
         return {DEFAULT: as_operator(mapping)}
     if not mapping:
@@ -135,7 +137,7 @@ def _operators(mapping: Any) -> dict[str, OperatorSpec]:
 
 
 def _named(wanted: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, list[str]], list[str]]:
-    """The keys by which each agent has an operator, and what is wrong with that."""
+    """Return the keys that match each agent, and any problems."""
     named: dict[str, list[str]] = {agent: [] for agent in facts.agents}
     problems = []
     for key in wanted:
@@ -159,7 +161,7 @@ def _named(wanted: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, 
 
 
 def _named_by(key: str, facts: Facts) -> list[str]:
-    """The agents that a key stands for: one by its id, else a team, else those that fit a pattern."""
+    """Return the agents matched by a key: an agent id, else a team, else a pattern."""
     if key in facts.agents:
         return [key]
     if key in facts.teams:
@@ -214,7 +216,9 @@ def _table(wanted: Mapping[str, OperatorSpec], named: Mapping[str, Sequence[str]
 
 
 def _keys(operators: Iterable[OperatorSpec]) -> dict[int, str]:
-    """A key for each operator (by its identity), from its name: "ppo", and "ppo-2" for a second of it."""
+    """Return a key for each operator (by identity), derived from its name: "ppo", and "ppo-2" for a second
+    one.
+    """
     keys: dict[int, str] = {}
     for operator in operators:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", operator.name).strip("-.")[:_LONGEST_KEY] or operator.category

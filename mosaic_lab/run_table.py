@@ -36,20 +36,20 @@ _COLUMNS = {
     "group": "9em",
     "reason": "auto",
 }
-"""The columns and their widths in HTML, which leave the reason enough of a notebook on a small screen."""
+"""Columns and their widths in HTML, which leave space for the reason on a small screen."""
 _CLAMPED = (
     "display:-webkit-box; -webkit-box-orient:vertical; -webkit-line-clamp:3; overflow:hidden; "
     "overflow-wrap:anywhere; text-align:left"
 )
-"""Three lines at most, whatever the text: dots stand for the rest, and the tooltip has all of it."""
+"""Show at most three lines and an ellipsis; the tooltip has the full text."""
 
 
 class RunList(Sequence[Run]):
-    """Runs, oldest first; shown as a table of the newest fifty with ``notes`` below, or as the text
+    """Runs, oldest first; displayed as a table of the newest fifty with ``notes`` below, or as the text
     ``empty``.
 
-    Items are of their kinds' classes, as `Lab.run` returns them. A list is a snapshot of the store and cannot
-    be changed; `Run.remove` deletes a run.
+    Items have the class of their run kind, as returned by `Lab.run`. A list is an immutable snapshot of the
+    store; `Run.remove` deletes a run.
     """
 
     def __init__(self, runs: Iterable[Run] = (), empty: str = "no runs", notes: Iterable[str] = ()) -> None:
@@ -73,7 +73,7 @@ class RunList(Sequence[Run]):
         return map(as_kind, self._runs)
 
     def search(self, text: str = "", tags: Iterable[str] = ()) -> RunList:
-        """Return the runs that have all of ``tags`` and every word of ``text``, in capitals or not, in their
+        """Return the runs that have all of ``tags``, and every word of ``text`` (case-insensitive) in their
         id, name, label, group, state, tags or notes.
 
         Raises ConfigurationError if ``text`` is not a string or compares values, or ``tags`` is not a list.
@@ -89,16 +89,16 @@ class RunList(Sequence[Run]):
         return RunList((run for run in self._runs if _fits(run, words, wanted)), "no such runs")
 
     def table(self) -> pd.DataFrame:
-        """Return a table with a row for each run, in the order of the runs.
+        """Return a table with one row per run, in the order of the runs.
 
         Columns: id, name, kind ("training", "evaluation" …), state, tags (a tuple), worker, algorithm, env,
         seed, group, step, total_steps, last_return (mean of the last 20 episodes), best_return (best mean
-        over 20 consecutive ones), duration (seconds), created, started, ended (UTC); each hyperparameter,
+        over 20 consecutive episodes), duration (seconds), created, started, ended (UTC); each hyperparameter,
         given or upstream's default, as "params.<name>"; the last value of each metric as "metrics.<name>";
         mosaic_lab, worker_version, upstream, python (the worker's), platform, git_commit, git_dirty; notes.
-        What a run does not have is missing (NaN, NA or None).
+        Absent values are missing (NaN, NA or None).
 
-        All telemetry is read, once: the next time what is new.
+        The first call reads all telemetry, later calls only new data.
         """
         from mosaic_lab.overview.data_frame import data_frame
 
@@ -128,7 +128,7 @@ class RunList(Sequence[Run]):
         )
 
     def _cells(self) -> list[list[str]]:
-        """The header and the rows, without columns that would be empty."""
+        """Return the header and the rows, without empty columns."""
         rows = [isolated(partial(_row, run), partial(_unreadable, run)) for run in self[-_SHOWN:]]
         used = [column for column in _COLUMNS if any(row[column] for row in rows)]
         return [used, *([row[column] for column in used] for row in rows)]

@@ -1,4 +1,6 @@
-"""Text of other processes made safe to show: a terminal must not act on it. Standard library only."""
+"""Sanitize text of other processes for display, so that it cannot control a terminal. Standard library
+only.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,19 @@ _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor movements
     r"|\x9b[0-?]*[ -/]*[@-~]"
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links, the clipboard
-    r"|\x1b[ -/]*[0-~]"  # a reset, character sets, and the head of a sequence that does not end
+    r"|\x1b[ -/]*[0-~]"  # a reset, character sets, and the start of an unterminated sequence
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 _MISLEADING = re.compile(
-    r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # reorder what stands beside them
-    r"\ud800-\udfff]"  # halves of characters, which cannot be written as UTF-8
+    r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of neighbouring text
+    r"\ud800-\udfff]"  # lone surrogates, which UTF-8 cannot encode
 )
 
 
 def sanitize(text: str) -> str:
-    """Return ``text`` without terminal control sequences and control characters; tabs and line ends stay.
+    """Return ``text`` without terminal control sequences and control characters, except tabs and line ends.
 
-    Characters that change the direction of text, and those that UTF-8 does not have, are shown as escapes.
+    Characters that change the direction of text, and those that UTF-8 cannot encode, are shown as escapes.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -31,18 +33,19 @@ def sanitize(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` with escapes, as Python writes them, for characters that mislead or cannot be written:
-    ``\\u202e``."""
+    """Return ``text`` with misleading and unencodable characters as Python escapes: ``\\u202e``."""
     return _MISLEADING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def well_formed(value: Any) -> Any:
-    """Return a JSON value whose texts, keys included, can be written as UTF-8 and mislead no reader."""
+    """Return a JSON value with misleading and unencodable characters of all strings, keys included,
+    escaped.
+    """
     return _mapped(value, escaped)
 
 
 def sanitize_json(value: Any) -> Any:
-    """Return a JSON value with each of its texts, keys included, sanitized."""
+    """Return a JSON value with all strings, keys included, sanitized."""
     return _mapped(value, sanitize)
 
 

@@ -14,13 +14,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_csv(table: pd.DataFrame, path: Path | str) -> Path:
-    """Write a table, without its index, as a CSV file, and return its path. See `as_cell`."""
+    """Write a table, without its index, as a CSV file and return its path. See `as_cell`."""
     Path(path).write_text(csv_text(table), encoding="utf-8", newline="")
     return Path(path)
 
 
 def csv_text(table: pd.DataFrame, *, header: bool = True, na_rep: str = "") -> str:
-    """Return a table, without its index, as the text of a CSV file. See `as_cell`."""
+    """Return a table, without its index, as CSV text. See `as_cell`."""
     guarded = table.rename(columns=as_cell)
     for name, column in guarded.select_dtypes(exclude="number").items():
         guarded[name] = column.map(as_cell)
@@ -28,8 +28,9 @@ def csv_text(table: pd.DataFrame, *, header: bool = True, na_rep: str = "") -> s
 
 
 def as_cell(value: Any) -> Any:
-    """Return a value for a CSV file: text that a spreadsheet would calculate gets an apostrophe. Text that is
-    a number, "-1" for one, stays one."""
+    """Return a value for a CSV file. Text that a spreadsheet would evaluate is prefixed with an apostrophe,
+    except numbers such as "-1".
+    """
     if not isinstance(value, str) or not value.startswith(_FORMULA):
         return value
     try:
@@ -40,8 +41,9 @@ def as_cell(value: Any) -> Any:
 
 
 def write_parquet(table: pd.DataFrame, path: Path | str) -> Path:
-    """Write a table, without its index, as a Parquet file, and return its path. Raises MosaicError without
-    pyarrow: the extra ``parquet``."""
+    """Write a table, without its index, as a Parquet file and return its path. Raises MosaicError without
+    pyarrow (the extra ``parquet``).
+    """
     try:
         table.to_parquet(path, index=False)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Texts in columns and in little room, for the command line, reprs, charts and error messages."""
+"""Text in columns and shortened text, for the command line, reprs, charts and error messages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 
 def text_table(rows: Iterable[Sequence[str]], indent: str = "") -> str:
-    """Return the rows as lines with aligned columns, each as wide as its longest cell. All rows have the same
-    number of cells; a header is simply the first."""
+    """Return the rows as lines with aligned columns, each as wide as its longest cell. All rows must have the
+    same number of cells; a header is the first row.
+    """
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
@@ -15,6 +16,6 @@ def text_table(rows: Iterable[Sequence[str]], indent: str = "") -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return the text in at most ``most`` characters, without its middle: names differ at both ends."""
+    """Return the text without its middle, in at most ``most`` characters; names differ at both ends."""
     end = (most - 1) // 2
     return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"

@@ -1,4 +1,4 @@
-"""Validation of what a user passes: misspelt and missing arguments, and all problems in one error."""
+"""Validation of user input: misspelt and missing arguments, with all problems in one error."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 class Problems:
-    """Everything that is wrong with a user's input, raised as one error.
+    """Problems with a user's input, raised as one error.
 
-    Each problem has a place, such as "seeds" or "operators.PPO.kind". Where the input is a file, ``source``
-    is its name and ``lines`` the line of each place in it, which the error names.
+    Each problem has a place, such as "seeds" or "operators.PPO.kind". If the input is a file, ``source`` is
+    its name and ``lines`` has the line of each place, which the error includes.
     """
 
     def __init__(self, source: str = "", lines: Mapping[str, int] | None = None) -> None:
@@ -33,13 +33,13 @@ class Problems:
         self._found: list[tuple[int, str]] = []
 
     def add(self, place: str, text: str) -> None:
-        """Add a problem; ``text`` says what is wrong, with the value."""
+        """Add a problem; ``text`` describes it, with the value."""
         line = self._line_of(place)
         self._found.append((line, f"line {line}: {text}" if line else text))
 
     @property
     def found(self) -> bool:
-        """Whether anything is wrong so far."""
+        """Whether there are any problems so far."""
         return bool(self._found)
 
     def check(self) -> None:
@@ -52,14 +52,14 @@ class Problems:
             raise ConfigurationError("\n".join([head, *(f"  {text}" for text in texts)]))
 
     def _line_of(self, place: str) -> int:
-        """Return the line of the place, or of what it is a part of; 0 where that is not known."""
+        """Return the line of a place or of its nearest known parent; 0 if unknown."""
         while place and place not in self._lines:
             place = place.rpartition(".")[0]
         return self._lines.get(place, 0)
 
 
 def no_seeds(given: object) -> str:
-    """Return why a value is not a list of seeds, and what to write instead."""
+    """Return why a value is not a list of seeds, and a correction."""
     if type(given) is not int:
         return f"seeds={given!r}: give a list of whole numbers"
     several = f", or seeds=range({given}) for {given} of them" if given > 1 else ""
@@ -67,7 +67,7 @@ def no_seeds(given: object) -> str:
 
 
 def seed_range(given: Mapping[str, Any], problems: Problems) -> Sequence[int]:
-    """Return the seeds of a table in a file, ``{ first = 0, count = 100 }``; add what is wrong with it."""
+    """Return the seeds of a table in a file, ``{ first = 0, count = 100 }``; add any problems."""
     first, count = given.get("first", 0), given.get("count", 0)
     known = type(first) is int and type(count) is int and set(given) <= {"first", "count"}
     if not known or not count > 0:
@@ -77,7 +77,7 @@ def seed_range(given: Mapping[str, Any], problems: Problems) -> Sequence[int]:
 
 
 def given(request: Struct, *always: str) -> dict[str, Any]:
-    """Return the fields of a request whose values are not the defaults, and those that are named."""
+    """Return the fields of a request with non-default values, and those named in ``always``."""
     return {
         field.name: value
         for field in structs.fields(request)
@@ -86,10 +86,10 @@ def given(request: Struct, *always: str) -> dict[str, Any]:
 
 
 def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
-    """Have a function raise ArgumentError for keywords that it does not have, with the nearest it has,
-    and for arguments that are missing or too many.
+    """Wrap a function to raise ArgumentError for unknown keywords, with the nearest known one, and for
+    missing or excess arguments.
 
-    ``name`` is what users call it by (default: its own name).
+    ``name`` is the function's name for users (default: its own).
     """
     form = signature(function)
     parameters = [*form.parameters.values()]
@@ -119,7 +119,7 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
 
 
 def checked_methods(name: str) -> Callable[[type[C]], type[C]]:
-    """Apply `checked` to a class and its public methods; ``name`` is what users call an instance."""
+    """Apply `checked` to a class and its public methods; ``name`` is the users' name for an instance."""
 
     def decorate(owner: type[C]) -> type[C]:
         for attribute, value in [*vars(owner).items()]:
@@ -133,6 +133,6 @@ def checked_methods(name: str) -> Callable[[type[C]], type[C]]:
 
 
 def _refuse(name: str, known: set[str], keywords: Mapping[str, Any]) -> None:
-    """Raise ArgumentError for keywords that are not known."""
+    """Raise ArgumentError for unknown keywords."""
     lines = [f"{name} has no {one}={nearest(one, known)}" for one in keywords if one not in known]
     raise ArgumentError(lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} problems:", *lines]))
