@@ -1,4 +1,4 @@
-/** The part of JupyterLab's translation bundles that views use; without JupyterLab, English. */
+/** The part of JupyterLab's translation bundles used by views; without JupyterLab, English. */
 
 export interface Translation {
   __(text: string, ...values: unknown[]): string;

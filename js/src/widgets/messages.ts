@@ -1,11 +1,11 @@
 /**
- * Everything that the kernel and the page exchange: the synced traits of each widget, and the messages on the comm of
- * frames. The keys are those of the Python side, which is named at each type.
+ * All data exchanged by the kernel and the page: the synced traits of each widget, and the messages on the
+ * comm of frames. Keys match the Python side, which is named at each type.
  */
 
 import type { FilmFacts } from '../shared/run-api.ts';
 
-/** [text, hint]: a short text and what is shown when the pointer rests on it. */
+/** [text, hint]: a short text and its tooltip. */
 export type Hinted = [text: string, hint: string];
 
 /** [value, name, hint], all as text. */
@@ -18,10 +18,10 @@ export interface Notice {
   text: string;
 }
 
-/** What the page reports as [view, number, visible]: the last few reports of all views of one model. */
+/** The page's reports [view, number, visible]: the last few of all views of one model. */
 export type VisibilityReport = [view: string, number: number, visible: boolean];
 
-/** Traits of every widget that stands for a whole panel. */
+/** Traits of every widget that represents a whole panel. */
 export interface PanelTraits {
   presence: VisibilityReport[];
   beat: number;
@@ -34,14 +34,14 @@ export interface Summary {
   state: string;
   chips: { state: string; text: string }[];
   reason: string;
-  /** From 0 to 1; null when no end is known. */
+  /** From 0 to 1; null if the total is unknown. */
   progress: number | null;
   facts: [value: string, unit: string][];
-  /** The text of the stop button; empty when there is nothing to stop. */
+  /** The text of the stop button; empty if nothing can be stopped. */
   stop: string;
   /** How to show the panel again. */
   again: string;
-  /** The folder of the run store, and the ids of those of its runs that the workspace can chart. */
+  /** The folder of the run store, and the ids of its runs that the workspace can chart. */
   store: string;
   runs: string[];
 }
@@ -72,7 +72,7 @@ export interface ControlsTraits {
   x: Axis;
   smoothing: number;
   log_axis: boolean;
-  /** The limits of the y axis; null where the data end. */
+  /** The limits of the y axis; null for the limit of the data. */
   low: number | null;
   high: number | null;
   interval: boolean;
@@ -95,7 +95,7 @@ export interface FooterTraits {
 
 export interface CollapsibleTraits {
   title: string;
-  /** Stands beside the title while it is folded. */
+  /** Shown beside the title while collapsed. */
   text: string;
   opened: boolean;
 }
@@ -107,7 +107,7 @@ export interface FilmStripTraits {
   wanted: { step?: number; number?: number };
   film: { number?: number; type?: string; data?: ArrayBufferView<ArrayBuffer>; error?: string };
   x_scale: ModelReference | null;
-  /** The x of each film on the chart above; null for one that has no place there. */
+  /** The x of each film on the chart above; null if it has none. */
   places: readonly (number | null)[];
 }
 
@@ -121,7 +121,7 @@ export interface ChartPointerTraits {
   /** For each mark, the names of its lines or points. */
   labels: readonly (readonly string[])[];
   x_label: string;
-  /** The names of y = 0, 1, … where y is a category. */
+  /** The names of y = 0, 1, … on a categorical axis. */
   rows: readonly string[];
 }
 
@@ -136,7 +136,7 @@ export interface OperatorsTableTraits {
   table: { columns?: string[]; rows?: { label: string; color: string; cells: string[] }[] };
 }
 
-/** A cell of the table of trials; `key` is what its column is sorted by. */
+/** A cell of the table of trials; `key` is its sort key. */
 export interface TrialCell {
   text: string;
   key: number | string | null;
@@ -181,7 +181,7 @@ export interface FrameWallTraits {
   columns: number;
 }
 
-/** A number that JSON cannot express (NaN, infinity) comes as text. */
+/** Numbers that JSON cannot represent (NaN, infinity) are sent as text. */
 export type HudNumber = number | string;
 
 export interface Hud {
@@ -194,7 +194,7 @@ export interface Hud {
   text?: string;
 }
 
-/** One frame, whose bytes travel in the message's buffer of the same place. */
+/** One frame; its bytes are in the message's buffer with the same index. */
 export interface FrameHeader {
   tile: number;
   sequence: number;
@@ -202,7 +202,7 @@ export interface FrameHeader {
   height: number;
   channels: number;
   encoding: 'raw' | 'deflate' | 'jpeg';
-  /** When the worker published it, in seconds since 1970. */
+  /** When the worker published it, in Unix seconds. */
   published: number;
   hud: Hud;
 }
@@ -210,7 +210,7 @@ export interface FrameHeader {
 export interface FramesMessage {
   type: 'frames';
   id: number;
-  /** Whether the kernel wants this message acknowledged. */
+  /** Whether the kernel requests an acknowledgement of this message. */
   ack: boolean;
   tiles: FrameHeader[];
 }
@@ -225,17 +225,17 @@ export type FromKernel =
   | { type: 'failed'; text: string }
   | { type: 'file'; name: string; mime: string };
 
-/** What the page shows: tiles in sight, the highest frame rate, and whether it is paused. */
+/** The page's request: visible tiles, the maximum frame rate, and whether it is paused. */
 export interface Wanted {
   visible: number[];
   fps: number;
   paused: boolean;
 }
 
-/** What the comm is opened with. */
+/** The message that opens the comm. */
 export type Hello = { version: 1; tiles: { run: string }[] } & Wanted;
 
-/** What a tile requests: a picture, a film of the last seconds, frames on or off. */
+/** A tile's request: a picture, a film of the last seconds, frames on or off. */
 export type TileRequest =
   | { type: 'snapshot' }
   | { type: 'record'; seconds: number; format: 'gif' | 'mp4' }
@@ -249,13 +249,13 @@ export type ToKernel =
 
 /* ---- comparisons: `widgets/comparison/` ---- */
 
-/** An action of an environment, as it travels in JSON. */
+/** An action of an environment, as encoded in JSON. */
 export type Action = number | string | boolean | null | Action[] | { [name: string]: Action };
 
 /** [key, action]. */
 export type KeyBinding = [key: string, action: Action];
 
-/** An agent that a person plays. */
+/** An agent controlled by a human player. */
 export interface Person {
   agent: string;
   keys: KeyBinding[];
@@ -263,10 +263,10 @@ export interface Person {
   bounds: [least: number, most: number] | null;
   /** The action is typed: there are too many for buttons. */
   typed: boolean;
-  /** The legal moves by name, of a game that has such. */
+  /** The legal moves by name, if the game has names. */
   moves: string[] | null;
   board: { fen: string; moves: string[] } | null;
-  /** The state in words, as far as the person may know it; null where there are none, or it is another's turn. */
+  /** The state in words, as far as the player may know it; null if there is none, or on another's turn. */
   text: string | null;
   /** The action is itself a text. */
   words: boolean;
@@ -275,7 +275,7 @@ export interface Person {
   legal: Action[] | null;
   turn: boolean;
   realtime: boolean;
-  /** What became of a key that was pressed while no action was awaited; empty without such. */
+  /** The outcome of a key pressed while no action was awaited; empty if there is none. */
   early: string;
 }
 
@@ -292,10 +292,10 @@ export interface Move {
   agent: string;
   text: string;
   reasoning: string;
-  /** What went wrong with the operator; empty if nothing did. */
+  /** The operator's fault; empty for none. */
   fault: string;
   fault_text: string;
-  /** What went wrong with the answers of its language model. */
+  /** The faults of its language model's answers. */
   model_faults: Hinted[];
   reward: string;
   latency: string;
@@ -338,10 +338,10 @@ export interface ComparisonState {
   lanes: Lane[];
 }
 
-/** Keys that were changed in the page, by lane and agent; null: the environment's own. */
+/** Keys changed in the page, by lane and agent; null: the environment's own. */
 export type Bindings = Record<string, Record<string, KeyBinding[] | null>>;
 
-/** What the comparison is to do: [view, number, name, arguments], the last few of all views. */
+/** A request to the comparison: [view, number, name, arguments], the last few of all views. */
 export type Call = [view: string, number: number, name: string, args: object];
 
 export interface ComparisonTraits extends PanelTraits {
@@ -367,13 +367,13 @@ export interface Exchange {
   note: string;
   turns: PromptTurn[];
   reasoning: string;
-  /** Before, in and after the words that were taken for the action. */
+  /** The text before, in and after the parsed action. */
   answer: [before: string, action: string, after: string];
   facts: Hinted[];
   faults: Hinted[];
 }
 
-/** The exchanges of an agent's last step; empty while the card is folded. */
+/** The exchanges of an agent's last step; empty while the card is collapsed. */
 export interface ShownExchanges {
   agent: string;
   agents: string[];
@@ -387,7 +387,7 @@ export interface LanguageTraits {
   opened: boolean;
   agent: string;
   shown: Partial<ShownExchanges>;
-  /** [agent, the end of what its model has written]. */
+  /** [agent, the end of its model's partial answer]. */
   writing: [agent: string, text: string][];
   number: number;
   drawn: number;
@@ -402,7 +402,7 @@ export interface RunTableTraits {
 export interface WorkspaceTraits {
   readonly store: string;
   readonly runs: readonly string[];
-  /** What it shows (`WorkspaceState`); empty at first. */
+  /** The view state (`WorkspaceState`); initially empty. */
   readonly state: object;
   /** The runs that are neither hidden nor filtered out; null until the page knows the runs. */
   readonly visible: readonly string[] | null;

@@ -151,7 +151,7 @@ export function compareValues(a: SortValue, b: SortValue, descending: boolean): 
   return descending ? -order : order;
 }
 
-/** What a run does not have stays empty. */
+/** The text of a value; empty if the run has none. */
 function shown<Value>(value: Value | null | undefined, text: (value: Value) => string): string {
   return value === null || value === undefined ? '' : text(value);
 }

@@ -1,11 +1,11 @@
-/** What is wrong with a search: comparisons that no run can match. */
+/** The problem with a search: comparisons that no run can match. */
 
 import type { Translation } from '../translation.ts';
 import { COMPARISON, NUMBERS, numberOf, SHORT_NAMES } from './filter.ts';
 
 const MOST_NAMED = 3;
 
-/** The first problem in a sentence, given the names of the hyperparameters that runs have; "" for none. */
+/** The first problem as a sentence, given the names of the runs' hyperparameters; "" for none. */
 export function filterProblem(text: string, known: readonly string[], trans: Translation): string {
   for (const word of text.toLowerCase().split(/\s+/)) {
     const [, name, sign, wanted] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];

@@ -1,4 +1,4 @@
-/** Which runs are shown: by text, and by facets with their counts. */
+/** Filters runs by text, and by facets with their counts. */
 
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
@@ -7,9 +7,12 @@ export const FACETS = ['state', 'kind', 'worker', 'algorithm', 'env', 'tags'] as
 export type Facet = (typeof FACETS)[number];
 
 export interface Filter {
-  /** Words that all must be found; `name=value`, `name<value`, … are hyperparameters or `NUMBERS`; `-word` must not be found. */
+  /**
+   * Words that must all be found; `name=value`, `name<value`, … compare hyperparameters or `NUMBERS`;
+   * `-word` must not be found.
+   */
   readonly text: string;
-  /** Of each facet the values that pass; none stands for all. */
+  /** The values of each facet that pass; an empty list passes all. */
   readonly facets: Readonly<Partial<Record<Facet, readonly string[]>>>;
 }
 
@@ -19,7 +22,7 @@ export function isActive(filter: Filter): boolean {
   return filter.text.trim() !== '' || Object.values(filter.facets).some(values => values.length > 0);
 }
 
-/** The values of a facet that a run has. */
+/** A run's values of a facet. */
 export function facetValues(row: RunRow, facet: Facet): readonly string[] {
   const value = row[facet];
   return typeof value === 'string' ? (value === '' ? [] : [value]) : (value ?? []);
@@ -29,7 +32,7 @@ export function matches(row: RunRow, filter: Filter): boolean {
   return FACETS.every(facet => passes(row, filter, facet)) && matchesText(row, filter.text);
 }
 
-/** For each facet the values there are, with how many runs each has that pass everything but this facet. */
+/** For each facet its values, with the number of runs that have the value and pass all other facets. */
 export function facetCounts(rows: Iterable<RunRow>, filter: Filter): Map<Facet, Map<string, number>> {
   const counts = new Map<Facet, Map<string, number>>(FACETS.map(facet => [facet, new Map()]));
   for (const row of rows) {
@@ -58,7 +61,7 @@ function passes(row: RunRow, filter: Filter, facet: Facet): boolean {
   return !chosen?.length || facetValues(row, facet).some(value => chosen.includes(value));
 }
 
-/** Word by word: name, sign and value of a comparison. */
+/** Of one word: name, operator and value of a comparison. */
 export const COMPARISON = /^([^=<>!]+)(<=|>=|!=|=|<|>)(.+)$/;
 export const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate' };
 /** The numbers of a row that can be compared, by their names in `lab.runs.table()`. */
@@ -121,7 +124,7 @@ function matchesComparison(row: RunRow, word: string): boolean {
   }
 }
 
-/** A number as in Python's code, such as "10_000"; NaN for what is none. */
+/** A number in Python's notation, such as "10_000"; NaN if it is invalid. */
 export function numberOf(text: string): number {
   return Number(text.replaceAll('_', ''));
 }

@@ -1,8 +1,8 @@
-/** Drawings in a square of 16, by the current colour. */
+/** Icons in a 16 × 16 square, in the current colour. */
 
 import type { RunState } from '../../shared/run-api.ts';
 
-/** A shape for each state: its colour alone would not be seen by everybody. `fill`: closed shapes. */
+/** A shape for each state: not everybody can distinguish the colours. `fill`: closed shapes. */
 const STATES: Readonly<Record<RunState, { path: string; fill?: boolean }>> = {
   queued: { path: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M8 5v3l2 1.6' },
   starting: { path: 'M8 2.5A5.5 5.5 0 0 1 13.5 8M8 13.5a5.5 5.5 0 0 1-5.3-4' },

@@ -1,4 +1,4 @@
-/** What a line of the table is made of, in columns and in two rows of text alike. */
+/** Parts of a table line, shared by both layouts: columns and two rows of text. */
 
 import type { CSSProperties, MouseEvent } from 'react';
 
@@ -19,7 +19,7 @@ export interface LineProps {
   readonly columns: readonly Column[];
   readonly selected: boolean;
   readonly focused: boolean;
-  /** Why the runs of a store's line can only be read; "" where they can be acted on. */
+  /** Why the runs of a store's line are read-only; "" if they are not. */
   readonly readOnly: string;
   /** Unix seconds. */
   readonly now: number;
@@ -60,7 +60,7 @@ export function tooltip({ entry, title, members }: Line, trans: Translation): st
   return [name, reason, before, notes].filter(Boolean).join('\n');
 }
 
-/** A sign that a run has notes, which the tooltip shows. */
+/** A mark for a run with notes, which the tooltip shows. */
 export function NotesMark({ notes, trans }: { notes: string; trans: Translation }) {
   return notes === '' ? null : (
     <span className="mosaic-runs-noted">

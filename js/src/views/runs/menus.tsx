@@ -1,4 +1,4 @@
-/** What opens below the search field: the facets to filter by, and what is shown in which order. */
+/** The menus below the search field: facets to filter by, columns and their order. */
 
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import type { RunKind, RunState } from '../../shared/run-api.ts';
@@ -12,7 +12,7 @@ import { kindText, stateText } from './run-text.ts';
 interface MenuProps {
   readonly label: string;
   readonly icon: IconName;
-  /** How much of it is in effect. */
+  /** Number of its settings in effect. */
   readonly count?: number;
   readonly children: () => ReactNode;
 }

@@ -1,4 +1,4 @@
-/** Why something cannot be done with runs now: sentences for the user, "" where it can be done. */
+/** Why an action on runs is not possible: sentences for the user, "" if it is possible. */
 
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
@@ -24,7 +24,7 @@ export class Reasons {
       ? ''
       : this._trans.__('Select runs of one store only.'));
 
-  /** A kernel for each. */
+  /** Every target needs a kernel. */
   readonly kernel: Reason = targets => {
     const without = targets.find(({ source }) => !source.canAct);
     return without ? without.source.whyNot : '';

@@ -1,4 +1,4 @@
-/** What is done with runs by their store's kernel, in JupyterLab's panel and in a notebook's cell alike. */
+/** Actions on runs by their store's kernel, for JupyterLab's panel and for notebook cells. */
 
 import { copyText } from '../../shared/copy-text.ts';
 import type { Translation } from '../translation.ts';
@@ -19,7 +19,7 @@ export interface Action {
   readonly label: string;
   readonly icon: IconName;
   readonly whyNot: Reason;
-  /** Throws what the user is to read. */
+  /** Throws errors with messages for the user. */
   readonly run: (targets: readonly Target[]) => Promise<void> | void;
 }
 

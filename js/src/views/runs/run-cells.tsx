@@ -10,7 +10,7 @@ import { stateText } from './run-text.ts';
 import { Sparkline } from './sparkline.tsx';
 import { groupState, groupSummary, meanOf, shared } from './summary.ts';
 
-/** Where a cell is text alone it is one element: wide lines are made of many, and scrolling makes many lines. */
+/** A text-only cell is a single element: wide lines have many cells, and scrolling creates many lines. */
 export function Cells(props: LineProps) {
   const { line, columns, now } = props;
   return columns.map((column, place) => {

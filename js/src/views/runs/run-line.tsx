@@ -1,4 +1,4 @@
-/** A line of the table: in columns, or, where there is little room, in two rows of text. */
+/** A line of the table: in columns or, in limited space, in two rows of text. */
 
 import { type CSSProperties, memo } from 'react';
 
@@ -11,7 +11,7 @@ import { Sparkline } from './sparkline.tsx';
 import { groupSummary, meanOf, runSummary, storeSummary } from './summary.ts';
 import type { Line } from './tree.ts';
 
-/** Drawn again only when something that it shows has changed. */
+/** Rendered again only if its content has changed. */
 export const RunLine = memo(LineView, (before, after) =>
   (Object.keys(after) as (keyof LineProps)[]).every(
     name =>

@@ -1,14 +1,19 @@
-/** A run's name where there is little room: words that the names around it have, too, are cut off first, its seed never. */
+/**
+ * A run's name in limited space: words shared with the names around it are truncated first, its seed never.
+ */
 
 import './run-name.css';
 import { createContext, useContext } from 'react';
 
 import { type NamePart, nameParts } from '../../shared/names.ts';
 
-/** The words that the names in view have in common. */
+/** The words shared by the visible names. */
 export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
 
-/** The parts are drawn by the style sheet: the name itself, to copy, search and read aloud, is one text over them. */
+/**
+ * The parts are drawn by the style sheet. The name itself, to copy, search and read aloud, is one text above
+ * them.
+ */
 export function RunName({ name }: { readonly name: string }) {
   const parts = nameParts(name, useContext(WordsAlike));
   return (
@@ -27,7 +32,7 @@ export function RunName({ name }: { readonly name: string }) {
   );
 }
 
-/** So many letters are always seen: of " ppo" all. */
+/** This many letters are always visible: of " ppo" all. */
 function least(text: string, kind: NamePart['kind']): number {
   return Math.min(text.length, kind === 'alike' ? 2 : 4);
 }

@@ -1,4 +1,4 @@
-/** What is requested of the user before runs are changed, in words. Who shows it is a `RunDialogs`. */
+/** Questions to the user before runs are changed, as texts. A `RunDialogs` shows them. */
 
 import type { Translation } from '../translation.ts';
 import { nameOf, type Target } from './targets.ts';
@@ -8,7 +8,7 @@ const MOST_NAMED = 8;
 export interface TextQuestion {
   readonly title: string;
   readonly label: string;
-  /** What stands there at first. */
+  /** The initial text. */
   readonly text: string;
   readonly accept: string;
   /** Whether the text may have several lines. */
@@ -18,21 +18,21 @@ export interface TextQuestion {
 export interface Confirmation {
   readonly title: string;
   readonly about: string;
-  /** What it is about, line by line. */
+  /** The affected items, one per line. */
   readonly names: readonly string[];
-  /** What else it means, below them; "" for nothing. */
+  /** Further consequences, shown below the names; "" for none. */
   readonly warning: string;
   readonly accept: string;
-  /** A choice beside it, made at first; "" for none. */
+  /** An additional option, initially selected; "" for none. */
   readonly choice: string;
 }
 
 /** Names of runs enter the page as text only. */
 export interface RunDialogs {
-  /** The text that was entered; null where the dialog was cancelled. */
+  /** The entered text; null if the dialog was cancelled. */
   text(question: TextQuestion): Promise<string | null>;
   confirm(question: Confirmation): Promise<{ readonly accepted: boolean; readonly checked: boolean }>;
-  /** Show for a short time that something was done. */
+  /** Show a confirmation for a short time. */
   notify(text: string): void;
 }
 
@@ -45,7 +45,7 @@ export function nameQuestion(target: Target, trans: Translation): TextQuestion {
   };
 }
 
-/** Of one run all tags that it is to have, of several those to add. */
+/** For one run, all its tags; for several, the tags to add. */
 export function tagsQuestion(targets: readonly Target[], trans: Translation): TextQuestion {
   const [only] = targets.length === 1 ? targets : [];
   return {
@@ -72,8 +72,8 @@ export function notesQuestion(target: Target, trans: Translation): TextQuestion 
 }
 
 /**
- * Whether to remove runs, and with them the `trials` or stages that the sweeps and curricula among them have.
- * `continuations`: how many other runs go on from their checkpoints.
+ * Whether to remove runs, and with them the `trials` or stages of sweeps and curricula among them.
+ * `continuations`: number of other runs that continue from their checkpoints.
  */
 export function removalQuestion(
   targets: readonly Target[],

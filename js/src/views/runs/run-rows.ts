@@ -1,21 +1,21 @@
-/** The rows of one or several stores, kept current from the changes that each `RunSource` reports. */
+/** The rows of one or several stores, updated with the changes reported by each `RunSource`. */
 
 import type { Changes, RunRow, RunSource } from '../../shared/run-api.ts';
 
-/** A run with its store: what has not changed stays the same object, so that its line is not drawn again. */
+/** A run with its store. An unchanged run remains the same object, so that its line is not rendered again. */
 export interface RunEntry {
   readonly key: string;
   readonly store: string;
   readonly row: RunRow;
 }
 
-/** The name of a run among all stores. */
+/** The key of a run among all stores. */
 export function runKey(store: string, id: string): string {
   return `${store}\n${id}`;
 }
 
 export class RunRows {
-  /** Follow these stores, in this order, and no others. */
+  /** Follow exactly these stores, in this order. */
   setSources(sources: readonly RunSource[]): void {
     const before = new Map([...this._stores].map(([source, rows]) => [source, rows]));
     this._stores.clear();
@@ -53,7 +53,7 @@ export class RunRows {
     return undefined;
   }
 
-  /** Have `listener` called after each change. Returns the function that ends it. */
+  /** Call `listener` after each change. Returns a function that ends the subscription. */
   subscribe(listener: () => void): () => void {
     this._listeners.add(listener);
     return () => this._listeners.delete(listener);

@@ -1,5 +1,5 @@
 /**
- * The state of a table of runs: which lines it shows, in which order, and what is selected. Views draw its snapshots and
+ * The state of a table of runs: its lines, their order, and the selection. Views render its snapshots and
  * call its methods.
  */
 
@@ -22,7 +22,7 @@ import {
 import { isOwn } from './summary.ts';
 import { type Line, NEWEST_FIRST, type Sort, storeTitles, treeLines } from './tree.ts';
 
-/** What is remembered of a table from one visit to the next. */
+/** The part of a table's state kept over reloads of the page. */
 export interface SavedTable {
   readonly columns: readonly string[];
   readonly sort: Sort;
@@ -35,9 +35,9 @@ export interface SavedTable {
 export interface Snapshot extends SavedTable {
   readonly lines: readonly Line[];
   readonly selection: Selection;
-  /** All columns that there are. */
+  /** All columns. */
   readonly available: readonly Column[];
-  /** Those that are shown. */
+  /** The displayed columns. */
   readonly shown: readonly Column[];
   readonly total: number;
   readonly matching: number;
@@ -71,7 +71,7 @@ export class RunTable {
     return selectedRuns(this.snapshot.selection, this.snapshot.lines);
   }
 
-  /** Have `listener` called when there is a new snapshot. Returns the function that ends it. */
+  /** Call `listener` when there is a new snapshot. Returns a function that ends the subscription. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this._listeners.add(listener);
     return () => this._listeners.delete(listener);
@@ -82,12 +82,12 @@ export class RunTable {
     this._listeners.clear();
   }
 
-  /** What is remembered. */
+  /** The state to store. */
   get saved(): SavedTable {
     return this._saved;
   }
 
-  /** Take what was remembered, as far as it is what `saved` returns. */
+  /** Restore a stored state, as far as it is valid. */
   restore(saved: unknown): void {
     this._saved = validated(saved);
     this.refresh();
@@ -105,7 +105,7 @@ export class RunTable {
     this._change({ sort });
   }
 
-  /** Sort by a column, or the other way round where it is sorted by it already. */
+  /** Sort by a column; reverse the order if the table is already sorted by it. */
   sortBy(column: string): void {
     const { sort } = this._saved;
     const numeric = this.snapshot.available.find(one => one.id === column)?.numeric ?? false;
@@ -118,7 +118,7 @@ export class RunTable {
     this._change({ columns: shown ? [...others, id] : others });
   }
 
-  /** Open or close a line; without `open`, the other of the two. */
+  /** Open or close a line; without `open`, toggle it. */
   toggle(key: string, open?: boolean): void {
     const line = this.snapshot.lines.find(one => one.key === key);
     if (line && line.open !== null) {
@@ -136,12 +136,12 @@ export class RunTable {
     this._select(chosenForMenu(this.snapshot.selection, this.snapshot.lines, key));
   }
 
-  /** Select these runs alone. */
+  /** Select only these runs. */
   select(keys: readonly string[]): void {
     this._select({ keys: new Set(keys), focus: keys[0] ?? null, anchor: keys[0] ?? null });
   }
 
-  /** The keyboard has come to the table: it has a line. */
+  /** Called when the table gets the keyboard focus: focus a line. */
   enter(): void {
     const { selection, lines } = this.snapshot;
     if (selection.focus === null && lines[0]) {
@@ -149,7 +149,7 @@ export class RunTable {
     }
   }
 
-  /** Take a key, and return whether it meant anything here; `page`: lines in sight. */
+  /** Handle a key; return whether it has a meaning here. `page`: number of visible lines. */
   press(key: string, { shift = false, toggle = false }: Modifiers, page: number): boolean {
     const { lines, selection } = this.snapshot;
     const line = lines.find(one => one.key === selection.focus);
@@ -177,7 +177,7 @@ export class RunTable {
     return true;
   }
 
-  /** Draw again: rows have changed, or time has passed. */
+  /** Render again: rows have changed, or time has passed. */
   refresh(): void {
     this._snapshot = null;
     this._notify();

@@ -1,10 +1,10 @@
-/** How the fields of a run read. */
+/** The fields of a run as text. */
 
 import { number, whole } from '../../shared/numbers.ts';
 import type { RunRow, RunState } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 
-/** A sign for each state: its colour alone would not be seen by everybody. */
+/** A sign for each state: not everybody can distinguish the colours. */
 export const STATE_SIGNS: Readonly<Record<RunState, string>> = {
   queued: '◌',
   starting: '◔',
@@ -43,8 +43,8 @@ export function kindText(kind: RunRow['kind'], trans: Translation): string {
 }
 
 /**
- * What distinguishes a trial's run within its sweep: "trial 2", with its seed where there are several, or a stage's within its
- * curriculum: "stage 2"; else null.
+ * The short name of a trial within its sweep, such as "trial 2", with its seed if there are several, or of a
+ * stage within its curriculum, such as "stage 2"; otherwise null.
  */
 export function trialName({ name, label, kind, parent, group }: RunRow): string | null {
   if (parent === null || kind === 'films' || name !== label) {
@@ -54,18 +54,18 @@ export function trialName({ name, label, kind, parent, group }: RunRow): string 
   return found === undefined ? null : group === null ? found.replace(/ seed \d+$/, '') : found;
 }
 
-/** The state of a run, of a trial that was stopped by its sweep's pruner "pruned at step 222". */
+/** The state of a run; for a trial stopped by its sweep's pruner, "pruned at step 222". */
 export function outcomeText(row: RunRow, trans: Translation): string {
   const [, step] = /^stopped on request: pruned at step ([\d,]+)/.exec(row.reason) ?? [];
   return step === undefined ? stateText(row.state, trans) : trans.__('pruned at step %1', step);
 }
 
-/** Seconds that a run has worked: of a live one until `now` (Unix seconds). */
+/** Seconds that a run has worked; for a live run until `now` (Unix seconds). */
 export function durationOf(row: RunRow, now: number): number | null {
   return row.alive && row.started !== null ? Math.max(0, now - row.started) : row.duration;
 }
 
-/** "3m", "5h", "12d": how long ago, roughly. */
+/** "3m", "5h", "12d": a rough age. */
 export function ageText(then: number | null, now: number, trans: Translation): string {
   if (then === null) {
     return '';
@@ -82,7 +82,7 @@ export function ageText(then: number | null, now: number, trans: Translation): s
     : trans.__('%1d', Math.floor(seconds / 86_400));
 }
 
-/** "45%", of a sweep "12 of 40 trials", or how far it is where no end is known. */
+/** "45%", for a sweep "12 of 40 trials", or the progress alone if the total is unknown. */
 export function progressText(row: RunRow, trans: Translation): string {
   if (row.total_trials !== null && row.trials !== null) {
     const done = whole(row.trials);

@@ -1,7 +1,7 @@
 /**
- * The lines of a table of runs: only those in sight are in the page. An ARIA treegrid, whose rows are placed by hand, which
- * `<table>` does not allow; the grid has the focus and takes all keys, and names its row by `aria-activedescendant`. That is
- * why `biome.json` turns off four rules here.
+ * The lines of a table of runs; only visible lines are in the page. An ARIA treegrid with absolutely
+ * positioned rows, which `<table>` does not allow. The grid has the focus, handles all keys, and names its
+ * row by `aria-activedescendant`. `biome.json` therefore turns off four rules here.
  */
 
 import { defaultRangeExtractor, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
@@ -36,7 +36,7 @@ export interface RunsGridProps {
   readonly compact: boolean;
   readonly trans: Translation;
   readonly label: string;
-  /** By store: why its runs can only be read. */
+  /** By store: why its runs are read-only. */
   readonly readOnly: ReadonlyMap<string, string>;
   readonly onOpen: (runs: readonly RunEntry[]) => void;
 }
@@ -60,7 +60,7 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
     getItemKey: place => lines[place]?.key ?? place,
     overscan: 4,
     scrollPaddingStart: header,
-    // The line with the focus stays in the page, for aria-activedescendant.
+    // The focused line stays in the page, for aria-activedescendant.
     rangeExtractor: range => {
       const places = defaultRangeExtractor(range);
       return focus < 0 || places.includes(focus) ? places : [...places, focus].sort((a, b) => a - b);
@@ -115,7 +115,8 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
   const items = virtual.getVirtualItems();
   const slots = useRef(0);
   slots.current = Math.max(slots.current, items.length);
-  // Scrolling changes what lines say, which costs less than to make new ones; the line kept for its focus is one more.
+  // Scrolling reuses lines with other content, which is cheaper than new ones; the focused line is in
+  // addition.
   const slotOf = ({ index }: VirtualItem) =>
     index === focus && items.length > 1 && !items.some(item => Math.abs(item.index - index) === 1)
       ? 'focus'
@@ -186,7 +187,7 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
   );
 }
 
-/** An element's id, which may have no blanks in it. */
+/** An element's id, which must not contain blanks. */
 function idOf(prefix: string, key: string): string {
   return prefix + encodeURIComponent(key);
 }
@@ -200,7 +201,7 @@ interface HeaderProps {
   readonly width: number;
 }
 
-/** The titles of the columns; where there are none to be seen, a screen reader still finds one. */
+/** The column titles; if they are hidden, screen readers still find one. */
 function Header({ columns, sort, table, compact, trans, width }: HeaderProps) {
   if (compact) {
     return (

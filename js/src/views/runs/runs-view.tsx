@@ -1,4 +1,4 @@
-/** The table of runs with what belongs to it: search, filter, columns, tool bar, and what to say where it is empty. */
+/** The table of runs with its search, filter, columns, tool bar, and message if it is empty. */
 
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 
@@ -17,12 +17,12 @@ import './runs.css';
 const COMPACT_BELOW = 560;
 const CLOCK_MS = 10_000;
 
-/** What a button of the tool bar does with the selected runs. */
+/** A tool bar button's action on the selected runs. */
 export interface RunAction {
   readonly id: string;
   readonly label: string;
   readonly icon: IconName;
-  /** Why it cannot be done now; "" when it can. */
+  /** Why the action is not possible; "" if it is. */
   readonly whyNot: string;
   readonly run: () => void;
 }
@@ -32,13 +32,13 @@ export interface RunsViewProps {
   readonly trans: Translation;
   readonly actions: readonly RunAction[];
   readonly onOpen: (runs: readonly RunEntry[]) => void;
-  /** By store: why its runs can only be read. */
+  /** By store: why its runs are read-only. */
   readonly readOnly: ReadonlyMap<string, string>;
   /** Sentences above the table. */
   readonly notices?: readonly string[];
-  /** In place of the table where there is no run at all. */
+  /** Shown in place of the table if there is no run. */
   readonly empty: ReactNode;
-  /** Above everything, such as the choice of a store. */
+  /** Shown above everything, such as the selection of a store. */
   readonly children?: ReactNode;
 }
 
@@ -97,7 +97,7 @@ export function RunsView(props: RunsViewProps) {
   );
 }
 
-/** What is wrong with what is searched for. */
+/** The problem with the search. */
 function problemOf({ table, trans }: RunsViewProps): string {
   const { filter, available } = table.snapshot;
   const names = available.flatMap(({ id, title }) => (id.startsWith(HYPERPARAMETER) ? [title] : []));
@@ -189,7 +189,7 @@ function Search(props: { table: RunTable; text: string; invalid: boolean; trans:
   );
 }
 
-/** The values of facets that are filtered by, each with a button that ends it. */
+/** The selected values of facets, each with a button that removes it. */
 function Chosen({ table, trans }: RunsViewProps) {
   const { filter } = table.snapshot;
   const chosen = FACETS.flatMap(facet => (filter.facets[facet] ?? []).map(value => ({ facet, value })));
@@ -217,7 +217,7 @@ function Chosen({ table, trans }: RunsViewProps) {
   );
 }
 
-/** A button that cannot be used still says why: to the pointer, and to screen readers. */
+/** A disabled button still gives the reason, to the pointer and to screen readers. */
 function ActionButton({ label, icon, whyNot, run }: RunAction) {
   const text = whyNot ? `${label}: ${whyNot}` : label;
   return (

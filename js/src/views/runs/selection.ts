@@ -1,14 +1,14 @@
-/** Which lines are selected, and where the keyboard is: like a file manager's. */
+/** The selected lines and the keyboard focus, as in a file manager. */
 
 import type { RunEntry } from './run-rows.ts';
 import type { Line } from './tree.ts';
 
 export interface Selection {
-  /** The keys of the selected lines, whether or not they are shown. */
+  /** The keys of the selected lines, displayed or not. */
   readonly keys: ReadonlySet<string>;
-  /** The line that the keyboard is on. */
+  /** The line with the keyboard focus. */
   readonly focus: string | null;
-  /** Where a range with Shift begins. */
+  /** The start of a range selected with Shift. */
   readonly anchor: string | null;
 }
 
@@ -16,11 +16,11 @@ export const NOTHING_SELECTED: Selection = { keys: new Set(), focus: null, ancho
 
 export interface Modifiers {
   readonly shift?: boolean;
-  /** Ctrl, or Command. */
+  /** Ctrl or Command. */
   readonly toggle?: boolean;
 }
 
-/** After a click on a line, or a key that chooses it. */
+/** The selection after a click on a line, or a key that selects it. */
 export function chosen(
   selection: Selection,
   lines: readonly Line[],
@@ -45,12 +45,12 @@ export function chosen(
   return { keys: new Set([key]), focus: key, anchor: key };
 }
 
-/** After a right click: what is selected stays so when the line is a part of it. */
+/** The selection after a right click: kept if the line is part of it. */
 export function chosenForMenu(selection: Selection, lines: readonly Line[], key: string): Selection {
   return selection.keys.has(key) ? { ...selection, focus: key } : chosen(selection, lines, key);
 }
 
-/** The line to which a key moves, or null where it is not such a key; `page`: lines in sight. */
+/** The line to which a key moves, or null for other keys; `page`: number of visible lines. */
 export function target(
   selection: Selection,
   lines: readonly Line[],
@@ -74,16 +74,16 @@ export function target(
   return place === undefined ? null : (lines[Math.min(last, Math.max(0, place))]?.key ?? null);
 }
 
-/** The next line, after the focus and around, whose title begins with what was typed. */
+/** The next line whose title begins with the typed text, after the focus and wrapping around. */
 export function typedTarget(selection: Selection, lines: readonly Line[], typed: string): string | null {
   const at = lines.findIndex(line => line.key === selection.focus);
-  // One letter goes on to the next line; more letters may still mean the same one.
+  // A single letter moves to the next line; further letters may still match the same line.
   const begin = typed.length > 1 ? Math.max(at, 0) : at + 1;
   const inOrder = [...lines.slice(begin), ...lines.slice(0, begin)];
   return inOrder.find(line => line.title.toLowerCase().startsWith(typed.toLowerCase()))?.key ?? null;
 }
 
-/** The line above in the tree: the group, the training or the store that a line belongs to. */
+/** The parent line in the tree: the group, training or store. */
 export function parentOf(lines: readonly Line[], key: string): string | null {
   const at = lines.findIndex(line => line.key === key);
   const depth = lines[at]?.depth ?? 0;
@@ -91,8 +91,9 @@ export function parentOf(lines: readonly Line[], key: string): string | null {
 }
 
 /**
- * The selection after the lines have changed. What is selected stays so by its key, also while its line is not there: it may
- * be read again, filtered or below a closed line. The focus goes to the line that has taken the place of its own.
+ * The selection after the lines have changed. Selected lines are kept by key even while they are missing:
+ * they may be reloading, filtered or below a closed line. The focus moves to the line that has taken its
+ * place.
  */
 export function kept(selection: Selection, before: readonly Line[], lines: readonly Line[]): Selection {
   const { focus, anchor } = selection;
@@ -104,7 +105,7 @@ export function kept(selection: Selection, before: readonly Line[], lines: reado
   return { ...selection, focus: next, anchor: anchor === focus ? next : anchor };
 }
 
-/** The runs of the selected lines, each once; of a group all that are shown. */
+/** The runs of the selected lines, each once; for a group, all that are shown. */
 export function selectedRuns(selection: Selection, lines: readonly Line[]): RunEntry[] {
   const found = new Map<string, RunEntry>();
   for (const line of lines) {

@@ -1,4 +1,4 @@
-/** The path of a sparkline, one pixel from each edge; a constant series runs through the middle. */
+/** The path of a sparkline with a margin of one pixel; a constant series runs through the middle. */
 export function sparklinePath(values: readonly number[], width: number, height: number): string {
   const low = Math.min(...values);
   const range = Math.max(...values) - low;

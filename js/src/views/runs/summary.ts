@@ -1,4 +1,4 @@
-/** Runs in a few words: the second line of a narrow row, and what a group adds up to. */
+/** Short descriptions of runs: the second row of a narrow line, and the summary of a group. */
 
 import { duration, number, whole } from '../../shared/numbers.ts';
 import type { RunRow, RunState } from '../../shared/run-api.ts';
@@ -17,7 +17,7 @@ const ORDER: readonly RunState[] = [
   'completed'
 ];
 
-/** What to know of a run beside its name and its return: "running · 45% · 1,200/s". */
+/** The main facts of a run beside its name and return: "running · 45% · 1,200/s". */
 export function runSummary(row: RunRow, now: number, trans: Translation): string {
   const about = [row.algorithm, row.env].filter(text => text !== null && !includes(row.name, text));
   const worked = durationOf(row, now);
@@ -37,30 +37,30 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
   return [...about, ...facts].filter(Boolean).join(' · ');
 }
 
-/** Whether a run counts: films are made by runs that belong to their training. */
+/** Whether a run counts: runs that make films belong to their training. */
 export function isOwn({ row }: RunEntry): boolean {
   return row.kind !== 'films';
 }
 
-/** How many runs of a store are listed: "3 runs". */
+/** The number of listed runs of a store: "3 runs". */
 export function storeSummary(members: readonly RunEntry[], trans: Translation): string {
   const count = members.filter(isOwn).length;
   return count === 1 ? trans.__('1 run') : trans.__('%1 runs', whole(count));
 }
 
-/** How many of a group's runs are in which state: "2 running, 3 completed". */
+/** The number of a group's runs by state: "2 running, 3 completed". */
 export function groupSummary(members: readonly RunEntry[], trans: Translation): string {
   return stateCounts(members)
     .map(([state, count]) => `${whole(count)} ${stateText(state, trans)}`)
     .join(', ');
 }
 
-/** The state that tells most of a group: that of a live run, else the worst. */
+/** The most informative state of a group: that of a live run, otherwise the worst. */
 export function groupState(members: readonly RunEntry[]): RunState {
   return stateCounts(members)[0]?.[0] ?? 'completed';
 }
 
-/** The mean of what the runs have; null where none has it. */
+/** The mean of the runs' values; null if there are none. */
 export function meanOf(
   members: readonly RunEntry[],
   field: 'last_return' | 'best_return' | 'progress'
@@ -69,7 +69,7 @@ export function meanOf(
   return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
 }
 
-/** What the runs of a group have in common, if anything. */
+/** The common value of a group's runs, if any. */
 export function shared(members: readonly RunEntry[], field: 'worker' | 'algorithm' | 'env'): string | null {
   const first = members[0]?.row[field] ?? null;
   return members.every(({ row }) => row[field] === first) ? first : null;

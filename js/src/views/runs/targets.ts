@@ -1,4 +1,4 @@
-/** The runs that an action is about. */
+/** The runs to which an action applies. */
 
 import type { RunRow, RunSource } from '../../shared/run-api.ts';
 import { runKey } from './run-rows.ts';
@@ -7,11 +7,11 @@ import type { RunTable } from './run-table.ts';
 export interface Target {
   readonly source: RunSource;
   readonly id: string;
-  /** Null where the table does not follow the run's store. */
+  /** Null if the table does not follow the run's store. */
   readonly row: RunRow | null;
 }
 
-/** What is selected in a table. */
+/** The selected runs of a table. */
 export function selectedTargets(table: RunTable): Target[] {
   const sources = new Map(table.rows.sources.map(source => [source.store, source]));
   return table.selected.flatMap(({ store, row }) => {
@@ -20,7 +20,7 @@ export function selectedTargets(table: RunTable): Target[] {
   });
 }
 
-/** The targets store by store. */
+/** The targets by store. */
 export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
   const found = new Map<RunSource, string[]>();
   for (const { source, id } of targets) {
@@ -29,7 +29,7 @@ export function bySource(targets: readonly Target[]): Map<RunSource, string[]> {
   return found;
 }
 
-/** How many runs belong to the sweeps and curricula among the targets, and are not targets themselves. */
+/** Number of runs that belong to sweeps and curricula among the targets, and are not targets themselves. */
 export function trialsOf(targets: readonly Target[], table: RunTable): number {
   const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
   return table.rows.entries.filter(
@@ -38,7 +38,7 @@ export function trialsOf(targets: readonly Target[], table: RunTable): number {
   ).length;
 }
 
-/** How many runs that stay go on from a checkpoint of the targets. */
+/** Number of remaining runs that continue from a checkpoint of the targets. */
 export function continuationsOf(targets: readonly Target[], table: RunTable): number {
   const keys = new Set(targets.map(({ source, id }) => runKey(source.store, id)));
   const isTarget = (store: string, id: string | null) => id !== null && keys.has(runKey(store, id));

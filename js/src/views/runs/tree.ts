@@ -1,4 +1,4 @@
-/** The runs as the lines of a tree: stores, groups and their runs, trainings and what belongs to them. */
+/** The runs as lines of a tree: stores, groups with their runs, trainings with their dependent runs. */
 
 import type { RunRow } from '../../shared/run-api.ts';
 import { type Column, compareValues, type SortValue } from './columns.ts';
@@ -13,21 +13,21 @@ export interface Sort {
 /** The newest first. */
 export const NEWEST_FIRST: Sort = { column: 'age', descending: false };
 
-/** One line: a store, a group of runs that were started together, or a run. */
+/** One line: a store, a group of runs started together, or a run. */
 export interface Line {
   readonly kind: 'store' | 'group' | 'run';
-  /** The same as long as the line is there. */
+  /** Constant while the line exists. */
   readonly key: string;
   readonly store: string;
   readonly depth: number;
-  /** Of a store its title, of a group its name, of a run its own. */
+  /** The title of a store, or the name of a group or a run. */
   readonly title: string;
   readonly entry: RunEntry | null;
-  /** The runs that the line stands for: of a group and a store all that pass the filter. */
+  /** The runs that the line represents; for a group and a store, all that pass the filter. */
   readonly members: readonly RunEntry[];
-  /** Null where there is nothing to open. */
+  /** Null if there is nothing to open. */
   readonly open: boolean | null;
-  /** The line's place among its siblings, from 1, and how many these are. */
+  /** The line's position among its siblings, from 1, and their number. */
   readonly place: number;
   readonly siblings: number;
 }
@@ -35,11 +35,11 @@ export interface Line {
 export interface TreeOptions {
   readonly sort: Sort;
   readonly columns: readonly Column[];
-  /** The stores with the titles of their lines, in order; a single one has no line of its own. */
+  /** The stores with the titles of their lines, in order; a single store has no line. */
   readonly stores: ReadonlyMap<string, string>;
-  /** Whether a line shows what is below it, given whether it is a store. */
+  /** Whether a line is open, given whether it is a store. */
   readonly isOpen: (key: string, kind: Line['kind']) => boolean;
-  /** Whether each run is a line of its own, without groups and parents. */
+  /** Whether each run has its own line, without groups and parents. */
   readonly flat: boolean;
   /** Unix seconds. */
   readonly now: number;
@@ -57,7 +57,7 @@ interface Node {
 
 type Writable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
-/** The lines that are shown, in order; `entries` are the runs that pass the filter. */
+/** The displayed lines, in order; `entries` are the runs that pass the filter. */
 export function treeLines(entries: readonly RunEntry[], options: TreeOptions): Line[] {
   const { stores, sort, columns, now } = options;
   const column = columns.find(one => one.id === sort.column);
@@ -82,7 +82,7 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
   return lines;
 }
 
-/** The top lines of a store, not in order. */
+/** The top lines of a store, unordered. */
 function storeNodes(entries: readonly RunEntry[], flat: boolean): Node[] {
   const nodes = new Map(
     entries.map(entry => [entry.row.id, { ...runNode(entry), members: [entry] } satisfies Node])
@@ -126,8 +126,8 @@ function storeNodes(entries: readonly RunEntry[], flat: boolean): Node[] {
 }
 
 /**
- * A group is called what its runs' labels begin with alike, and each run by the rest of its own, or by the name that the
- * user has given it.
+ * Name a group by the common prefix of its runs' labels, and each run by the rest of its label or by the
+ * user's name.
  */
 function nameGroup(group: Writable<Node>): void {
   const names = group.members.map(({ row }) => row.label.split(/\s+/));
@@ -150,7 +150,7 @@ function runNode(entry: RunEntry): Omit<Node, 'members'> {
   return { kind: 'run', key, store, title: row.name, entry, children: [] };
 }
 
-/** Whether a run's line is below another's that is there too; broken run folders may name each other. */
+/** Whether a run's line is below another existing run's; broken run folders may refer to each other. */
 function hasParent(row: RunRow, rows: ReadonlyMap<string, RunRow>): boolean {
   const above = new Set([row.id]);
   let next = row.parent;
@@ -182,7 +182,7 @@ function sorted(
   return keyed.map(({ node }) => node);
 }
 
-/** A group stands where its first run would. */
+/** A group is placed where its first run would be. */
 function sortValue({ members }: Node, column: Column, descending: boolean, now: number): SortValue {
   const values = members.map(({ row }) => column.sort(row, now));
   return values.reduce(
@@ -191,7 +191,7 @@ function sortValue({ members }: Node, column: Column, descending: boolean, now: 
   );
 }
 
-/** The shortest ends of paths that tell them apart. */
+/** The shortest distinctive ends of paths. */
 export function storeTitles(paths: readonly string[]): Map<string, string> {
   const parts = new Map(paths.map(path => [path, path.split('/').filter(Boolean)]));
   const end = (path: string, length: number) => parts.get(path)?.slice(-length).join('/') || path;

@@ -1,4 +1,4 @@
-/** Axes of parallel coordinates and of the scatter plot: numbers on a scale, or values side by side. */
+/** Axes of parallel coordinates and of the scatter plot, numeric or categorical. */
 
 import { settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
@@ -7,22 +7,22 @@ import { evenTicks, roundStep } from '../charts/ticks.ts';
 import { type Filter, type Results, valueNamed } from './settings.ts';
 
 const LOG_FROM = 9.99;
-/** An axis of so few different numbers has its ticks at these. */
+/** An axis with at most this many distinct numbers has its ticks at these. */
 const FEW_NUMBERS = 6;
 const MOST_TEXTS = 40;
 
 export interface ValueAxis {
   readonly name: string;
-  /** The values of an axis without numbers, in their order along it. */
+  /** The values of a categorical axis, in order. */
   readonly texts: readonly string[] | null;
   readonly low: number;
   readonly high: number;
   readonly log: boolean;
-  /** Where the ticks are, if the numbers are few. */
+  /** The positions of the ticks, if there are few numbers. */
   readonly numbers?: readonly number[] | undefined;
 }
 
-/** The axis that these runs need: logarithmic for positive numbers of several magnitudes, if they may be. */
+/** The axis for these runs: logarithmic for positive numbers over several orders of magnitude, if allowed. */
 export function axisOf(name: string, rows: readonly RunRow[], results: Results, mayBeLog = true): ValueAxis {
   const values = rows
     .map(row => valueNamed(row, name, results))
@@ -51,7 +51,7 @@ export function axisOf(name: string, rows: readonly RunRow[], results: Results, 
   return { name, texts: null, low, high, log: mayBeLog && low > 0 && high / low >= LOG_FROM, numbers: few };
 }
 
-/** Where on the axis a value is, 0 to 1; null for one that is not on it. */
+/** The position of a value on the axis, 0 to 1; null if it is not on the axis. */
 export function placeOn(axis: ValueAxis, value: unknown): number | null {
   if (value === null || value === undefined) return null;
   if (axis.texts) {
@@ -64,13 +64,13 @@ export function placeOn(axis: ValueAxis, value: unknown): number | null {
   return (value - axis.low) / (axis.high - axis.low);
 }
 
-/** The number at a place of a numeric axis. */
+/** The number at a position on a numeric axis. */
 export function numberAt(axis: ValueAxis, place: number): number {
   if (axis.log) return axis.low * (axis.high / axis.low) ** place;
   return axis.low + place * (axis.high - axis.low);
 }
 
-/** The filter that a brush over a part of an axis makes; null for one that leaves nothing out. */
+/** The filter of a brush over a part of an axis; null if it excludes nothing. */
 export function brushed(axis: ValueAxis, from: number, to: number): Filter | null {
   const [low, high] = [Math.max(0, Math.min(from, to)), Math.min(1, Math.max(from, to))];
   if (low === 0 && high === 1) return null;
@@ -87,7 +87,7 @@ export function brushed(axis: ValueAxis, from: number, to: number): Filter | nul
   };
 }
 
-/** The part of an axis that a filter leaves; null without one. */
+/** The part of an axis that passes a filter; null without a filter. */
 export function brushOf(axis: ValueAxis, filter: Filter | undefined): [number, number] | null {
   if (!filter) return null;
   if ('values' in filter) {
@@ -102,7 +102,7 @@ export function brushOf(axis: ValueAxis, filter: Filter | undefined): [number, n
   ];
 }
 
-/** Places and labels of ticks: round numbers, at most about `most` of them. */
+/** Positions and labels of ticks: round numbers, at most about `most`. */
 export function ticksOf(axis: ValueAxis, most: number): { place: number; text: string }[] {
   if (axis.texts) {
     const every = Math.ceil(axis.texts.length / Math.max(1, most));

@@ -3,7 +3,7 @@
 import type { Axis } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 
-/** As titles, in the order of the choice. */
+/** As titles, in the order of the selection. */
 export function axisTitles(trans: Translation): Readonly<Record<Axis, string>> {
   return {
     step: trans.__('Steps'),
@@ -13,7 +13,7 @@ export function axisTitles(trans: Translation): Readonly<Record<Axis, string>> {
   };
 }
 
-/** Before a place on the axis: "step 1,000", "after 2 min". */
+/** A prefix for a position on the axis: "step 1,000", "after 2 min". */
 export function axisLabel(axis: Axis, trans: Translation): string {
   return {
     step: trans.__('step'),

@@ -1,8 +1,8 @@
 /**
- * The lines of one chart, requested of a run store: all runs at first, then those that are new or have grown.
+ * The lines of one chart, requested from a run store: all runs at first, then new or grown ones.
  *
- * One request at a time; what is requested meanwhile waits, and the newest settings win. While they are on their way,
- * the lines of the former ones stay.
+ * Requests are sent one at a time. Further requests wait, and the latest settings win. The previous lines
+ * remain until the answer arrives.
  */
 
 import type { CurvesRequest, RunSource } from '../../shared/run-api.ts';
@@ -16,12 +16,12 @@ const RETRY_MS = 5000;
 export class ChartData {
   /** By key, which is a run's id unless the runs are grouped. */
   lines: ReadonlyMap<string, LineData> = new Map();
-  /** The same without smoothing; empty where none is wanted. */
+  /** The same without smoothing; empty if not requested. */
   raw: ReadonlyMap<string, LineData> = new Map();
-  /** Why there is nothing newer; empty if nothing is wrong. */
+  /** Why there are no newer lines; empty if there is no error. */
   error = '';
   notes: readonly string[] = [];
-  /** The part of the runs' files that is read, 0 to 1. */
+  /** The fraction of the runs' files that has been read, 0 to 1. */
   read = 1;
   loading = false;
   /** Whether there has been an answer. */
@@ -44,7 +44,7 @@ export class ChartData {
     this.changed = changed;
   }
 
-  /** Have the lines of these runs with these settings. */
+  /** Request the lines of these runs with these settings. */
   want(settings: CurveSettings, runs: readonly string[]): void {
     const grouped = settings.group_by !== null;
     const signature = JSON.stringify(grouped ? [settings, runs] : settings);
@@ -59,18 +59,18 @@ export class ChartData {
     void this.request();
   }
 
-  /** These runs have more points than before. */
+  /** Request new points of these runs. */
   grown(runs: readonly string[]): void {
     for (const run of runs) if (this.runs.includes(run)) this.pending.add(run);
     void this.request();
   }
 
-  /** Whether the lines are those of such groups, rather than the former ones. */
+  /** Whether the lines belong to these groups rather than the previous ones. */
   isOf(groupBy: CurveSettings['group_by']): boolean {
     return JSON.stringify(groupBy) === JSON.stringify(this.groupBy);
   }
 
-  /** Nothing is requested for a chart that cannot be seen. */
+  /** Nothing is requested for an invisible chart. */
   setVisible(visible: boolean): void {
     this.visible = visible;
     if (visible) void this.request();
@@ -130,7 +130,7 @@ export class ChartData {
   }
 }
 
-/** The lines from before with those of an answer; lines of the runs of the answer are replaced, or gone. */
+/** The previous lines merged with an answer; lines of the answer's runs are replaced or removed. */
 function merged(
   before: ReadonlyMap<string, LineData> | null,
   runs: readonly string[],

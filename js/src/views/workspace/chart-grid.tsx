@@ -1,4 +1,4 @@
-/** Charts in as many columns as there is room for; one dragged over another takes its place. */
+/** Charts in as many columns as fit; a chart dragged over another takes its place. */
 
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 

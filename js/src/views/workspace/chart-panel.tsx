@@ -1,4 +1,4 @@
-/** One chart of the workspace: its lines, its head with its menu, and the corner that resizes it. */
+/** One chart of the workspace: its lines, its head with a menu, and a corner to resize it. */
 
 import {
   type KeyboardEvent,
@@ -97,7 +97,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   );
   const former = useRef<readonly ChartLine[]>([]);
   const lines = useMemo<readonly ChartLine[]>(() => {
-    // Names and colours of groups do not fit the lines from before.
+    // Names and colours of groups do not match the previous lines.
     if (data.current && !data.current.isOf(state.groupBy)) return former.current;
     const shown = new Set(visible);
     const { lines: found = new Map(), raw = new Map() } = data.current ?? {};
@@ -112,7 +112,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   }, [version, visible, nameOf, colorOf, state.groupBy]);
   former.current = lines;
 
-  /** The chart as it looks now. */
+  /** The chart as currently shown. */
   const request = (): ChartRequest => ({
     ...settings,
     runs: visible,
@@ -232,7 +232,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   );
 }
 
-/** What the values of the lines are. */
+/** The kind of the lines' values. */
 function valuesKind({ groupBy, smoothing }: WorkspaceState, trans: Translation): string {
   const kinds = [
     groupBy ? trans.__('mean') : '',
@@ -241,7 +241,7 @@ function valuesKind({ groupBy, smoothing }: WorkspaceState, trans: Translation):
   return kinds.join(', ') || trans.__('raw');
 }
 
-/** What a chart is moved by: dragged, or with arrow keys. */
+/** A handle to move a chart by dragging or with arrow keys. */
 function Grip({ trans, chart, onMove, onDrag }: ChartPanelProps): ReactNode {
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
@@ -270,7 +270,7 @@ function Grip({ trans, chart, onMove, onDrag }: ChartPanelProps): ReactNode {
   );
 }
 
-/** The corner that resizes a chart: dragged, or with arrow keys. */
+/** A corner to resize a chart by dragging or with arrow keys. */
 function Corner(
   props: ChartPanelProps & { onResize: (size: { height: number; span: number } | null) => void }
 ): ReactNode {

@@ -1,4 +1,4 @@
-/** Films below the charts: how the agent of one of the runs acted at the moment that was chosen. */
+/** Films below the charts: the behaviour of a run's agent at the chosen position. */
 
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import { whole } from '../../shared/numbers.ts';
@@ -7,10 +7,10 @@ import { FilmStrip } from '../films/film-strip.tsx';
 import { nearestFilm } from '../films/film-text.ts';
 import type { Translation } from '../translation.ts';
 
-/** Between two looks for more films, while some are being made. */
+/** Interval between requests for more films while some are being made. */
 const LOOK_MS = 4000;
 
-/** The moment whose film is wanted: of a run, at a place on an axis; null for the last one. */
+/** The position of the requested film: a run and a position on an axis; null for the last film. */
 export interface Moment {
   readonly run: string;
   readonly axis: Axis;
@@ -20,7 +20,7 @@ export interface Moment {
 export interface FilmsPartProps {
   readonly source: RunSource;
   readonly moment: Moment;
-  /** The runs that may be chosen. */
+  /** The runs to choose from. */
   readonly runs: readonly string[];
   readonly nameOf: (run: string) => string;
   readonly colorOf: (run: string) => string;
@@ -37,7 +37,7 @@ export function FilmsPart(props: FilmsPartProps): ReactNode {
     const { axis, x } = moment;
     const film = x === null ? films.at(-1) : nearestFilm(films, x, ({ places }) => places[axis]);
     choose(film?.step ?? null);
-  }, [moment, films.length > 0]); // not at each film that is made: the user may have chosen another
+  }, [moment, films.length > 0]); // not for each new film: the user may have chosen another
   const load = useCallback(
     async (step: number) => {
       const { result, buffers } = await source.call('film', { run, step });
@@ -89,7 +89,7 @@ export function FilmsPart(props: FilmsPartProps): ReactNode {
 
 type ShownFilm = PlacedFilm & { readonly frame: string };
 
-/** The films of a run, and what there is to say of them; requested again while more are being made. */
+/** The films of a run with a note; requested again while more are being made. */
 function useFilms(
   source: RunSource,
   run: string,

@@ -1,4 +1,4 @@
-/** A plot of runs that arrow keys go through: what is current is shown in a box of values, and read out. */
+/** A plot of runs with keyboard navigation: the current run is shown in a box of values, and read aloud. */
 
 import type { KeyboardEvent, ReactNode, RefCallback } from 'react';
 
@@ -7,9 +7,9 @@ export interface KeyedPlotProps {
   readonly place: RefCallback<HTMLElement>;
   readonly height: number;
   readonly label: string;
-  /** The keys to the run before and to the next. */
+  /** The keys to the previous and the next run. */
   readonly keys: readonly [string, string];
-  /** The ids of the runs, in the order in which keys go through them. */
+  /** The ids of the runs, in the order of keyboard navigation. */
   readonly runs: readonly string[];
   readonly current: string | undefined;
   readonly choose: (run: string | null) => void;

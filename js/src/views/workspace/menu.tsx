@@ -1,14 +1,14 @@
-/** A menu below a button, closed by Escape and by whatever gets the focus or a click elsewhere. */
+/** A menu below a button, closed by Escape, by a change of focus and by a click elsewhere. */
 
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 
-/** Between a popup and the edges of the workspace, and its least height. */
+/** Margin between a popup and the edges of the workspace, and its minimum height. */
 const MARGIN_PX = 6;
 const LEAST_PX = 80;
 
 export interface MenuProps {
   readonly label: ReactNode;
-  /** Its name, where `label` is an icon. */
+  /** Its name, if `label` is an icon. */
   readonly name?: string | undefined;
   readonly className?: string;
   readonly children: (close: () => void) => ReactNode;
@@ -71,7 +71,7 @@ export function Menu({ label, name, className = '', children }: MenuProps): Reac
   );
 }
 
-/** Move a popup to the side, and make it scroll, where it would reach beyond what contains it. */
+/** Move a popup sideways, and make it scroll, if it would exceed its container. */
 function keepInside(popup: HTMLElement, bounds: DOMRect): void {
   const { left, right, top, bottom } = popup.getBoundingClientRect();
   const beyond = Math.max(0, right + MARGIN_PX - bounds.right);
@@ -82,7 +82,7 @@ function keepInside(popup: HTMLElement, bounds: DOMRect): void {
   }
 }
 
-/** Names to choose from, found by typing. */
+/** Names to choose from, filtered by typing. */
 export function Choices(props: {
   readonly names: readonly string[];
   readonly label: string;

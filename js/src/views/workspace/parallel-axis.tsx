@@ -84,7 +84,7 @@ export function Axis(
   );
 }
 
-/** The same filter as the brush, typed or ticked. */
+/** The filter of the brush as typed limits or check boxes. */
 export function AxisLimits({
   axis,
   title,

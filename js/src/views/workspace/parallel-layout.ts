@@ -1,9 +1,9 @@
-/** Where the axes of parallel coordinates stand: no title meets a title, no number an axis. */
+/** The layout of parallel coordinates: titles do not overlap, nor do numbers and axes. */
 
-/** Letters of a text that are shown at most. */
+/** Maximum number of displayed letters of a text. */
 export const MOST_LETTERS = { title: 22, tick: 16 };
 const LETTER_PX = 6.6;
-/** Between two axes; with less room they scroll. */
+/** Minimum distance between two axes; with less space they scroll. */
 const LEAST_GAP = 72;
 
 export interface AxisTexts {
@@ -17,12 +17,15 @@ export interface ParallelLayout {
   readonly left: readonly number[];
 }
 
-/** The pixels that a text of so many letters takes, of which `most` are shown. */
+/** The width in pixels of a text with this many letters, of which `most` are shown. */
 export function pixels(text: string, most: number): number {
   return LETTER_PX * Math.min(text.length, most);
 }
 
-/** The layout in `room` pixels, or in as many as are needed. Ticks are to the left of their axis, the last one's to its right. */
+/**
+ * The layout in `room` pixels, or more if needed. Ticks are to the left of their axis; those of the last axis
+ * are to its right.
+ */
 export function parallelLayout(axes: readonly AxisTexts[], room: number): ParallelLayout {
   const titles = axes.map(({ title }) => pixels(title, MOST_LETTERS.title));
   const ticks = axes.map(axis => Math.max(0, ...axis.ticks.map(tick => pixels(tick, MOST_LETTERS.tick))));

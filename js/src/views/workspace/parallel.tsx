@@ -1,4 +1,7 @@
-/** Parallel coordinates: a line a run through its settings to a result. A brush on an axis filters the runs everywhere. */
+/**
+ * Parallel coordinates: a line per run through its settings to a result. A brush on an axis filters the runs
+ * everywhere.
+ */
 
 import { type ReactNode, useMemo, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
@@ -18,7 +21,7 @@ import { useSize } from './use-size.ts';
 const HEIGHT = 420;
 const TOP = 34;
 const BOTTOM = 16;
-/** With more runs than this, their own colours are noise: the colour is that of the result. */
+/** With more runs, individual colours are not distinguishable: the colour shows the result. */
 const MOST_OWN_COLORS = 12;
 
 export interface ParallelProps {

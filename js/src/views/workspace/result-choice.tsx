@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Translation } from '../translation.ts';
 import { resultTitle } from './run-table.tsx';
 
-/** The choice of the result that a view shows. */
+/** The selection of a view's result. */
 export function ResultChoice(props: {
   readonly resultNames: readonly string[];
   readonly result: string;

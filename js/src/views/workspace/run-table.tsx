@@ -1,4 +1,7 @@
-/** The runs of a workspace: colour, visibility, name, the settings that differ, results. Rows in sight only. */
+/**
+ * The runs of a workspace: colour, visibility, name, differing settings, results. Only visible rows are
+ * rendered.
+ */
 
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useRef } from 'react';
@@ -13,7 +16,7 @@ const ROW_PX = 26;
 
 export interface RunTableProps {
   readonly rows: readonly RunRow[];
-  /** Runs that a filter leaves out. */
+  /** Runs excluded by a filter. */
   readonly filtered: ReadonlySet<string>;
   readonly names: ReadonlyMap<string, string>;
   readonly colorOf: (run: string) => string;
@@ -168,7 +171,7 @@ export function resultTitle(name: string, trans: Translation): string {
   return titles[name] ?? name;
 }
 
-/** A dot in the run's colour, or a ring for a hidden one. */
+/** A dot in the run's colour, or a ring for a hidden run. */
 function Eye({ open, color }: { open: boolean; color?: string }): ReactNode {
   return (
     <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">

@@ -1,4 +1,4 @@
-/** Any setting against any result: a dot a run. */
+/** A scatter plot of any setting against any result: a dot per run. */
 
 import { type ReactNode, useMemo, useState } from 'react';
 import { shortened } from '../../shared/names.ts';

@@ -1,4 +1,4 @@
-/** What all charts of a workspace share, in one bar. */
+/** A bar with the settings shared by all charts of a workspace. */
 
 import { type ReactNode, useEffect, useState } from 'react';
 import { share } from '../../shared/numbers.ts';
@@ -14,7 +14,7 @@ const SMOOTHING_PAUSE_MS = 150;
 export interface SettingsBarProps {
   readonly state: WorkspaceState;
   readonly metrics: readonly string[];
-  /** Settings by which runs may be grouped, those that differ first. */
+  /** Settings for grouping, those that differ first. */
   readonly settings: readonly string[];
   readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
@@ -151,7 +151,7 @@ function groupingText(groupBy: readonly string[] | null, trans: Translation): st
   return groupBy.length ? trans.__('Mean by %1', groupBy.join(', ')) : trans.__('Mean of all runs');
 }
 
-/** The choice of groups: no setting at all makes one group of all runs. */
+/** The selection of groups: without any setting, all runs form one group. */
 function Grouping(props: {
   readonly settings: readonly string[];
   readonly groupBy: readonly string[] | null;
@@ -190,7 +190,7 @@ function Grouping(props: {
   );
 }
 
-/** The value is sent on when the slider has rested. */
+/** The value is sent when the slider has come to rest. */
 function Smoothing(props: {
   readonly value: number;
   readonly trans: Translation;

@@ -1,14 +1,14 @@
-/** The settings of runs, which of them differ, and which runs a filter leaves. */
+/** The settings of runs, their differences, and filtering by them. */
 
 import { duration, number, settingText } from '../../shared/numbers.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { trialName } from '../runs/run-text.ts';
 
-/** Settings beside the hyperparameters; as `setting` in `mosaic_lab/overview/grouping.py`. */
+/** Settings besides the hyperparameters; as `setting` in `mosaic_lab/overview/grouping.py`. */
 const COMMON = ['worker', 'algorithm', 'env', 'seed', 'group', 'total_steps'] as const;
 type Common = (typeof COMMON)[number];
 
-/** Numbers from `low` to `high`, or some values as text. */
+/** Numbers from `low` to `high`, or a set of values as text. */
 export type Filter =
   | { readonly low: number | null; readonly high: number | null }
   | { readonly values: readonly string[] };
@@ -31,7 +31,7 @@ export function setting(row: RunRow, name: string): unknown {
   return (COMMON as readonly string[]).includes(name) ? row[name as Common] : row.hyperparameters[name];
 }
 
-/** The names of all settings that runs have: the common ones, then hyperparameters by name. */
+/** The names of all the runs' settings: the common ones, then hyperparameters by name. */
 export function settingNames(rows: readonly RunRow[]): string[] {
   const names = new Set<string>();
   for (const row of rows) for (const name of Object.keys(row.hyperparameters)) names.add(name);
@@ -39,7 +39,7 @@ export function settingNames(rows: readonly RunRow[]): string[] {
   return [...COMMON, ...[...names].sort()];
 }
 
-/** The settings in which these runs differ; one that only some have differs. */
+/** The settings in which these runs differ; a setting that only some runs have counts as different. */
 export function differing(rows: readonly RunRow[]): string[] {
   return settingNames(rows).filter(name => {
     const [first, ...others] = rows.map(row => JSON.stringify(setting(row, name) ?? null));
@@ -47,7 +47,7 @@ export function differing(rows: readonly RunRow[]): string[] {
   });
 }
 
-/** The settings of which these runs have two values at least; runs that have none of one do not count. */
+/** The settings of which these runs have at least two values; runs without a value are ignored. */
 export function varying(rows: readonly RunRow[]): string[] {
   return settingNames(rows).filter(name => {
     const values = rows.map(row => setting(row, name)).filter(value => value !== null && value !== undefined);
@@ -55,18 +55,18 @@ export function varying(rows: readonly RunRow[]): string[] {
   });
 }
 
-/** All settings by which runs may be grouped, those that differ first. */
+/** All settings for grouping, those that differ first. */
 export function groupingNames(rows: readonly RunRow[]): string[] {
   return [...new Set([...differing(rows), ...settingNames(rows)])];
 }
 
-/** A result of a run by its name: one of its row's, or the last value of a metric. */
+/** A result of a run by name: a field of its row, or the last value of a metric. */
 export function result(row: RunRow, name: string, results: Results): number | null {
   const own = ROW_RESULTS[name];
   return own ? own(row) : (results[row.id]?.[name] ?? null);
 }
 
-/** A setting or, where the run has none of this name, a result. */
+/** A setting or, if the run has no such setting, a result. */
 export function valueNamed(row: RunRow, name: string, results: Results): unknown {
   return setting(row, name) ?? result(row, name, results);
 }
@@ -82,7 +82,7 @@ export function textNamed(row: RunRow, name: string, results: Results): string {
   return own === null || own === undefined ? resultText(name, result(row, name, results)) : settingText(own);
 }
 
-/** Whether a run is left by all filters. */
+/** Whether a run passes all filters. */
 export function passes(row: RunRow, filters: Filters, results: Results): boolean {
   return Object.entries(filters).every(([name, filter]) => {
     const value = valueNamed(row, name, results);
@@ -92,7 +92,7 @@ export function passes(row: RunRow, filters: Filters, results: Results): boolean
   });
 }
 
-/** Rows by a column, those without a value last; the order of equal ones stays. */
+/** Rows sorted by a column, those without a value last; the sort is stable. */
 export function sorted(
   rows: readonly RunRow[],
   sort: { readonly column: string; readonly descending: boolean } | null,
@@ -112,8 +112,8 @@ export function sorted(
 }
 
 /**
- * A name for each run: its own, with the end of its id where others have the same; where all are trials of one sweep,
- * "trial 2".
+ * A name for each run: its own, with the end of its id if the name is not unique; if all are trials of one
+ * sweep, "trial 2".
  */
 export function distinctNames(rows: readonly RunRow[]): ReadonlyMap<string, string> {
   const areOfOneSweep = rows.every(({ parent }) => parent === rows[0]?.parent);

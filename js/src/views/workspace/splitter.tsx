@@ -1,4 +1,4 @@
-/** What the table of runs is made wider or narrower with: dragged, or with arrow keys. */
+/** A handle to resize the table of runs by dragging or with arrow keys. */
 
 import { type PointerEvent, type ReactNode, useRef } from 'react';
 import type { Translation } from '../translation.ts';

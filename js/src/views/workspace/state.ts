@@ -1,4 +1,4 @@
-/** What a workspace shows, as one JSON object, and what changes it. Nothing here changes a state in place. */
+/** The state of a workspace as one JSON object, and its updates. Nothing here changes a state in place. */
 
 import type { Axis, RunKind, RunRow } from '../../shared/run-api.ts';
 import { withColors } from '../charts/palette.ts';
@@ -8,7 +8,7 @@ import type { Filters } from './settings.ts';
 export interface ChartState {
   readonly id: string;
   readonly metric: string;
-  /** Columns of the grid that it takes up. */
+  /** Number of columns of the grid that it spans. */
   readonly span: number;
   /** In pixels. */
   readonly height: number;
@@ -22,29 +22,29 @@ export interface WorkspaceState {
   readonly version: 1;
   readonly runs: readonly string[];
   readonly hidden: readonly string[];
-  /** Places in the palette, by run. */
+  /** Palette indices by run. */
   readonly colors: Readonly<Record<string, number>>;
   readonly view: ViewName;
-  /** null: those that are there by default, as soon as the metrics are known. */
+  /** null: the default charts, as soon as the metrics are known. */
   readonly charts: readonly ChartState[] | null;
   readonly x: Axis;
   readonly xLog: boolean;
   readonly xLimits: Limits;
   readonly smoothing: number;
   readonly outliers: boolean;
-  /** The settings that the runs of a group share; none: one group of all runs; null: no groups. */
+  /** The settings shared by the runs of a group; none: one group of all runs; null: no groups. */
   readonly groupBy: readonly string[] | null;
   readonly filters: Filters;
   /** The column by which the table is sorted. */
   readonly sort: { readonly column: string; readonly descending: boolean } | null;
-  /** The axes of the parallel coordinates; null: what differs. */
+  /** The axes of the parallel coordinates; null: the settings that differ. */
   readonly axes: readonly string[] | null;
-  /** The result that parallel coordinates and scatter plot show. */
+  /** The result shown by the parallel coordinates and the scatter plot. */
   readonly result: string;
   readonly scatterX: string | null;
   /** The runs of the difference; null: the first two. */
   readonly pair: readonly [string, string] | null;
-  /** In pixels; null: a part of the width that there is. */
+  /** In pixels; null: a fraction of the available width. */
   readonly tableWidth: number | null;
 }
 
@@ -79,7 +79,7 @@ export function initialState(runs: readonly string[]): WorkspaceState {
   };
 }
 
-/** A state that was remembered, or the initial one where that is of another version or missing. */
+/** A stored state, or the initial state if the stored one is missing or of another version. */
 export function restoredState(remembered: unknown, runs: readonly string[]): WorkspaceState {
   const known = remembered as Partial<WorkspaceState> | null | undefined;
   if (known?.version !== 1) return initialState(runs);
@@ -89,8 +89,9 @@ export function restoredState(remembered: unknown, runs: readonly string[]): Wor
 const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set(['sweep', 'evaluation', 'comparison', 'films']);
 
 /**
- * The runs to chart where these were chosen, among all rows of their store: of a sweep its trials. Runs without curves of
- * their own are left out, unless there are no others. `charted` in `mosaic_lab/widgets/overview/workspace.py` does the same.
+ * The runs to chart for a selection, among all rows of their store, with a sweep replaced by its trials. Runs
+ * without curves are omitted unless there are no others. `charted` in
+ * `mosaic_lab/widgets/overview/workspace.py` does the same.
  */
 export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]): readonly string[] {
   const charted = new Map<string, string[]>();
@@ -106,7 +107,7 @@ export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]):
   return found.size ? [...found] : chosen;
 }
 
-/** The same workspace of other runs: those that stay keep their colours. */
+/** The same workspace with other runs: remaining runs keep their colours. */
 export function withRuns(state: WorkspaceState, runs: readonly string[]): WorkspaceState {
   return { ...state, runs, colors: withColors(state.colors, runs) };
 }
@@ -116,19 +117,19 @@ export function toggleRun(state: WorkspaceState, run: string): WorkspaceState {
   return { ...state, hidden };
 }
 
-/** Show this run alone; again: all. */
+/** Show only this run; a second call shows all. */
 export function showOnly(state: WorkspaceState, run: string): WorkspaceState {
   const others = state.runs.filter(id => id !== run);
   const alone = !state.hidden.includes(run) && others.every(id => state.hidden.includes(id));
   return { ...state, hidden: alone ? [] : others };
 }
 
-/** Whether a metric is the worker's, not one of the system. */
+/** Whether a metric is the worker's own rather than a system metric. */
 export function isOwn(metric: string): boolean {
   return !metric.startsWith(SYSTEM);
 }
 
-/** The charts of a workspace that was just opened: of the first metrics, without those of the system. */
+/** The charts of a new workspace: the first metrics, without system metrics. */
 export function defaultCharts(metrics: readonly string[]): readonly ChartState[] {
   return metrics
     .filter(isOwn)
@@ -158,7 +159,7 @@ export function changeChart(
   };
 }
 
-/** Put a chart at a place among the others, counted without it. */
+/** Move a chart to an index among the others, counted without it. */
 export function moveChart(state: WorkspaceState, id: string, place: number): WorkspaceState {
   const charts = state.charts ?? [];
   const moved = charts.find(chart => chart.id === id);

@@ -1,4 +1,4 @@
-/** Two fields for the limits of an axis; empty ones are found by the data. */
+/** Two fields for the limits of an axis; an empty limit follows the data. */
 
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import { type Limits, limitsProblem, problemText, typedNumber } from '../charts/ranges.ts';
@@ -9,13 +9,13 @@ interface TypedRangeProps {
   readonly name: string;
   readonly from: string;
   readonly to: string;
-  /** Of the axis; null where the limits are those of a filter. */
+  /** The axis' scale; null if the limits belong to a filter. */
   readonly scale: 'linear' | 'log' | null;
   readonly trans: Translation;
   readonly onChange: (limits: Limits) => void;
 }
 
-/** Limits that make no range are not passed on; what is wrong with them stands beside the fields. */
+/** Invalid limits are not passed on; the error is shown beside the fields. */
 export function TypedRange(props: TypedRangeProps): ReactNode {
   const { limits, name, from, to, scale, trans, onChange } = props;
   const [texts, setTexts] = useState(['', '']);
@@ -67,7 +67,7 @@ export function TypedRange(props: TypedRangeProps): ReactNode {
   );
 }
 
-/** A limit as its field shows it. */
+/** A limit as displayed in its field. */
 function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(6));
 }

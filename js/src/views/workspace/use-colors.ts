@@ -6,7 +6,7 @@ import { color } from '../charts/palette.ts';
 import { setting } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
-/** The colour of each run: its own, or that of its group. */
+/** The colour of each run: its own, or its group's. */
 export function useColors(rows: readonly RunRow[], state: WorkspaceState): (run: string) => string {
   const { groupBy, colors } = state;
   const grouped = groupBy ? rows : null;

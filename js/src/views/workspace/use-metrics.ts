@@ -1,13 +1,13 @@
-/** Which metrics the runs of a workspace have. */
+/** The metrics of a workspace's runs. */
 
 import { useEffect, useState } from 'react';
 import type { RunSource } from '../../shared/run-api.ts';
 import { isOwn } from './state.ts';
 
-/** Between two requests of the metrics of runs that have none yet. */
+/** Interval between requests while the runs have no metrics. */
 const LOOK_MS = 3000;
 
-/** The metrics of these runs; null while they are not known. Requested again until a worker has reported one. */
+/** The metrics of these runs; null while unknown. Requested again until a worker has reported one. */
 export function useMetrics(
   source: RunSource,
   runs: readonly string[],

@@ -1,4 +1,4 @@
-/** The runs of a workspace as React state, kept current by their store. */
+/** The runs of a workspace as React state, updated from their store. */
 
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { RunRow, RunSource } from '../../shared/run-api.ts';
@@ -14,11 +14,13 @@ export interface Runs {
   readonly rows: ReadonlyMap<string, RunRow>;
   /** Whether the store has answered. */
   readonly known: boolean;
-  /** Have a function called with runs that have more points, at most once a second. Returns what ends it. */
+  /**
+   * Call a function with runs that have more points, at most once a second. Returns a function that ends it.
+   */
   readonly onGrown: (listener: Grown) => () => void;
 }
 
-/** Follow these runs, with a new map whenever one of them has changed. */
+/** Follow these runs, with a new map after each change. */
 export function useRuns(source: RunSource, runs: readonly string[]): Runs {
   const [state, setState] = useState<{ rows: ReadonlyMap<string, RunRow>; known: boolean }>({
     rows: new Map(),
@@ -71,7 +73,7 @@ export function useRuns(source: RunSource, runs: readonly string[]): Runs {
   return { ...state, onGrown };
 }
 
-/** The last values of metrics of these runs, requested in parts; empty while `wanted` is false. */
+/** The last values of these runs' metrics, requested in parts; empty while `wanted` is false. */
 export function useResults(source: RunSource, runs: Runs, ids: readonly string[], wanted: boolean): Results {
   const [results, setResults] = useState<Results>({});
   const due = useRef(new Set<string>());

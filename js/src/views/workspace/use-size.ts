@@ -1,6 +1,6 @@
 import { type RefCallback, useCallback, useRef, useState } from 'react';
 
-/** The width of an element in pixels, 0 while it is not shown. */
+/** The width of an element in pixels, 0 while it is hidden. */
 export function useSize(): [RefCallback<HTMLElement>, number] {
   const [width, setWidth] = useState(0);
   const sizes = useRef<ResizeObserver | null>(null);

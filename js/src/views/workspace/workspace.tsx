@@ -1,6 +1,6 @@
 /**
- * The workspace: a table of the selected runs on the left, on the right their charts, parallel coordinates, a scatter plot
- * or the difference of two. It is shown by a tab of JupyterLab's and by a cell alike.
+ * The workspace: a table of the selected runs on the left; their charts, parallel coordinates, a scatter plot
+ * or the difference of two on the right. Used in a JupyterLab tab and in a cell.
  */
 
 import './workspace.css';
@@ -270,7 +270,7 @@ export function Workspace({ source, state, trans, onState, onVisible }: Workspac
   );
 }
 
-/** The very object from before while it says the same. */
+/** The previous object while the value is equal. */
 function useSame<Value>(value: Value, same: (before: Value, now: Value) => boolean): Value {
   const kept = useRef(value);
   if (!same(kept.current, value)) kept.current = value;

@@ -27,7 +27,7 @@ export function button(
   return node;
 }
 
-/** Put an icon, drawn in a square of 16, before the text of `node`. */
+/** Put an icon in a 16 × 16 square before the text of `node`. */
 export function addIcon(node: Element, icon: keyof typeof ICONS): void {
   node.insertAdjacentHTML(
     'afterbegin',
@@ -41,7 +41,7 @@ export interface Choice<Value> {
   hint: string;
 }
 
-/** Buttons of which one is pressed. Returns what presses the one with a value, or none. */
+/** Buttons of which one is pressed. Returns a function that presses the one with a value, or none. */
 export function segmented<Value>(
   parent: Node,
   label: string,
@@ -59,7 +59,7 @@ export function segmented<Value>(
   };
 }
 
-/** A selection, without options at first. */
+/** A selection, initially without options. */
 export function select(
   parent: Node,
   label: string,
@@ -97,7 +97,7 @@ export function slider(
   return { input, output: element('output', '', box) };
 }
 
-/** Close a `<details>` menu by a click elsewhere or by Escape. Returns what ends this. */
+/** Close a `<details>` menu on a click elsewhere or on Escape. Returns a function that ends this. */
 export function closeOnOutsideClick(menu: HTMLDetailsElement): () => void {
   const close = (event: Event) => {
     const closes =
@@ -110,7 +110,7 @@ export function closeOnOutsideClick(menu: HTMLDetailsElement): () => void {
   };
 }
 
-/** Have the browser save `data` as a file. */
+/** Let the browser save `data` as a file. */
 export function download(name: string, data: BlobPart, mime = ''): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([data], { type: mime }));

@@ -1,4 +1,4 @@
-/** A line that unfolds what it is the head of. */
+/** A line that expands its content below it. */
 
 import { type Model, onChange, send } from '../host/anywidget.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
@@ -6,7 +6,7 @@ import { element, setText } from './elements.ts';
 
 export interface Collapsible {
   el: HTMLDetailsElement;
-  /** The line; what else is appended to `el` is unfolded. */
+  /** The line; other children of `el` are collapsible. */
   summary: HTMLElement;
 }
 
@@ -18,7 +18,7 @@ export function collapsible(parent: Node, title: string, className = ''): Collap
   return { el, summary };
 }
 
-/** A collapsible text, whose last line is shown while it is folded. Without text it is hidden. */
+/** A collapsible text, which shows its last line while collapsed. Hidden without text. */
 export function collapsibleText(parent: Node, title: string, className = ''): (text: string) => void {
   const { el, summary } = collapsible(parent, title, className);
   const last = element('code', '', summary);
@@ -30,7 +30,7 @@ export function collapsibleText(parent: Node, title: string, className = ''): (t
   };
 }
 
-/** Keep `el` and the trait `opened` the same. Returns what ends this. */
+/** Synchronise `el` with the trait `opened`. Returns a function that ends this. */
 export function followOpened<Traits extends { opened: boolean }>(
   el: HTMLDetailsElement,
   model: Model<Traits>

@@ -1,4 +1,4 @@
-/** Elements of a page, and how their text and children are brought up to date without being replaced. */
+/** Elements of a page, and updates of their text and children in place. */
 
 export function element<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
@@ -13,12 +13,12 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
-/** Set a text only if it is another one: a selection in it stays. */
+/** Set a text only if it differs, so that a selection in it is kept. */
 export function setText(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Set a text and show its node; hide it when the text is empty. */
+/** Set a text and show its node; hide it if the text is empty. */
 export function setTextOrHide(node: HTMLElement, text: string, shown: HTMLElement = node): void {
   setText(node, text);
   shown.hidden = text === '';
@@ -42,8 +42,8 @@ export function swatch(parent: Node | null, color = ''): HTMLElement {
 const keys = new WeakMap<Element, { key: string; item: unknown }>();
 
 /**
- * One child of `parent` for each entry, in order: `make` makes it when the entry's key is first there, `draw` brings it up to
- * date. Children stay the same nodes, so that a click counts although an update falls into it.
+ * Keep one child of `parent` for each entry, in order: `make` creates it for a new key, `draw` updates it.
+ * Children remain the same nodes, so that a click is not lost during an update.
  */
 export function drawEach<Entry, Item extends { el: Element }>(
   parent: Element,
@@ -72,7 +72,7 @@ export function drawEach<Entry, Item extends { el: Element }>(
   return items;
 }
 
-/** The key of entries that have none but their place. */
+/** The key of entries that have only a position. */
 export function place(_entry: unknown, index: number): string {
   return String(index);
 }
@@ -86,7 +86,7 @@ export function plain<Tag extends keyof HTMLElementTagNameMap>(
   return { el: element(tag, className, null, text) };
 }
 
-/** Change what `node` shows; if its end was in sight, it is afterwards. */
+/** Change the content of `node`; if its end was visible, scroll to the new end. */
 export function keepAtEnd(node: HTMLElement, change: () => void): void {
   const atEnd = node.scrollTop + node.clientHeight >= node.scrollHeight - 4;
   change();

@@ -1,4 +1,4 @@
-/** Whether the kernel of a panel still answers. */
+/** Whether a panel's kernel still responds. */
 
 import { type Model, onChange } from '../host/anywidget.ts';
 import { DISCONNECTED } from '../host/kernel.ts';
@@ -7,15 +7,16 @@ import type { PanelTraits } from '../messages.ts';
 const LOOK_MS = 1000;
 const SILENT_SECONDS = 10;
 
-/** "ended": restarted or shut down. "silent": it has not been heard of for ten seconds. */
+/** "ended": restarted or shut down. "silent": no message for ten seconds. */
 export type Trouble = '' | 'ended' | 'silent';
 
 export const SILENT_KERNEL =
   'The kernel does not answer. What is shown may be out of date until it answers again.';
 
 /**
- * Call `changed` when the kernel's state has become another one. A kernel can be silent only while the panel is visible
- * and `live`: only then is it expected to speak. Seconds are counted here: a computer that slept has missed none.
+ * Call `changed` when the kernel's state has changed. A kernel counts as silent only while the panel is
+ * visible and `live`, because only then are messages expected. Seconds are counted here, so that sleep of the
+ * computer does not count.
  */
 export function watchKernel<Traits extends PanelTraits>(
   model: Model<Traits>,

@@ -1,6 +1,6 @@
 /**
- * A line about the page that a widget is in: JupyterLab or Notebook without our extension, or with one of another version.
- * Other front ends have no use for the extension, and get no line.
+ * A line about the surrounding page: JupyterLab or Notebook without our extension, or with another version of
+ * it. Other front ends do not use the extension, and show no line.
  */
 
 import './page-notice.css';
@@ -8,7 +8,7 @@ import { aboutKernel, markOf, VERSION } from '../../shared/version.ts';
 import { english } from '../../views/translation.ts';
 import { element } from './elements.ts';
 
-/** JupyterLab's main area; the mark of Notebook 7 (checked on 4.6 and 7.6). */
+/** JupyterLab's main area; the attribute of Notebook 7 (checked on 4.6 and 7.6). */
 const JUPYTER = '.jp-LabShell, body[data-notebook]';
 const LINE = 'mosaic-page-notice';
 

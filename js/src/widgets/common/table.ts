@@ -1,4 +1,4 @@
-/** The one table of the page: of operators, of the episodes of a comparison, of the trials of a sweep. */
+/** The table used for operators, episodes of a comparison and trials of a sweep. */
 
 import { element, setTextOrHide, swatch } from './elements.ts';
 
@@ -6,25 +6,25 @@ export interface Column {
   title: string;
   /** Aligned to the right. */
   numeric: boolean;
-  /** How the rows are sorted by it; left out where they cannot be. */
+  /** The sort order of the rows by this column; omitted if they cannot be sorted. */
   sort?: 'ascending' | 'descending' | 'none';
 }
 
 export interface Cell {
   text: string;
-  /** Put before the text as a swatch. */
+  /** Shown as a swatch before the text. */
   color?: string;
   hint?: string;
 }
 
 export class Table {
-  /** The title of a column was clicked that rows can be sorted by. */
+  /** Called when the title of a sortable column was clicked. */
   onSort: (column: number) => void = () => {};
   private readonly el: HTMLElement;
   private readonly caption: HTMLElement;
   private readonly head: HTMLElement;
   private readonly body: HTMLElement;
-  /** The rows that are shown, by what they show. */
+  /** The displayed rows, by their content. */
   private drawn = new Map<string, HTMLElement[]>();
 
   constructor(el: HTMLElement) {
@@ -36,7 +36,7 @@ export class Table {
     this.body = element('tbody', '', table);
   }
 
-  /** Show these rows, of one cell for each column; nothing without rows. */
+  /** Show these rows, with a cell for each column; nothing without rows. */
   draw(columns: readonly Column[], rows: readonly (readonly Cell[])[], caption = ''): void {
     this.el.hidden = rows.length === 0;
     setTextOrHide(this.caption, caption);
@@ -56,7 +56,7 @@ export class Table {
     this.place(columns, rows);
   }
 
-  /** Put the rows in place. Those that were there stay: of hundreds an update changes few. */
+  /** Put the rows in place and keep existing ones: an update changes few of hundreds. */
   private place(columns: readonly Column[], rows: readonly (readonly Cell[])[]): void {
     const drawn = new Map<string, HTMLElement[]>();
     let at = this.body.firstChild;

@@ -1,6 +1,6 @@
 /**
- * Whether a viewer can see something on the page: it is scrolled into sight, of a page that is not hidden. A panel reports
- * this to the kernel (the trait `presence`), so that one without a viewer costs nothing.
+ * Whether a part of the page is visible: scrolled into view, on a page that is not hidden. A panel reports
+ * this to the kernel (the trait `presence`), so that a panel without a viewer costs nothing.
  */
 
 import { type Model, send, viewName } from '../host/anywidget.ts';
@@ -10,13 +10,13 @@ const REPORT_MS = 15_000;
 const MOST_REPORTS = 16;
 
 export interface Visibility {
-  /** The places of what is in sight. */
+  /** The indices of the visible elements. */
   visible(): number[];
   observe(el: Element): void;
   end(): void;
 }
 
-/** Watch elements, which have the places 0, 1, … in the order in which they are observed. */
+/** Watch elements, indexed 0, 1, … in the order in which they are observed. */
 export function watchVisibility(changed: () => void): Visibility {
   const observed: Element[] = [];
   const onScreen = new Set<Element>();
@@ -47,7 +47,9 @@ export interface PanelVisibility {
   end(): void;
 }
 
-/** Report to the kernel whether the panel around `el` is visible: each change, and every 15 s while it is. */
+/**
+ * Report to the kernel whether the panel around `el` is visible: on each change, and every 15 s while it is.
+ */
 export function reportVisibility<Traits extends PanelTraits>(
   model: Model<Traits>,
   el: Element
@@ -57,7 +59,7 @@ export function reportVisibility<Traits extends PanelTraits>(
   let reported: boolean | null = null;
   const report = (visible: boolean) => {
     reported = visible;
-    // Several, of all views of this model: a later value replaces one that is not sent yet.
+    // Several reports, from all views of this model: a later value replaces one not sent yet.
     const reports = [...model.get('presence'), [view, number++, visible] as const].slice(-MOST_REPORTS);
     send(model, 'presence', reports as Traits['presence']);
   };
@@ -65,7 +67,8 @@ export function reportVisibility<Traits extends PanelTraits>(
     const visible = visibility.visible().length > 0;
     if (visible !== reported) report(visible);
   });
-  // The whole panel counts, which this part is put into a moment later: its chart may be in sight without its top.
+  // The whole panel counts, to which this part is added a moment later: its chart may be visible without its
+  // top.
   let attaching = 0;
   const observe = () => {
     const panel = el.closest('.mosaic-panel');

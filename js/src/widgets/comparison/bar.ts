@@ -1,4 +1,4 @@
-/** The tool bar of a comparison. Everything it does is a method of the comparison in the kernel. */
+/** The tool bar of a comparison. Every action is a method of the comparison in the kernel. */
 
 import { addIcon, button, option, select, slider } from '../common/buttons.ts';
 import { element, setText, setTextOrHide } from '../common/elements.ts';
@@ -13,7 +13,7 @@ const MOST_SEED = 2 ** 32 - 1;
 /** A method of the comparison, with its arguments. */
 export type CallComparison = (name: string, args?: object) => void;
 
-/** The place of the value that is closest to `wanted`; 0 stands for no limit. */
+/** The index of the value closest to `wanted`; 0 means no limit. */
 export function nearest(values: readonly number[], wanted: number): number {
   if (!wanted) return values.indexOf(0);
   const distances = values.map(value => (value ? Math.abs(value - wanted) : Number.POSITIVE_INFINITY));
@@ -85,7 +85,7 @@ export class Bar {
     this.state = state;
   }
 
-  /** Show what the kernel says, for a while. */
+  /** Show a message of the kernel for a while. */
   say(text: string, error = false): void {
     clearTimeout(this.timer);
     this.message.className = `mosaic-notice mosaic-${error ? 'error' : 'info'}`;

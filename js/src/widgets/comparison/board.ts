@@ -1,6 +1,6 @@
 /**
- * A chess board of squares over a lane's picture, white at the bottom: a person moves by a click on the piece and one on the
- * square it goes to, or by arrow keys and Enter.
+ * A chess board of squares over a lane's picture, white at the bottom. A player moves by clicking the piece
+ * and its target square, or with arrow keys and Enter.
  */
 
 import { button } from '../common/buttons.ts';
@@ -21,13 +21,13 @@ export class Board {
   private readonly squares = new Map<string, HTMLElement>();
   private readonly promotion: HTMLElement;
   private pad: Pad | null = null;
-  /** The square of the piece that was chosen. */
+  /** The square of the selected piece. */
   private from: string | null = null;
-  /** The position that was answered last. */
+  /** The last position answered. */
   private played: string | null = null;
   private moves: string[] = [];
   private pieces = new Map<string, string>();
-  /** The one square that Tab reaches; the arrows go on from it. */
+  /** The square reached by Tab; arrow keys continue from it. */
   private current = 'e2';
 
   constructor() {
@@ -42,12 +42,12 @@ export class Board {
     this.promotion.setAttribute('aria-label', 'promote to');
     this.promotion.hidden = true;
     this.moveTo(this.current);
-    // What is pressed and clicked here is meant for the board, not for the picture below it.
+    // Keys and clicks here are for the board, not for the picture below it.
     this.el.addEventListener('keydown', event => this.key(event));
     this.el.addEventListener('click', event => event.stopPropagation());
   }
 
-  /** `pad` is that of the person whose turn it is; null between turns. */
+  /** `pad` belongs to the player whose turn it is; null between turns. */
   draw(pad: Pad | null): void {
     this.pad = pad;
     const board = pad?.person.board ?? null;
@@ -60,7 +60,7 @@ export class Board {
     else this.paint();
   }
 
-  /** The person's move could not be played. */
+  /** The player's move could not be played. */
   refuse(): void {
     this.played = null;
   }

@@ -1,8 +1,8 @@
-/** What a lane's card says, as text: no elements here. */
+/** The texts of a lane's card. */
 
 import type { Fact, Lane, Move } from '../messages.ts';
 
-/** Characters of a reasoning that are shown unfolded, of an operator that is not a language model. */
+/** Maximum length of a reasoning that is shown expanded, for operators without a language model. */
 const SHORT_TEXT = 90;
 
 const TONES: Record<Lane['state'], string> = {
@@ -19,7 +19,7 @@ export function isLive({ state }: Pick<Lane, 'state'>): boolean {
   return state !== 'failed' && state !== 'stopped';
 }
 
-/** The chip of a lane and the state whose colour it has; the text is empty while the lane just goes on. */
+/** The chip of a lane and the state whose colour it has; the text is empty during normal progress. */
 export function laneChip({ state, done, flags }: Pick<Lane, 'state' | 'done' | 'flags'>): {
   text: string;
   tone: string;
@@ -31,12 +31,12 @@ export function laneChip({ state, done, flags }: Pick<Lane, 'state' | 'done' | '
   return { text: state === 'ready' || state === 'stepping' ? '' : state, tone };
 }
 
-/** The numbers of the last step, and whose turn it is where agents take turns. */
+/** The numbers of the last step and, if agents take turns, whose turn it is. */
 export function laneFacts({ facts, turn, aec }: Pick<Lane, 'facts' | 'turn' | 'aec'>): Fact[] {
   return aec && turn.length ? [...facts, [turn.join(', '), 'turn', 'who acts next']] : facts;
 }
 
-/** What went wrong in the last step, a line each, and why there is no picture. */
+/** The faults of the last step, one per line, and why there is no picture. */
 export function laneFaults({ moves, several, blank }: Pick<Lane, 'moves' | 'several' | 'blank'>): string {
   const lines = moves
     .filter(move => move.fault)
@@ -44,12 +44,12 @@ export function laneFaults({ moves, several, blank }: Pick<Lane, 'moves' | 'seve
   return [...lines, blank].filter(Boolean).join('\n');
 }
 
-/** "1,234 → 56 tokens" of a language model; empty where it has read and written none. */
+/** "1,234 → 56 tokens" for a language model; empty if it has read and written none. */
 export function tokensText({ tokens: [read, written] }: Pick<Move, 'tokens'>): string {
   return read === '0' && written === '0' ? '' : `${read} → ${written} tokens`;
 }
 
-/** The chip beside a move: what went wrong, first with the operator, else with its model's answer. */
+/** The chip beside a move: the operator's fault or, if there is none, the fault of its model's answer. */
 export function moveFault({ fault, fault_text, model_faults }: Move): { text: string; hint: string } {
   if (fault) return { text: fault, hint: fault_text };
   return {
@@ -58,7 +58,7 @@ export function moveFault({ fault, fault_text, model_faults }: Move): { text: st
   };
 }
 
-/** The reasons for the last step: shown at once (`open`), or folded because they are long. */
+/** The reasons for the last step: expanded (`open`), or collapsed because they are long. */
 export function reasoningText(
   lane: Pick<Lane, 'moves' | 'several' | 'speaks' | 'state'>,
   closed: boolean

@@ -1,4 +1,4 @@
-/** One lane: who acts in it, its picture, the numbers of its last step, and what went wrong. */
+/** One lane: its operators, its picture, the numbers of its last step, and faults. */
 
 import { button } from '../common/buttons.ts';
 import { collapsibleText } from '../common/collapsible.ts';
@@ -13,7 +13,10 @@ import { drawFacts, drawMoves } from './moves.ts';
 import { drawOperators } from './operators.ts';
 import { People, type PeopleActions } from './people.ts';
 
-/** A tile whose notice is only shown in the place of a missing picture, or when its picture is old: the card shows the rest. */
+/**
+ * A tile whose notice is shown only in place of a missing picture, or if its picture is old; the card shows
+ * the rest.
+ */
 class LaneTile extends Tile {
   override say(notice: Notice): void {
     super.say(notice);
@@ -23,7 +26,7 @@ class LaneTile extends Tile {
 }
 
 export interface CardActions extends PeopleActions {
-  /** Have the comparison do something with this lane. */
+  /** Call a method of the comparison for this lane. */
   call: (name: 'step_lane' | 'restart') => void;
   request: TileOptions['request'];
 }
@@ -76,7 +79,7 @@ export class Card {
     this.chip = element('span', 'mosaic-chip', foot);
   }
 
-  /** `closed`: the comparison has ended. `bindings`: the keys that were changed in this page. */
+  /** `closed`: the comparison has ended. `bindings`: the keys changed in this page. */
   draw(lane: Lane, closed: boolean, bindings: Bindings): void {
     const { label, state } = lane;
     this.el.dataset.state = state;
@@ -102,12 +105,12 @@ export class Card {
     this.drawFoot(lane, closed);
   }
 
-  /** What could not be done has answered nothing. */
+  /** A failed call has answered nothing. */
   refuse(): void {
     this.people.refuse();
   }
 
-  /** What its operators say, and its language model's exchanges. */
+  /** Show the messages of its operators and the exchanges of its language model. */
   private drawModel(lane: Lane, closed: boolean): void {
     const { open, folded } = reasoningText(lane, closed);
     setText(this.reasoning, open);

@@ -1,4 +1,4 @@
-/** Chess as far as a board needs it: squares, pieces, and which of the legal moves a click means. */
+/** Chess as needed by a board: squares, pieces, and the legal moves that match a click. */
 
 export const FILES = 'abcdefgh';
 
@@ -12,7 +12,7 @@ const PIECES: Record<string, string> = {
 };
 const PROMOTIONS = ['q', 'r', 'b', 'n'];
 
-/** The pieces of a position in Forsyth-Edwards notation by their squares; capitals are white's. */
+/** The pieces of a position in Forsyth-Edwards notation by square; capitals are white. */
 export function piecesOf(fen: string): Map<string, string> {
   const found = new Map<string, string>();
   const [rows = ''] = fen.split(' ');
@@ -33,7 +33,7 @@ export function pieceName(piece: string | undefined): string {
   return `${color} ${PIECES[piece.toLowerCase()]}`;
 }
 
-/** Moves are written as in "e2e4", and "e7e8q" where a pawn becomes a queen. */
+/** Moves have the form "e2e4", or "e7e8q" if a pawn becomes a queen. */
 export function movesFrom(moves: readonly string[], from: string | null): string[] {
   return from === null ? [] : moves.filter(move => move.startsWith(from));
 }
@@ -42,7 +42,7 @@ export function targetOf(move: string): string {
   return move.slice(2, 4);
 }
 
-/** The promotions among moves that differ in nothing else, the queen first: [piece's name, move]. */
+/** The promotions among moves that are otherwise equal, the queen first: [piece's name, move]. */
 export function promotionsOf(moves: readonly string[]): [piece: string, move: string][] {
   return PROMOTIONS.flatMap(sign => {
     const move = moves.find(one => one.endsWith(sign));

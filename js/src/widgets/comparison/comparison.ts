@@ -1,6 +1,6 @@
 /**
- * A comparison: a tool bar, and a card a lane. What to show comes in one trait, `state`; what the user wants goes out in
- * `calls`, the last few of all views, so that none is lost of several in a moment.
+ * A comparison: a tool bar, and a card per lane. The trait `state` has the content. The user's requests are
+ * sent in `calls`, the last few of all views, so that none is lost if several are made at once.
  */
 
 import '../panel/panel.css';
@@ -25,7 +25,7 @@ const TROUBLE: Record<Trouble, string> = {
   ended:
     'The kernel was restarted or shut down, and its comparisons ended with it. Run this cell again to start a new one.'
 };
-/** A click there does not put the focus where keys are played. */
+/** A click on these does not move the focus to the keys. */
 const NOT_PLAYING = '.mosaic-stop, .mosaic-tile-tools, .mosaic-pad-typed';
 
 class Comparison {
@@ -88,7 +88,7 @@ class Comparison {
     }
   }
 
-  /** Show what the kernel says; what could not be done has answered nothing. */
+  /** Show a message of the kernel; a failed call has answered nothing. */
   say(): void {
     const { level, text } = this.model.get('said');
     this.bar.say(text, level === 'error');
@@ -138,15 +138,15 @@ class Comparison {
     this.bar.drawSize(size);
   }
 
-  /** A lane that never had a folder has no picture either: any other stands in its place. */
+  /** A lane that never had a folder has no picture: any other folder is used in its place. */
   private runs(): string[] {
     const runs = this.model.get('state').lanes.map(({ run }) => run);
     return runs.map(run => run || runs.find(Boolean) || '/');
   }
 
   /**
-   * After a click on Run, say, a person's keys are on, without another click on the picture. A button that was pressed with a
-   * key keeps the focus.
+   * After a click, for example on Run, give the keyboard to the player without another click on the picture.
+   * A button pressed with a key keeps the focus.
    */
   private focusKeys({ target, detail }: MouseEvent): void {
     if (detail === 0 || !(target instanceof Element)) return;
@@ -156,7 +156,7 @@ class Comparison {
     card?.people.focus();
   }
 
-  /** What is wrong with the kernel comes before what is wrong with the frames, which follows from it. */
+  /** Problems with the kernel take precedence over those with the frames, which they cause. */
   private drawTrouble(): void {
     const text = TROUBLE[this.kernelTrouble] || this.frameTrouble;
     setTextOrHide(this.notice, text);

@@ -1,4 +1,4 @@
-/** The finished episodes of a comparison, the newest first. */
+/** The finished episodes of a comparison, newest first. */
 
 import { type Cell, type Column, Table } from '../common/table.ts';
 import { onChange, type RenderContext } from '../host/anywidget.ts';

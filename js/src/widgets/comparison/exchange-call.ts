@@ -1,6 +1,6 @@
 /**
- * One request to a language model and its answer: the prompt turn by turn, the reasoning, the answer with the words that were
- * played, and what it cost. Texts come from models and endpoints: they are put into the page as text, whatever they look like.
+ * One request to a language model and its answer: the prompt by turns, the reasoning, the answer with the
+ * parsed action, and the cost. Texts from models and endpoints are inserted into the page as text only.
  */
 
 import { drawEach, element, place, plain, setText } from '../common/elements.ts';
@@ -9,7 +9,7 @@ import type { Exchange, Hinted, PromptTurn } from '../messages.ts';
 
 const IMAGE = /^data:image\/png;base64,[A-Za-z0-9+/=]+$/;
 
-/** A part with a scroll bar of its own that the keyboard reaches, and whose arrows do not go to the notebook. */
+/** A scrollable part reachable by keyboard, whose arrow keys do not reach the notebook. */
 export function scrollable<Node extends HTMLElement>(node: Node, label: string): Node {
   node.tabIndex = 0;
   node.setAttribute('role', 'region');
@@ -55,7 +55,7 @@ export class ExchangeCall {
     if (prompt !== this.drawn) {
       this.drawn = prompt;
       this.drawTurns(exchange.turns);
-      this.prompt.scrollTop = this.prompt.scrollHeight; // what the agent sees now comes last
+      this.prompt.scrollTop = this.prompt.scrollHeight; // the agent's current observation comes last
     }
     setText(this.reasoning, exchange.reasoning);
     this.reasoningPart.hidden = exchange.reasoning === '';

@@ -1,20 +1,20 @@
-/** What a lane's card says of its language model's exchanges, as text: no elements here. */
+/** The texts of a lane's card about the exchanges of its language model. */
 
 import type { LanguageTraits, ShownExchanges } from '../messages.ts';
 
 const NOTHING: ShownExchanges = { agent: '', agents: [], step: '', calls: [], earlier: 0, messages: [] };
 
-/** What is shown, complete: while the card is folded the kernel sends none of it. */
+/** Fill in missing fields: while the card is collapsed, the kernel sends no exchanges. */
 export function complete(shown: Partial<ShownExchanges>): ShownExchanges {
   return { ...NOTHING, ...shown };
 }
 
-/** What models are writing at this moment, of several each with its agent. */
+/** The text being written by models; with several, each has its agent's name. */
 export function writingText(writing: LanguageTraits['writing']): string {
   return writing.map(([agent, text]) => (writing.length > 1 ? `${agent}: ${text}` : text)).join('\n');
 }
 
-/** The line above the exchanges. `waiting`: a model has been called and its answer is not complete. */
+/** The line above the exchanges. `waiting`: a model has been called and its answer is incomplete. */
 export function headText({ step, calls, earlier }: ShownExchanges, waiting: boolean): string {
   if (calls.length)
     return `step ${step}${earlier ? `, the last ${calls.length} of ${earlier + calls.length} calls` : ''}`;

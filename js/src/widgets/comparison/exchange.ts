@@ -1,6 +1,7 @@
 /**
- * What a lane's card shows of its language models: what one writes at this moment and, folded below it, the exchanges of the
- * last step. It draws a model of its own, which the kernel fills while it is unfolded, and reports what was drawn.
+ * The part of a lane's card for its language models: the text being written and, collapsed below it, the
+ * exchanges of the last step. It renders its own model, which the kernel fills while the part is expanded,
+ * and acknowledges each update.
  */
 
 import { option, select } from '../common/buttons.ts';
@@ -26,7 +27,7 @@ export class ExchangeView {
   private due = 0;
   private waiting = false;
 
-  /** `reasoning` gives way to what is being written. */
+  /** `reasoning` is replaced by the text being written. */
   constructor(parent: Node, reasoning: HTMLElement) {
     this.reasoning = reasoning;
     this.writing = scrollable(element('div', 'mosaic-speaks mosaic-writing'), 'what the model writes');

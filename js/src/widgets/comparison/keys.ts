@@ -1,7 +1,7 @@
 /**
- * How keys become actions, while a lane's picture has the focus. By default a lane waits for its people; in real time a key
- * counts for as long as it is held. Where two act in one lane, each key is one person's; a key that several have goes to the
- * one whose action is awaited, or whose turn it is.
+ * Maps keys to actions while a lane's picture has the focus. By default a lane waits for its players; in real
+ * time a key counts while it is held. If two players act in one lane, each key belongs to one of them; a
+ * shared key goes to the player whose action is awaited, or whose turn it is.
  */
 
 import type { Action, KeyBinding } from '../messages.ts';
@@ -16,14 +16,14 @@ const NAMES: Record<string, string> = {
 };
 const IGNORED = ['Tab', 'Escape', 'Shift', 'Control', 'Alt', 'Meta', 'CapsLock'];
 
-/** A person at the keys: what the keys need of a `Pad`. */
+/** A player at the keyboard: the part of a `Pad` needed for keys. */
 export interface Player {
   readonly keys: readonly KeyBinding[];
-  /** An action is awaited of this person. */
+  /** An action of this player is awaited. */
   readonly awaited: boolean;
   readonly turn: boolean;
   readonly realtime: boolean;
-  /** An action was chosen and now gets a key. */
+  /** An action was selected and will get a new key. */
   readonly rebinding: boolean;
   /** Answer with an action, once. */
   play(action: Action): void;
@@ -37,24 +37,27 @@ export function keyName(key: string): string {
   return NAMES[key] ?? (key.length === 1 ? key.toUpperCase() : key);
 }
 
-/** The same action: actions may be lists. */
+/** Whether two actions are equal; actions may be lists. */
 export function same(one: Action, other: Action): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** The binding of a key; of a letter in whatever case, if not in this one. */
+/** The binding of a key; for a letter without a binding, that of the other case. */
 export function boundTo(keys: readonly KeyBinding[], key: string): KeyBinding | undefined {
   return (
     keys.find(([bound]) => bound === key) ?? keys.find(([bound]) => bound.toLowerCase() === key.toLowerCase())
   );
 }
 
-/** The keys after `key` was given to `action`: taken from whatever had it, in place of what the action had. */
+/**
+ * The keys after assigning `key` to `action`: removed from its previous action, and replacing the action's
+ * previous keys.
+ */
 export function rebound(keys: readonly KeyBinding[], key: string, action: Action): KeyBinding[] {
   return [...keys.filter(([bound, other]) => bound !== key && !same(other, action)), [key, action]];
 }
 
-/** Play with the keys pressed in `stage`, for as long as `players()` are there. */
+/** Play with the keys pressed in `stage`, while `players()` are present. */
 export function playWithKeys(stage: HTMLElement, players: () => readonly Player[]): void {
   const held = new Map<string, [Player, Action]>(); // in real time, in order
   stage.addEventListener('keydown', event => {
@@ -68,7 +71,7 @@ export function playWithKeys(stage: HTMLElement, players: () => readonly Player[
       return;
     }
     if (IGNORED.includes(event.key)) return;
-    // JupyterLab's own keys (a, b, x, arrows …) are not meant while a person plays.
+    // JupyterLab's own keys (a, b, x, arrows …) are disabled while a player plays.
     event.preventDefault();
     event.stopPropagation();
     if (chooser) {
@@ -99,7 +102,7 @@ export function playWithKeys(stage: HTMLElement, players: () => readonly Player[
     for (const player of new Set([...held.values()].map(([player]) => player))) player.press(null);
     held.clear();
   });
-  // JupyterLab takes the focus for the cell when its output is clicked.
+  // JupyterLab moves the focus to the cell when its output is clicked.
   stage.addEventListener('mousedown', event => {
     if (players().length) event.stopPropagation();
   });

@@ -1,10 +1,10 @@
-/** The last action of each agent of a lane, and the numbers below it. */
+/** The last action of each agent of a lane, with its numbers below. */
 
 import { drawEach, element, setText, setTextOrHide } from '../common/elements.ts';
 import type { Fact, Lane } from '../messages.ts';
 import { moveFault, tokensText } from './card-text.ts';
 
-const MANY = 4; // agents, beyond which their actions scroll
+const MANY = 4; // agents; with more, their actions scroll
 
 function newMove() {
   const el = element('div', 'mosaic-move');

@@ -1,9 +1,9 @@
-/** The operators of a lane: the category of each, its name, its agents, and what it is. */
+/** The operators of a lane: category, name, agents and description. */
 
 import { drawEach, element, plain, setText } from '../common/elements.ts';
 import type { Lane, LaneOperator } from '../messages.ts';
 
-/** Everything about an operator, a line each. */
+/** All facts about an operator, one per line. */
 function hintOf({ name, category, agents, about }: LaneOperator, several: boolean): string {
   const whose = several ? `: ${agents.join(', ')}` : '';
   return [`${name} (${category})${whose}`, ...about.map(([text, hint]) => `${text}: ${hint}`)].join('\n');

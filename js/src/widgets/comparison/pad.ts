@@ -1,4 +1,7 @@
-/** The buttons of one person: one for each action with its keys, a field for what is typed, and the choice of other keys. */
+/**
+ * The buttons of one player: one for each action with its keys, a field for typed actions, and the assignment
+ * of keys.
+ */
 
 import { button, option } from '../common/buttons.ts';
 import { drawEach, element, setPressed, setText, setTextOrHide } from '../common/elements.ts';
@@ -13,7 +16,7 @@ export interface PadActions {
   press: (agent: string, action: Action | null) => void;
   /** Change the keys; null: the environment's own. */
   bind: (agent: string, keys: KeyBinding[] | null) => void;
-  /** Put the focus where keys are read. */
+  /** Move the focus to where keys are read. */
   focus: () => void;
 }
 
@@ -40,10 +43,10 @@ export class Pad implements Player {
   private readonly moves: HTMLElement;
   private own: KeyBinding[] | null = null;
   private several = false;
-  /** The request that was answered last. */
+  /** The last request answered. */
   private answered: string | null = null;
   private changing = false;
-  /** The action that gets a new key. */
+  /** The action that will get a new key. */
   private chosen: { action: Action } | null = null;
 
   constructor(parent: Node, person: Person, actions: PadActions) {
@@ -62,7 +65,7 @@ export class Pad implements Player {
     this.restore = button(head, 'Default keys', hint, restore, SMALL);
     this.text = element('pre', 'mosaic-pad-text', this.el);
     this.text.setAttribute('aria-label', `what ${person.agent} may know`);
-    this.text.tabIndex = 0; // it may be longer than its place
+    this.text.tabIndex = 0; // it may overflow and scroll
     this.list = element('div', 'mosaic-pad-actions', this.el);
     this.typed = element('div', 'mosaic-pad-typed', this.el);
     this.field = element('input', 'mosaic-number', this.typed);
@@ -89,7 +92,7 @@ export class Pad implements Player {
     return this.chosen !== null;
   }
 
-  /** `own`: the keys that were chosen here; `several`: more than one person plays in this lane. */
+  /** `own`: the keys chosen here; `several`: more than one player in this lane. */
   draw(person: Person, own: KeyBinding[] | null, several: boolean): void {
     this.person = person;
     this.own = own;
@@ -97,7 +100,7 @@ export class Pad implements Player {
     this.keys = own ?? person.keys;
     this.awaited = person.request !== null && person.request !== this.answered;
     this.drawHead();
-    // The last text stays between turns, unless another person sits at the same screen.
+    // The last text remains between turns, unless another player uses the same screen.
     if (person.text !== null || several || !this.text.textContent)
       setTextOrHide(this.text, person.text ?? '');
     this.drawField();
@@ -118,7 +121,7 @@ export class Pad implements Player {
     this.answered = null;
   }
 
-  /** The answer to what is awaited, once. */
+  /** Answer the awaited request once. */
   play(action: Action): void {
     if (this.person.request !== null && this.person.request === this.answered) return;
     this.answered = this.person.request;
@@ -170,7 +173,7 @@ export class Pad implements Player {
     this.change.hidden = typed;
   }
 
-  /** What is typed: one of the moves that have names, a text, or the number of an action. */
+  /** The typed action: a named move, a text, or the number of an action. */
   private drawField(): void {
     const { agent, bounds, moves, typed, words } = this.person;
     this.typed.hidden = !typed;
@@ -208,7 +211,8 @@ export class Pad implements Player {
 
   private actionButton(action: Action): ActionButton {
     const el = button(null, '', '', () => {}, 'mosaic-button mosaic-play');
-    // Held down in real time; a click that no pointer made (a key on the button, a screen reader) is a short one.
+    // Held down in real time; a click without a pointer (a key on the button, a screen reader) is a short
+    // press.
     el.onpointerdown = event => {
       if (this.changing || !this.realtime || event.button) return;
       el.setPointerCapture(event.pointerId);

@@ -1,4 +1,7 @@
-/** The people who play a lane: their pads, a chess board over its picture, and the keys while the picture has the focus. */
+/**
+ * The players of a lane: their pads, a chess board over its picture, and the keys while the picture has the
+ * focus.
+ */
 
 import type { Tile } from '../frames/tile.ts';
 import type { Action, Bindings, KeyBinding, Lane } from '../messages.ts';
@@ -25,17 +28,17 @@ export class People {
     playWithKeys(tile.stage, () => this.pads);
   }
 
-  /** Whether a person plays here. */
+  /** Whether a player plays here. */
   get present(): boolean {
     return this.pads.length > 0;
   }
 
-  /** Whether a person's action is awaited. */
+  /** Whether a player's action is awaited. */
   get awaited(): boolean {
     return this.pads.some(pad => pad.awaited);
   }
 
-  /** Put the focus where a person's keys are. */
+  /** Move the focus to a player's keys. */
   focus(): void {
     if (this.board.el.isConnected) this.board.focus();
     else this.tile.stage.focus({ preventScroll: true });
@@ -62,7 +65,7 @@ export class People {
     this.setPlayable(label, this.present && !closed && !this.board.el.isConnected);
   }
 
-  /** The picture takes the focus where a person plays with keys. */
+  /** The picture takes the focus if a player plays with keys. */
   private setPlayable(label: string, playable: boolean): void {
     const { stage } = this.tile;
     stage.classList.toggle('mosaic-playable', playable);

@@ -1,7 +1,7 @@
 /**
- * A view's own connection to the kernel: one comm. It opens when something is first in sight, requests a sign of life every
- * few seconds while something is, and opens again, by itself, when the kernel closed it, forgot it, was restarted or came
- * back after a sleep.
+ * A view's connection to the kernel: one comm. It opens when a part first becomes visible and requests a
+ * heartbeat every few seconds while one is visible. It reopens automatically after the kernel closed it,
+ * forgot it or was restarted, and after sleep.
  */
 
 import { subshellOf } from '../../shared/subshell.ts';
@@ -34,12 +34,12 @@ const NO_FRONT_END = 'Frames are shown in JupyterLab and in Notebook 7.';
 export type Buffers = NonNullable<CommMessage['buffers']>;
 
 export interface ConnectionHandlers {
-  /** What to open with. */
+  /** The opening message. */
   hello(): Hello;
-  /** Whether anything is in sight. */
+  /** Whether anything is visible. */
   awake(): boolean;
   receive(message: FromKernel, buffers: Buffers): void;
-  /** Why there is nothing new; "" when there is again. */
+  /** Why there is nothing new; "" once the connection works again. */
   trouble(text: string): void;
 }
 
@@ -71,9 +71,9 @@ export class Connection {
     if (this.comm && this.kernel?.connectionStatus === 'connected') ignoreRejection(this.comm.send(message));
   }
 
-  /** Look after the connection: once a second, and when something came into sight. */
+  /** Check the connection: once a second, and when a part became visible. */
   tick(): void {
-    if (this.closed) return; // the view went while something was awaited
+    if (this.closed) return; // the view was removed during an await
     const current = this.manager.kernel ?? null;
     if (current !== this.kernel) this.attach(current);
     if (!this.kernel) {
@@ -97,7 +97,7 @@ export class Connection {
     }
   }
 
-  /** What `hello` says has changed. */
+  /** The result of `hello` has changed. */
   renew(): void {
     this.drop();
     this.retryAt = 0;
@@ -156,12 +156,15 @@ export class Connection {
     const message = content.data as FromKernel;
     this.heard = true;
     this.missed = 0;
-    if (message.type === 'pong') this.retryMs = TICK_MS; // a view that is refused gets none
+    if (message.type === 'pong') this.retryMs = TICK_MS; // a refused view gets none
     this.handlers.trouble('');
     this.handlers.receive(message, buffers ?? []);
   }
 
-  /** The kernel closed the comm. One that never spoke is not known there: its process is another, without a Lab. */
+  /**
+   * Handle a comm closed by the kernel. If it never spoke, it is unknown to the kernel: a new process without
+   * a Lab.
+   */
   private lose(comm: Comm): void {
     if (comm !== this.comm) return;
     this.needsLab = !this.heard;
@@ -193,7 +196,9 @@ export class Connection {
     else if (this.comm) this.handlers.trouble(CUT);
   };
 
-  /** A comm that the kernel does not know would be an error message in the user's notebook: so look for the Lab first. */
+  /**
+   * Look for the Lab first: a comm unknown to the kernel would cause an error message in the user's notebook.
+   */
   private async findLab(): Promise<void> {
     if (this.searching || !this.kernel) return;
     this.searching = true;
@@ -201,7 +206,7 @@ export class Connection {
       const { content } = await this.kernel.requestCommInfo({ target_name: LAB_TARGET });
       this.needsLab = !Object.keys(content.comms ?? {}).length;
     } catch {
-      // It went away meanwhile; the next "idle" looks again.
+      // It was removed meanwhile; the next "idle" checks again.
     }
     this.searching = false;
     this.retryAt = 0;

@@ -1,13 +1,14 @@
 /**
- * The page's side of the flow control: which messages the kernel wants acknowledged, and up to which one everything has been
- * drawn or overtaken. The kernel has a bounded number of messages in flight; it requests a lost acknowledgement again
- * (`ping`), and a silent kernel is connected to again (`connection.ts`), so nothing stays stuck.
+ * The page's side of the flow control: which messages need an acknowledgement, and up to which one everything
+ * has been drawn or superseded. The kernel limits the messages in flight and requests a lost acknowledgement
+ * again (`ping`). The connection to a silent kernel is reopened (`connection.ts`), so the stream cannot
+ * stall.
  */
 export class Credit {
   private last = 0;
   private requested: number[] = [];
 
-  /** A new connection: its messages are counted from the beginning. */
+  /** A new connection: its messages are numbered from the beginning. */
   reset(): void {
     this.last = 0;
     this.requested = [];
@@ -19,8 +20,8 @@ export class Credit {
   }
 
   /**
-   * The message to acknowledge now, null for none. `oldest`: the first message of which something is still to be drawn,
-   * infinite when there is none.
+   * The message to acknowledge now, null for none. `oldest`: the first message with frames still to draw,
+   * infinite if there is none.
    */
   due(oldest: number): number | null {
     const done = Math.min(this.last, oldest - 1);

@@ -1,9 +1,9 @@
-/** From a packet's bytes to pixels on a canvas. Nothing outlives its frame: bitmaps are closed at once. */
+/** Decodes a packet's bytes to pixels on a canvas. Bitmaps are closed at once; nothing outlives its frame. */
 
 import type { FrameHeader } from '../messages.ts';
 
 export type Packet = FrameHeader & {
-  /** The message that it came in. */
+  /** The message that contained it. */
   id: number;
   bytes: Uint8Array<ArrayBuffer>;
 };
@@ -14,7 +14,7 @@ export interface Picture {
   drop(): void;
 }
 
-/** Pixels that are used again for each frame of the same size. */
+/** Pixels reused for each frame of the same size. */
 export interface Scratch {
   image?: ImageData;
 }
@@ -41,7 +41,7 @@ async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Gray, RGB or RGBA bytes to the canvas' RGBA, in `scratch`. */
+/** Convert gray, RGB or RGBA bytes to the canvas' RGBA, in `scratch`. */
 export function expand(
   bytes: Uint8Array,
   { width, height, channels }: Pick<FrameHeader, 'width' | 'height' | 'channels'>,
@@ -55,7 +55,7 @@ export function expand(
     image.data.set(bytes);
     return image;
   }
-  const words = new Uint32Array(image.data.buffer); // little-endian, as every browser's machine: 0xAABBGGRR
+  const words = new Uint32Array(image.data.buffer); // little-endian on all browsers: 0xAABBGGRR
   if (channels === 1) {
     for (let i = 0; i < words.length; i++) words[i] = 0xff000000 | ((bytes[i] as number) * 0x010101);
   } else {

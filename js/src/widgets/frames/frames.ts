@@ -1,6 +1,6 @@
 /**
- * Frames of several runs in tiles: one connection for all of them. It reports to the kernel what is in sight and wanted,
- * acknowledges what was drawn, and requests files.
+ * Frames of several runs in tiles: one connection for all. It reports visible tiles and requested rates to
+ * the kernel, acknowledges drawn frames, and requests files.
  */
 
 import { download } from '../common/buttons.ts';
@@ -17,11 +17,11 @@ import type { Tile } from './tile.ts';
 const MOST_AGES = 1000;
 const SAVING = { snapshot: 'Saving the frame…', record: 'Saving the last seconds…', enable: '' };
 
-/** What `el.mosaicFrames` counts, for tests and measurements. */
+/** The counters in `el.mosaicFrames`, for tests and measurements. */
 export interface Counters {
-  /** Frames, a number a tile. */
+  /** Number of frames by tile. */
   drawn: number[];
-  /** Milliseconds from publishing to drawing, of the most recent 1,000. */
+  /** Milliseconds from publishing to drawing, for the most recent 1,000. */
   ages: number[];
   /** Connections after the first. */
   reopened: number;
@@ -30,10 +30,10 @@ export interface Counters {
 export interface FramesOptions {
   tiles: Tile[];
   settings: Settings;
-  /** The folder of the run that each tile shows. */
+  /** The folder of each tile's run. */
   runs: () => string[];
   say: (text: string, error?: boolean) => void;
-  /** Why nothing new comes; "" when it comes. */
+  /** Why no new frames arrive; "" if they do. */
   trouble: (text: string) => void;
 }
 
@@ -87,7 +87,7 @@ export class Frames {
     this.connection?.renew();
   }
 
-  /** What is in sight or wanted has changed. */
+  /** The visibility or the requested rates have changed. */
   look(): void {
     this.connection?.send({ type: 'look', ...this.wanted() });
     this.connection?.tick();

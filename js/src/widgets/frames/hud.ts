@@ -1,4 +1,4 @@
-/** The record that belongs to a frame, below it: agent, episode, step, reward, return, speed, text. */
+/** The record of a frame, below it: agent, episode, step, reward, return, speed, text. */
 
 import { number, whole } from '../../shared/numbers.ts';
 import { element, setTextOrHide } from '../common/elements.ts';
@@ -12,7 +12,7 @@ const NUMBERS = [
   ['steps_per_second', 'steps/s now', number]
 ] as const;
 
-/** Returns what shows a record in `box`. */
+/** Returns a function that shows a record in `box`. */
 export function hudIn(box: Node): (hud: Hud) => void {
   const agent = element('b', 'mosaic-hud-agent', box);
   const numbers = NUMBERS.map(([name, label, format]) => {
@@ -29,7 +29,7 @@ export function hudIn(box: Node): (hud: Hud) => void {
   };
 }
 
-/** What is not finite comes from the kernel as text, and is shown as it is. */
+/** The kernel sends non-finite numbers as text, which is shown unchanged. */
 function numberText(value: HudNumber | undefined, format: (value: number) => string): string {
   return typeof value === 'number' ? format(value) : (value ?? '');
 }

@@ -1,6 +1,6 @@
 /**
- * One tile's canvas. It takes packets, decodes the newest and draws it when the browser paints: never a queue. A packet
- * that a newer one overtakes is forgotten.
+ * One tile's canvas. It receives packets, decodes the newest and draws it when the browser paints. There is
+ * no queue: a superseded packet is dropped.
  */
 
 import type { Canvas } from '../host/ipywidgets.ts';
@@ -27,7 +27,7 @@ export class Screen {
     if (!this.decoding) this.decodeNewest();
   }
 
-  /** The first message of which something is still to be drawn; infinite when everything is drawn. */
+  /** The first message with frames still to draw; infinite if everything is drawn. */
   oldest(): number {
     return Math.min(
       this.waiting?.id ?? Number.POSITIVE_INFINITY,
@@ -36,7 +36,7 @@ export class Screen {
     );
   }
 
-  /** Draw what is decoded. Returns its packet, or null when there is nothing new. */
+  /** Draw the decoded frame. Returns its packet, or null if there is nothing new. */
   paint(): Packet | null {
     const { decoded, picture } = this;
     if (!decoded || !picture) return null;

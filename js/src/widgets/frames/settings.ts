@@ -1,4 +1,4 @@
-/** What a viewer chooses for all tiles of a view, and how large a picture is then. */
+/** A viewer's settings for all tiles of a view, and the resulting size of a picture. */
 
 import { type Choice, segmented } from '../common/buttons.ts';
 
@@ -24,21 +24,21 @@ export const SCALES: Choice<Scale>[] = [
   { value: 'pixel', text: 'Pixel', hint: 'By the largest whole factor, every pixel sharp' }
 ];
 
-/** The share of the window's height that a picture has at most. */
+/** A picture's maximum share of the window's height. */
 const SHARES: Record<Size, number> = { small: 0.35, medium: 0.6, large: 0.85 };
-const PIXELATED_FROM = 2; // by itself: frames that fit at least this often are shown by whole factors
+const PIXELATED_FROM = 2; // automatically: frames that fit at least this often are scaled by integer factors
 
 export interface Room {
-  /** Of the tile, in pixels of the page. */
+  /** Width of the tile, in CSS pixels. */
   width: number;
   windowHeight: number;
-  /** Pixels of the screen for one of the page. */
+  /** Screen pixels per CSS pixel. */
   density: number;
 }
 
 /**
- * The factor by which a picture is shown, and whether its pixels stay sharp. Whole factors are of the screen's own pixels,
- * which may be smaller than those of the page.
+ * The scale factor of a picture, and whether its pixels remain sharp. Integer factors refer to screen pixels,
+ * which may be smaller than CSS pixels.
  */
 export function fitted(
   picture: { width: number; height: number },
@@ -53,7 +53,7 @@ export function fitted(
   return { factor: largest, sharp: largest === 1 };
 }
 
-/** The buttons that choose how large pictures are. Returns what presses the one in force. */
+/** Buttons for the size of pictures. Returns a function that presses the current one. */
 export function sizeButtons(parent: Node, choose: (size: Size) => void): (size: Size) => void {
   const choices = (['small', 'medium', 'large'] as const).map(value => ({
     value,

@@ -12,7 +12,7 @@ const SWITCHES = [
 ];
 
 export interface TileActions {
-  /** Which of the run's buttons is in force; null where that is not known. */
+  /** The pressed one of the run's buttons; null if unknown. */
   press(on: boolean | null): void;
   close(): void;
 }

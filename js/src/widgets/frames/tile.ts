@@ -1,4 +1,7 @@
-/** One run's tile: its title, its canvas at the chosen scale and size, the HUD below it, its notice and its buttons. */
+/**
+ * One run's tile: its title, its canvas at the chosen scale and size, the HUD below it, its notice and its
+ * buttons.
+ */
 
 import { element } from '../common/elements.ts';
 import type { FrameHeader, Hud, Notice, TileRequest } from '../messages.ts';
@@ -7,19 +10,19 @@ import { fitted, type Settings } from './settings.ts';
 import { type TileActions, tileActions } from './tile-actions.ts';
 
 const WAITING = 'Waiting for the first frame…';
-const SETTLE_MS = 2000; // after the first frame: by then the kernel has taken back what it reported before that
+const SETTLE_MS = 2000; // after the first frame: by then the kernel has withdrawn earlier notices
 const RATE_HINT =
   'Frames per second on this page. A training spends at most 4% of its time on drawing, so it may draw fewer.';
 export const OFF = 'frames are off'; // how the kernel's notice begins while the run publishes none
-const EDGE = 1; // pixels around a picture, for its border
-const HUD_WIDTH = 360; // below a picture that is narrower, the HUD is wider than it
+const EDGE = 1; // border pixels around a picture
+const HUD_WIDTH = 360; // minimum width of the HUD below a narrower picture
 
 export interface TileOptions {
   label: string;
-  /** Those of the view; read whenever something is drawn. */
+  /** The view's settings, read on every drawing. */
   settings: Settings;
   request: (message: TileRequest) => void;
-  /** Where the buttons are put; a tile has a head of its own without. */
+  /** The parent of the buttons; without it, a tile has its own head. */
   bar?: HTMLElement;
 }
 
@@ -68,14 +71,14 @@ export class Tile {
     window.addEventListener('resize', this.refit);
   }
 
-  /** Take in the canvas that frames are drawn on. */
+  /** Use this canvas for frames. */
   setCanvas(canvas: HTMLElement): void {
     this.canvas = canvas;
     canvas.setAttribute('aria-label', this.label);
     this.picture.prepend(canvas);
   }
 
-  /** A frame was drawn. */
+  /** Called after a frame was drawn. */
   show({ width, height, hud }: FrameHeader): void {
     if (!this.drawn++) setTimeout(() => this.say(this.latest), SETTLE_MS);
     this.blank.hidden = true;
@@ -86,7 +89,7 @@ export class Tile {
     this.fit();
   }
 
-  /** Show a notice in the place of the frame while there is none, below it afterwards. */
+  /** Show a notice in place of a missing frame, otherwise below the frame. */
   say(notice: Notice): void {
     const { level, text } = notice;
     this.latest = notice;
@@ -97,7 +100,7 @@ export class Tile {
     this.notice.className = `mosaic-notice mosaic-${level}`;
   }
 
-  /** Show how many frames were drawn since the last call, a second ago. */
+  /** Show the number of frames drawn since the last call, a second ago. */
   count(): void {
     const rate = this.drawn - this.counted;
     this.counted = this.drawn;

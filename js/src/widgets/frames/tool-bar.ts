@@ -10,9 +10,9 @@ const SAID_MS = 12_000;
 
 export interface ToolBar {
   el: HTMLElement;
-  /** Show the settings as they are now. */
+  /** Show the current settings. */
   draw(): void;
-  /** Show what has happened, for a while. */
+  /** Show a message for a while. */
   say(text: string, error?: boolean): void;
 }
 

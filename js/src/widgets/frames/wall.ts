@@ -1,4 +1,4 @@
-/** A wall of frames: a tool bar and a tile a run. */
+/** A wall of frames: a tool bar and a tile per run. */
 
 import '../panel/panel.css';
 import './frames.css';

@@ -1,4 +1,4 @@
-/** anywidget's interface, as far as it is used (checked on anywidget 0.11). */
+/** The parts of anywidget's interface in use (checked on anywidget 0.11). */
 
 import type { WidgetManager } from './ipywidgets.ts';
 
@@ -37,7 +37,7 @@ export function onChange<Traits extends object>(
   for (const name of names) model.on(`change:${name}`, draw);
 }
 
-/** A name for one view of a model, of which there may be several in several pages. */
+/** A name for one view of a model; several pages may have several views. */
 export function viewName(): string {
   return Math.random().toString(36).slice(2);
 }

@@ -1,7 +1,8 @@
 /**
- * Where the pointer is on a bqplot figure, and which lines are there. None of it is public interface: checked on bqplot
- * 0.13.1 (`plotarea_events` is the rectangle between the axes; the rows of a two-dimensional array are arrays; a `Scatter` has one colour a point) and bqscales
- * 0.3.7 (`domain` is what a scale shows now).
+ * The pointer's position on a bqplot figure, and the figure's lines. None of this is public interface:
+ * checked on bqplot 0.13.1 (`plotarea_events` is the rectangle between the axes; the rows of a
+ * two-dimensional array are arrays; a `Scatter` has one colour per point) and bqscales 0.3.7 (`domain` is the
+ * displayed range of a scale).
  */
 
 const PLOT = '.plotarea_events';
@@ -10,16 +11,16 @@ interface ScaleModel {
   readonly domain?: readonly [number, number];
 }
 
-/** A mark or a scale; its events are those of Backbone. */
+/** A mark or a scale, with Backbone's events. */
 export interface Changing {
   on(events: string, listener: () => void): void;
   off(events: string, listener: () => void): void;
 }
 
-/** A mark has other data, or a scale another domain. */
+/** A mark has new data, or a scale a new domain. */
 export const CHANGES = 'change domain_changed';
 
-/** The x value below the pointer; null where that is outside the axes. */
+/** The x value below the pointer; null outside the axes. */
 export function valueAt(figure: Element, scale: unknown, event: MouseEvent): number | null {
   const box = figure.querySelector(PLOT)?.getBoundingClientRect();
   const [low, high] = (scale as ScaleModel).domain ?? [];
@@ -29,13 +30,13 @@ export function valueAt(figure: Element, scale: unknown, event: MouseEvent): num
   return part < 0 || part > 1 ? null : low + part * (high - low);
 }
 
-/** The rectangle between the axes, in pixels of the window. */
+/** The rectangle between the axes, in window pixels. */
 export function plotArea(figure: Element): DOMRect | null {
   const box = figure.querySelector(PLOT)?.getBoundingClientRect();
   return box?.width ? box : null;
 }
 
-/** The part of the axis that a value is at, from 0 at the least to 1 at the greatest that is shown. */
+/** The position of a value on the axis, from 0 at the displayed minimum to 1 at the maximum. */
 export function placeOf(scale: unknown, value: number, log: boolean): number {
   const [low = 0, high = 1] = (scale as ScaleModel).domain ?? [];
   const at = log ? Math.log : (number: number) => number;
@@ -61,7 +62,7 @@ export interface MarkLine {
   readonly color: string;
 }
 
-/** The lines that a mark draws; each point of a `Scatter` is one. */
+/** The lines of a mark; each point of a `Scatter` counts as one. */
 export function linesOfMark(mark: MarkModel): MarkLine[] {
   const points = mark.get('_model_name') === 'ScatterModel';
   const [xs, ys] = (['x', 'y'] as const).map(name =>

@@ -1,5 +1,5 @@
 /**
- * The widget manager of the page, and ipycanvas' views through it. None of this is public interface of these libraries:
+ * The page's widget manager, and access to ipycanvas' views through it. None of this is public interface:
  * checked on jupyterlab_widgets 3.0.17 and ipycanvas 0.14.3.
  */
 
@@ -10,7 +10,7 @@ import type { KernelConnection } from './kernel.ts';
 export interface WidgetManager {
   get_model(id: string): Promise<unknown>;
   create_view(model: unknown): Promise<unknown>;
-  /** The kernel's connection; null without a kernel, missing outside JupyterLab and Notebook. */
+  /** The kernel's connection; null without a kernel, undefined outside JupyterLab and Notebook. */
   readonly kernel?: KernelConnection | null;
 }
 
@@ -26,7 +26,7 @@ interface CanvasView {
   remove(): void;
 }
 
-/** The model that another widget's trait refers to. */
+/** The model to which another widget's trait refers. */
 export async function modelOf<Traits extends object>(
   manager: WidgetManager,
   reference: ModelReference
@@ -34,7 +34,7 @@ export async function modelOf<Traits extends object>(
   return (await manager.get_model(reference.replace('IPY_MODEL_', ''))) as Model<Traits>;
 }
 
-/** One view of an ipycanvas `Canvas`, drawn on from here and never from the kernel. */
+/** One view of an ipycanvas `Canvas`, drawn only from this page and never from the kernel. */
 export class Canvas {
   private readonly model: CanvasModel;
   private readonly view: CanvasView;
@@ -50,7 +50,7 @@ export class Canvas {
     if (!this.model.ctx || typeof this.view.updateCanvas !== 'function') {
       throw new Error('this version of ipycanvas has another interface than 0.14.3');
     }
-    // It reports every mouse move and keeps keys and the wheel: frames are to be looked at.
+    // It would report every mouse move and capture keys and the wheel; frames are only displayed.
     this.el.tabIndex = -1;
     this.el.setAttribute('role', 'img');
   }
@@ -59,7 +59,7 @@ export class Canvas {
     return this.view.el;
   }
 
-  /** What to draw on, in this size; `finish` shows it. */
+  /** The context to draw on, in this size; `finish` shows the result. */
   begin(width: number, height: number): CanvasRenderingContext2D {
     const { model } = this;
     if (model.get('width') !== width || model.get('height') !== height) {

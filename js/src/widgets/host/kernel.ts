@@ -1,6 +1,7 @@
 /**
- * A kernel's connection as the widget manager gives it, which is that of @jupyterlab/services 7.6. `subshellStarted` is not
- * in its types; where it is missing, comms go to the kernel's main thread, as they did before subshells.
+ * A kernel's connection as provided by the widget manager: a connection of @jupyterlab/services 7.6.
+ * `subshellStarted` is not in its types; without it, comms go to the kernel's main thread, as before
+ * subshells.
  */
 
 export type ConnectionStatus = 'connected' | 'connecting' | 'disconnected';
@@ -43,14 +44,15 @@ export const ENDED: readonly string[] = ['restarting', 'autorestarting', 'termin
 /** JupyterLab's class of a widget whose kernel was restarted or shut down. */
 export const DISCONNECTED = '.jupyter-widgets-disconnected';
 
-/** A future whose kernel goes away is rejected, which is not an error here. */
+/** The future of a kernel that ends is rejected, which is not an error here. */
 export function ignoreRejection(future: Future | undefined): void {
   future?.done?.catch(() => {});
 }
 
 /**
- * Keys pressed in `node` are its own. JupyterLab binds arrows and letters to whatever has the focus in a notebook, and looks
- * for this mark from there upwards: only on the node itself it comes first (checked on JupyterLab 4.6).
+ * Keep keys pressed in `node` from JupyterLab, which binds arrows and letters for any focus in a notebook.
+ * JupyterLab searches for this mark from the focus upwards; it takes precedence only on the node itself
+ * (checked on JupyterLab 4.6).
  */
 export function suppressShortcuts(node: HTMLElement): void {
   node.dataset.lmSuppressShortcuts = 'true';

@@ -1,4 +1,4 @@
-/** The dialogs of a widget, which has none of JupyterLab's: what is requested of the user before runs are changed. */
+/** Dialogs for widgets, which cannot use JupyterLab's: questions to the user before runs are changed. */
 
 import './cell-dialogs.css';
 import type { Confirmation, RunDialogs, TextQuestion } from '../../views/runs/run-questions.ts';
@@ -9,7 +9,7 @@ import { suppressShortcuts } from '../host/kernel.ts';
 const ACCEPTED = 'accepted';
 const NOTICE_MS = 2000;
 
-/** They are not elements of their cell, where JupyterLab takes the Enter key away. */
+/** They are outside their cell, where JupyterLab would capture the Enter key. */
 export const cellDialogs: RunDialogs = {
   async text({ title, label, text, accept, long }: TextQuestion): Promise<string | null> {
     const field = element('label', '', null, label);

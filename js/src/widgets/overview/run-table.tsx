@@ -1,4 +1,4 @@
-/** The table of a store's runs inside a cell: what `lab.runs` shows. */
+/** The table of a store's runs inside a cell: the display of `lab.runs`. */
 
 import './run-table.css';
 import { useState, useSyncExternalStore } from 'react';
@@ -26,7 +26,7 @@ const MOST_PX = 560;
 const NO_TABS =
   'This page has no mosaic-lab extension, which shows runs in tabs. In a cell, lab.run("…") shows a run by its id.';
 
-/** The extension's tab of the live panel: a widget cannot open one. */
+/** The extension's tab with the live panel: a widget cannot open one. */
 function openAction(): Action {
   const reasons = new Reasons(english);
   return {
@@ -86,7 +86,7 @@ function Cell({ table, open, actions }: CellProps) {
 
 function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   suppressShortcuts(el);
-  // The saved form is hidden where this is; see mosaic_lab/widgets/page/outputs.py.
+  // The saved form is hidden while this is shown; see mosaic_lab/widgets/page/outputs.py.
   el.classList.add('mosaic-panel');
   const source = new CellSource(model.widget_manager, model.get('store'));
   const rows = new RunRows();

@@ -1,4 +1,7 @@
-/** The workspace inside a cell. The traits `state` and `visible` have what it shows, for the picture in the saved notebook. */
+/**
+ * The workspace inside a cell. The traits `state` and `visible` have its view state, for the picture in the
+ * saved notebook.
+ */
 
 import './workspace.css';
 import { type ReactNode, useCallback, useRef, useState } from 'react';

@@ -1,6 +1,6 @@
 /**
- * The values under the pointer on a bqplot chart: the nearest points of all its lines, the greatest first, with their names;
- * where y is a category, what lies in its row.
+ * The values under the pointer on a bqplot chart: the nearest points of all its lines, greatest first, with
+ * their names; on a categorical y axis, the values in a row.
  */
 
 import './chart-pointer.css';
@@ -26,7 +26,7 @@ const REACH_PX = 12;
 const GAP_PX = 14;
 const MOST = 12;
 
-/** What stands beside the pointer. */
+/** The values shown beside the pointer. */
 interface Shown {
   readonly place: string;
   readonly values: readonly { readonly line: ChartLine; readonly text: string; readonly nearest: boolean }[];
@@ -44,7 +44,7 @@ class Pointer {
     cancelAnimationFrame(this.waiting);
     this.waiting = requestAnimationFrame(() => this.last && void this.move(this.last));
   };
-  /** Where the pointer is; null outside of the chart. */
+  /** The position of the pointer; null outside the chart. */
   private last: MouseEvent | null = null;
   private waiting = 0;
   private moves = 0;
@@ -84,7 +84,7 @@ class Pointer {
       this.get(this.model.get('y_scale')),
       ...this.model.get('marks').map(mark => this.get(mark))
     ]);
-    if (move !== this.moves) return; // the pointer is elsewhere by now
+    if (move !== this.moves) return; // the pointer has moved on
     this.follow([xScale, yScale, ...marks] as Changing[]);
     const area = plotArea(this.figure);
     const x = valueAt(this.figure, xScale, event);
@@ -100,7 +100,7 @@ class Pointer {
     else this.hide();
   }
 
-  /** Have the values follow what is drawn while the pointer rests. */
+  /** Update the values when the data change while the pointer rests. */
   private follow(models: readonly Changing[]): void {
     for (const model of models.filter(one => !this.followed.has(one))) {
       this.followed.add(model);
@@ -166,7 +166,7 @@ class Pointer {
       element('b', '', row, text);
     }
     if (more) element('div', 'mosaic-pointer-place', this.box, `and ${more} more`);
-    // Below the body: in a notebook's cell "fixed" would not be of the window.
+    // Below the body: in a notebook's cell "fixed" would not be relative to the window.
     document.body.append(this.guide, this.box);
     const { width, height } = this.box.getBoundingClientRect();
     const left = event.clientX + GAP_PX + width < window.innerWidth;
@@ -180,12 +180,12 @@ class Pointer {
   }
 }
 
-/** Whether a line is a curve: the cross of two intervals is none. */
+/** Whether a line is a curve; the cross of two intervals is not. */
 function ascending(x: Float64Array): boolean {
   return x.every((value, i) => i === 0 || value >= (x[i - 1] as number));
 }
 
-/** The same event, as far to the side as a point may be away; to the left where there is no room. */
+/** The same event, moved sideways by the maximum distance of a point; to the left if there is no space. */
 function shifted(event: MouseEvent, area: DOMRect): MouseEvent {
   const side = event.clientX + REACH_PX < area.right ? REACH_PX : -REACH_PX;
   return { clientX: event.clientX + side, clientY: event.clientY } as MouseEvent;
@@ -197,7 +197,7 @@ function render({ model, el }: RenderContext<ChartPointerTraits>): () => void {
   const begin = () => {
     const figure = el.isConnected ? el.previousElementSibling : null;
     if (figure instanceof HTMLElement) pointer = new Pointer(model, figure);
-    else waiting = requestAnimationFrame(begin); // the view is put into the page after it is rendered
+    else waiting = requestAnimationFrame(begin); // the view is added to the page after it is rendered
   };
   let waiting = requestAnimationFrame(begin);
   return () => {

@@ -1,4 +1,4 @@
-/** The head of a collapsible part of a panel, whose content is a widget below it that the kernel makes when it is unfolded. */
+/** The head of a collapsible part of a panel; the kernel creates the widget below it when it is expanded. */
 
 import { collapsible, followOpened } from '../common/collapsible.ts';
 import { element, setText } from '../common/elements.ts';

@@ -1,6 +1,6 @@
 /**
- * The chart's tool bar. Every choice is a synced trait: the kernel reads them, and a second view of the same panel follows.
- * Buttons that make the kernel do something raise a counter.
+ * The chart's tool bar. Every setting is a synced trait: the kernel reads it, and a second view of the same
+ * panel follows. Buttons for actions of the kernel increment a counter.
  */
 
 import { share } from '../../shared/numbers.ts';
@@ -78,7 +78,7 @@ function raise(model: Model<ControlsTraits>, counter: 'resets' | 'pngs' | 'csvs'
   send(model, counter, model.get(counter) + 1);
 }
 
-/** Only the view whose button was pressed saves the file that the kernel sends. */
+/** Only the view whose button was pressed saves the file sent by the kernel. */
 function fileButtons(model: Model<ControlsTraits>, parent: Node): void {
   let requested = false;
   const request = (counter: 'pngs' | 'csvs') => () => {

@@ -1,6 +1,6 @@
 /**
- * Films in a run's panel: `FilmStrip` on a widget's traits. A click on the chart above, between its axes, plays the film of
- * the nearest checkpoint.
+ * Films in a run's panel: `FilmStrip` on a widget's traits. A click on the chart above, between its axes,
+ * plays the film of the nearest checkpoint.
  */
 
 import { useCallback, useEffect, useMemo, useState } from 'react';
@@ -16,7 +16,7 @@ const ANSWER_MS = 30_000;
 const DRAGGED_PX = 4;
 let requests = Date.now();
 
-/** What a trait is now, and whenever it changes. */
+/** The current value of a trait, updated on changes. */
 function useTrait<Name extends keyof FilmStripTraits & string>(model: Model<FilmStripTraits>, name: Name) {
   const [value, setValue] = useState(model.get(name));
   useEffect(() => {

@@ -1,4 +1,7 @@
-/** The bottom of a panel: notices about the run's health, and the tail of its log. A folded log sends its last line only. */
+/**
+ * The bottom of a panel: notices about the run's health, and the tail of its log. A collapsed log sends only
+ * its last line.
+ */
 
 import { collapsible, followOpened } from '../common/collapsible.ts';
 import { element, keepAtEnd } from '../common/elements.ts';

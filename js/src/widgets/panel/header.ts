@@ -1,4 +1,4 @@
-/** The top of a panel: what runs, its state and reason, its progress, and the buttons that stop and resume it. */
+/** The top of a panel: the run, its state and reason, its progress, and buttons to stop and resume it. */
 
 import './panel.css';
 import { openRuns } from '../../shared/open-runs.ts';

@@ -1,4 +1,4 @@
-/** The legend below a chart's tool bar: a click on an entry hides its line or shows it. */
+/** The legend below a chart's tool bar: a click on an entry hides or shows its line. */
 
 import { button } from '../common/buttons.ts';
 import { drawEach, element, setColor, setPressed, setTextOrHide, swatch } from '../common/elements.ts';
@@ -49,7 +49,7 @@ export function legend(model: Model<ControlsTraits>, parent: Node): void {
   draw();
 }
 
-/** What the values beside the names are. */
+/** The kind of the values beside the names. */
 function valuesKind(model: Model<ControlsTraits>): string {
   const smoothed = model.get('smoothing') > 0 ? 'smoothed' : model.get('interval') ? 'averages' : 'raw';
   return `last values, ${smoothed}`;

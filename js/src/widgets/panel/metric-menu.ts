@@ -1,4 +1,4 @@
-/** The menu of the metrics that a chart can show: one of them, or several. */
+/** The menu of a chart's metrics: one or several. */
 
 import { closeOnOutsideClick } from '../common/buttons.ts';
 import { drawEach, element } from '../common/elements.ts';
@@ -14,11 +14,11 @@ const HEADINGS: Record<string, string> = {
 
 interface Row {
   el: HTMLElement;
-  /** None in a heading. */
+  /** Undefined for a heading. */
   box?: HTMLInputElement;
 }
 
-/** The names in groups, each below its heading; without headings where there is only one group. */
+/** The names in groups, each below its heading; without headings if there is only one group. */
 export function grouped(names: readonly string[], common: readonly string[]): string[] {
   const system = names.filter(name => name.startsWith('system/'));
   const shared = names.filter(name => common.includes(name));
@@ -32,14 +32,14 @@ export function grouped(names: readonly string[], common: readonly string[]): st
   return used.flatMap(([heading, group]) => (used.length > 1 ? [heading, ...group] : group));
 }
 
-/** What is chosen after `name` was switched on or off; the last one cannot be switched off. */
+/** The selection after `name` was switched on or off; the last one cannot be switched off. */
 export function choose(chosen: readonly string[], name: string, on: boolean, several: boolean): string[] {
   const others = chosen.filter(other => other !== name);
   if (on) return several ? [...others, name] : [name];
   return others.length ? others : [...chosen];
 }
 
-/** Returns what ends the menu. */
+/** Returns a function that removes the menu. */
 export function metricMenu(model: Model<ControlsTraits>, parent: Node): () => void {
   const menu = element('details', 'mosaic-menu', parent);
   const label = element('summary', 'mosaic-button', menu);

@@ -1,4 +1,4 @@
-/** The operators of an evaluation: how far each is, and what it has got so far. */
+/** The operators of an evaluation: their progress and results so far. */
 
 import { Table } from '../common/table.ts';
 import { onChange, type RenderContext } from '../host/anywidget.ts';

@@ -1,4 +1,4 @@
-/** The line above the figures of a plot: its title, how to read it, and what its colours mean. */
+/** The line above the figures of a plot: its title, how to read it, and the meaning of its colours. */
 
 import './panel.css';
 import { element, swatch } from '../common/elements.ts';

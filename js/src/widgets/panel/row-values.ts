@@ -1,4 +1,4 @@
-/** What lies in one row of a chart whose y is a category: points, and the parts of lines. */
+/** The values in one row of a chart with a categorical y axis: points, and parts of lines. */
 
 import { fineNumber } from '../../shared/numbers.ts';
 import type { ChartLine } from '../../views/charts/lines.ts';
@@ -10,7 +10,7 @@ export interface RowValue {
   readonly high: number;
 }
 
-/** The values of lines in a row, those that have a point nearest to `x` first. */
+/** The values of lines in a row, those with a point nearest to `x` first. */
 export function valuesInRow(lines: readonly ChartLine[], row: number, x: number): RowValue[] {
   const found: RowValue[] = [];
   for (const line of lines) {

@@ -7,7 +7,7 @@ export interface Order {
   descending: boolean;
 }
 
-/** The rows in order; those without a key come last whatever the direction. */
+/** The rows in order; those without a key come last in either direction. */
 export function sorted(rows: readonly TrialCell[][], { column, descending }: Order): TrialCell[][] {
   const way = descending ? -1 : 1;
   return [...rows].sort((one, other) => {

@@ -1,4 +1,4 @@
-/** The trials of a sweep, sorted by the column whose title was clicked last. */
+/** The trials of a sweep, sorted by the column whose title was last clicked. */
 
 import { Table } from '../common/table.ts';
 import { onChange, type RenderContext } from '../host/anywidget.ts';

@@ -1,4 +1,4 @@
-/** Two fields for the limits of a chart's y axis; an empty one is as far as there are data. */
+/** Two fields for the limits of a chart's y axis; an empty limit follows the data. */
 
 import { limitsProblem, problemText, typedNumber } from '../../views/charts/ranges.ts';
 import { english } from '../../views/translation.ts';
@@ -12,7 +12,7 @@ const LIMITS = [
   ['high', 'max', 'Where the y axis ends']
 ] as const;
 
-/** Limits that make no range are not sent: beside them stands why. */
+/** Invalid limits are not sent; the error is shown beside them. */
 export function yLimits(model: Model<ControlsTraits>, parent: Node): void {
   const box = element('span', 'mosaic-limits', parent, 'y');
   const inputs = LIMITS.map(([, hint, label]) => {
