@@ -177,7 +177,7 @@ export interface IAlive {
 export interface IEndedRun {
   readonly store: string;
   readonly row: RunRow;
-  /** How many runs of its group are still alive. */
+  /** Number of runs of its group that are still alive. */
   readonly remaining: number;
 }
 

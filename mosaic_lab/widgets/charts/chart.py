@@ -1,7 +1,7 @@
 """The bqplot figure of a panel: a fixed set of widgets whose state is updated.
 
-Three ``Lines`` marks carry everything (bands, thin lines, lines on top), each with 2-D arrays in float32, so
-the cost of an update depends on the number of points drawn and on nothing else.
+Three ``Lines`` marks draw everything (bands, thin lines, lines on top), each with 2-D arrays in float32, so
+that the cost of an update depends only on the number of points drawn.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class VerticalMarks:
         return [self._lines, self._labels, self._height]
 
     def draw(self, marks: Sequence[Mark]) -> None:
-        """Replace what is drawn."""
+        """Replace the drawn marks."""
         xs, colors = np.array([mark.x for mark in marks]), [mark.color for mark in marks] or [INK]
         with self._lines.hold_sync():
             self._lines.x = np.column_stack([xs, xs]) if len(xs) else np.empty(0)
@@ -95,7 +95,7 @@ class VerticalMarks:
             self._labels.text, self._labels.colors = [mark.label for mark in marks], colors
 
     def send_again(self) -> None:
-        """Send what is drawn once more."""
+        """Send the drawn state again."""
         self._lines.send_state(("x", "y"))
         self._labels.send_state(("x", "y", "text", "colors"))
 

@@ -71,7 +71,7 @@ export function valueNamed(row: RunRow, name: string, results: Results): unknown
   return setting(row, name) ?? result(row, name, results);
 }
 
-/** A result as text, by its name. */
+/** A named result as text. */
 export function resultText(name: string, value: number | null): string {
   return name === 'duration' ? duration(value) : number(value);
 }
