@@ -1,1 +1,1 @@
-"""MOSAIC Lab's games of consoles and grids: stable-retro and Griddly."""
+"""MOSAIC Lab's worker for console and grid games: stable-retro and Griddly."""

@@ -1,4 +1,4 @@
-"""stable-retro: games of old consoles. Airstriker comes along; the others need files that are sold."""
+"""stable-retro: games of old consoles. Airstriker is included; the others require commercial files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OURS = ("game", "use_restricted_actions")  # all buttons can be pressed
 
 
 def ids() -> list[str]:
-    """Return the games whose files are here."""
+    """Return the games with installed files."""
     return [game for game in stable_retro.data.list_games() if _is_here(game)]
 
 
@@ -45,7 +45,7 @@ def facts_of(env: ConsoleEnvironment, agent: str) -> EnvironmentFacts:
 
 
 def _describer(env: ConsoleEnvironment) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that gives the numbers that the game's description finds in its memory."""
+    """Return a function that returns the variables defined by the game's memory map."""
 
     def describe() -> Mapping[str, Any]:
         return {"text": ", ".join(f"{name}: {number}" for name, number in sorted(env.numbers().items()))}
@@ -66,7 +66,9 @@ def _pressed(names: list[str], *pressed: str) -> list[int]:
 
 
 class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """`settings` are keywords of `stable_retro.RetroEnv`: "state", "scenario", "players", …."""
+    """A console game. `settings` are keywords of `stable_retro.RetroEnv`: "state", "scenario", "players",
+    ….
+    """
 
     def __init__(self, game: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         self.game = game
@@ -76,6 +78,6 @@ class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.unwrapped.img
 
     def numbers(self) -> Mapping[str, Any]:
-        """Return what the game's description finds in its memory: the score, lives, …."""
+        """Return the variables defined by the game's memory map: the score, lives, …."""
         found: Mapping[str, Any] = self.unwrapped.data.lookup_all()
         return found

@@ -1,5 +1,6 @@
-"""A game of Griddly behind Gymnasium's interface, with legal actions, and without the graphics card that
-upstream draws with."""
+"""Griddly games with Gymnasium's interface and legal actions, rendered without the GPU that upstream
+requires.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from mosaic_contract.upstream import upstream_folder
 from PIL import Image
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # the old gym's about itself
+    warnings.simplefilter("ignore")  # the old gym's warnings about itself
     from griddly import GymWrapper, gd
 
 _VECTOR = gd.ObserverType.VECTOR
@@ -26,13 +27,13 @@ _TILE = 24  # pixels
 
 
 def _settings(level: int = 0, max_steps: int | None = None) -> None:
-    """Settings of a game: the number of its level (from 0) and the maximum number of steps of an episode."""
+    """Settings of a game: its level number (from 0) and the maximum number of steps per episode."""
 
 
 class GriddlyEnvironment(gymnasium.Env[Any, Any]):
-    """Observations say for each place of the grid (width, height) which kinds of things are there.
+    """Observations indicate the kinds of objects at each place of the grid (width, height).
 
-    Action 0 is nothing, the others are upstream's, one after another: those without effect are not legal.
+    Action 0 is the no-op; the others are upstream's in order. Actions without effect are illegal.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
@@ -78,7 +79,7 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
         self._game.close()
 
     def described(self) -> str:
-        """Return what the player sees of the grid, row by row."""
+        """Return the player's view of the grid, row by row."""
         seen = self._seen
         names = self._game.object_names
         rows = [
@@ -88,7 +89,7 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
         return "\n".join(["What you see of the grid, row by row from the top:", *rows])
 
     def _named(self) -> dict[tuple[int, int], str]:
-        """Return the names of upstream's actions, by its numbers of their kind and choice."""
+        """Return the names of upstream's actions, by type and choice number."""
         found = {}
         for kind, name in enumerate(self._types):
             choices = self._game.action_input_mappings[name]["InputMappings"]
@@ -98,7 +99,7 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
         return found
 
     def _legal(self) -> Any:
-        """Return which of the actions do something now, as a mask."""
+        """Return the mask of actions that currently have an effect."""
         game, allowed = self._game.game, {(0, 0)}
         for place, names in game.get_available_actions(1).items():
             for name, numbers in game.get_available_action_ids(list(place), list(names)).items():
@@ -117,7 +118,7 @@ def _things(place: Any, names: list[str]) -> list[str]:
 
 
 class Sprites:
-    """The description of a game in its file, and the images of its things."""
+    """The description of a game in its file, and the images of its objects."""
 
     def __init__(self, file: Path) -> None:
         game = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
@@ -129,7 +130,7 @@ class Sprites:
         self._objects = {thing["Name"]: thing for thing in game["Objects"]}
 
     def picture_of(self, seen: Any, names: Sequence[str]) -> Any:
-        """Return a picture, (height, width, 3) uint8, of a grid of things, (kinds, width, height)."""
+        """Return an image, (height, width, 3) uint8, of a grid of objects, (kinds, width, height)."""
         _, wide, high = seen.shape
         picture = Image.new("RGBA", (wide * _TILE, high * _TILE), "black")
         kinds = sorted(range(len(names)), key=lambda kind: self._objects[names[kind]].get("Z", 0))

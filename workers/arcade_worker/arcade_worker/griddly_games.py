@@ -1,4 +1,4 @@
-"""Griddly: games on grids for one player who moves an avatar."""
+"""Griddly: single-player grid games with an avatar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mosaic_contract.upstream import upstream_folder
 if TYPE_CHECKING:
     from .griddly_environment import GriddlyEnvironment
 
-_KEYS = {  # by what an action's name has in it, the first that fits
+_KEYS = {  # by a part of the action's name; the first match counts
     "left": "ArrowLeft",
     "right": "ArrowRight",
     "up": "ArrowUp",
@@ -21,7 +21,7 @@ _KEYS = {  # by what an action's name has in it, the first that fits
     "back": "ArrowDown",
     "nothing": "0",
 }
-_OTHERS = " qwertyuiop"  # of the actions that are left
+_OTHERS = " qwertyuiop"  # of the remaining actions
 
 
 def ids() -> list[str]:
@@ -56,7 +56,7 @@ def _keys_of(names: list[str]) -> dict[str, int]:
 
 @lru_cache(maxsize=None)
 def _games() -> dict[str, Path]:
-    """Return the files of the games for one player with an avatar, by the ids that upstream gives them."""
+    """Return the files of single-player games with an avatar, by upstream's ids."""
     import yaml
 
     found = {}

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for BALROG: its agents, its environments, and its own evaluation."""
+"""MOSAIC Lab's worker for BALROG: its agents, environments and own evaluation."""

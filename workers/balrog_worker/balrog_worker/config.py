@@ -1,6 +1,6 @@
 """The configuration of upstream's own evaluation, and the command line of its `eval.py`.
 
-Parameters have short names of this worker's; upstream's own are given as `overrides`.
+Parameters have short names defined here; upstream's own are given as `overrides`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PARAMETERS = {
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the configuration with absolute paths. Raises `ConfigError` with what is wrong."""
+    """Return the configuration with absolute paths. Raises `ConfigError` with all problems."""
     values = check_hyperparameters(config.hyperparameters, PARAMETERS)
     problems: list[str] = []
     if config.algorithm != "eval":
@@ -71,8 +71,9 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 
 def command(config: TrainingConfig, results: Path) -> list[str]:
-    """Return the command line. ``results`` is where upstream puts its output: nothing is written to the
-    checkout."""
+    """Return the command line. ``results`` is upstream's output folder; nothing is written to the
+    checkout.
+    """
     values = config.hyperparameters
     episodes = dict.fromkeys(values["envs"] or _ALL, values["episodes"])
     settings = {
@@ -93,7 +94,7 @@ def command(config: TrainingConfig, results: Path) -> list[str]:
 
 
 def _quoted(value: Any) -> str:
-    """Return a value as Hydra's command line takes it, whatever is in it."""
+    """Return a value quoted for Hydra's command line, whatever it contains."""
     if not isinstance(value, str):
         return str(value)
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -111,8 +112,8 @@ def _checkout(config: TrainingConfig, given: str, problems: list[str]) -> str:
 
 
 def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str]) -> str:
-    """Return the interpreter. Its path stays as it is, since a link is what makes a virtual environment of
-    it.
+    """Return the interpreter. Links in its path are not resolved, because they make it a virtual
+    environment's.
     """
     given = values["python"]
     if not given:

@@ -1,8 +1,7 @@
-"""Episodes that the few-shot agent is shown before it plays.
+"""Demonstration episodes for the few-shot agent.
 
-They come from a JSON
-file, a list of {"observations": [text, …], "actions": [text, …]} with one observation more than actions or as
-many; or from the recording of a run in which a BALROG agent played.
+They come from a JSON file, a list of {"observations": [text, …], "actions": [text, …]} with as many
+observations as actions or one more; or from the recording of a run in which a BALROG agent played.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ YOUR_TURN = "*** The demonstrations are over: now it is your turn to play. ***"
 
 @dataclass(frozen=True)
 class Demonstration:
-    """The observations and actions of one episode, and its seed where that is known."""
+    """The observations and actions of one episode, and its seed if known."""
 
     observations: Sequence[str]
     actions: Sequence[str]
@@ -33,7 +32,7 @@ class Demonstration:
 
 
 def load(settings: Mapping[str, Any]) -> list[Demonstration]:
-    """Return the episodes at the path in `demonstrations`. Raises `ConfigError` where there are none."""
+    """Return the episodes at the path in `demonstrations`. Raises `ConfigError` if there are none."""
     given = settings.get("demonstrations")
     if not given:
         raise ConfigError(
@@ -50,8 +49,9 @@ def load(settings: Mapping[str, Any]) -> list[Demonstration]:
 
 
 def demonstration_turns(episodes: Sequence[Demonstration], most: int) -> list[Turn]:
-    """Return the turns that show the episodes, at most ``most`` observations and actions, and the one that
-    says that they are over."""
+    """Return the turns that show the episodes, at most ``most`` observations and actions, and a final turn
+    that announces their end.
+    """
     turns = []
     for number, episode in enumerate(episodes, 1):
         shown = _turns_of(episode)[:most]
@@ -86,7 +86,7 @@ def _from_file(path: Path) -> list[Demonstration]:
 
 
 def _recorded(folder: Path) -> Iterator[Demonstration]:
-    """The episodes in a folder of exchanges, by lane, seed and number."""
+    """Yield the episodes in a folder of exchanges, by lane, seed and number."""
     episodes: dict[tuple[Any, ...], dict[int, tuple[str, str]]] = defaultdict(dict)
     for one in recording.read(folder):
         if one.get("parsed") and one.get("prompt"):

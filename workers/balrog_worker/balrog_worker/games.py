@@ -1,6 +1,6 @@
-"""The instructions, the actions and the default action of each family of environments.
+"""The instructions, actions and default action of each family of environments.
 
-The facts are those that BALROG gives, in other words.
+The content follows BALROG, in other words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mosaic_contract.noop import noop_indices
 HISTORY_FOLLOWS = "What you have seen and done so far follows."
 BEGIN = "Play!"
 LEARN = "Look at the demonstrations first, and learn from them."
-"""The replacement for `BEGIN` before demonstrations."""
+"""Replaces `BEGIN` before demonstrations."""
 
 GRID_ACTIONS = {
     "turn left": "turn to the left",
@@ -26,13 +26,14 @@ GRID_ACTIONS = {
     "drop": "put down the object that you carry",
     "toggle": "open, unlock or otherwise use what is in front of you",
 }
-"""In the order of MiniGrid's numbers, with what they do."""
+"""MiniGrid's actions in numeric order, with their effects."""
 
 
 @dataclass(frozen=True)
 class Game:
-    """``instructions``: all but the last line. ``actions``: {name: action}; None where any text is one.
-    ``default``: the name of the action that is played where an answer names none."""
+    """A game's prompt. ``instructions``: all but the last line. ``actions``: {name: action}; None if any text
+    is an action. ``default``: the name of the action played if an answer names none.
+    """
 
     instructions: str
     actions: Mapping[str, Any] | None
@@ -44,7 +45,7 @@ class Game:
 
 
 def listed(actions: Mapping[str, str]) -> str:
-    """Return the lines that list actions with what they do."""
+    """Return lines that list actions with their effects."""
     return ",\n".join(f"{name}: {what}" for name, what in actions.items()) + "."
 
 
@@ -62,10 +63,12 @@ def grid_game(mission: str) -> Game:
 
 
 def game_of(setup: AgentSetup, describer: Describer, description: Mapping[str, Any]) -> Game:
-    """Return the game of an environment that describes itself, or of any with named or numbered actions."""
+    """Return the game of an environment that describes itself, or of any environment with named or numbered
+    actions.
+    """
     actions = description.get("actions") or _named_actions(setup, describer.names)
     default = description.get("default_action") or _default(actions)
-    if "default_action" in description:  # one of BALROG's: its instructions say all
+    if "default_action" in description:  # BALROG's environments have complete instructions
         return Game(str(setup.settings.get("instructions")), actions, str(default))
     known = ", ".join(actions) if actions else "any text"
     parts = [
@@ -77,7 +80,7 @@ def game_of(setup: AgentSetup, describer: Describer, description: Mapping[str, A
 
 
 def _named_actions(setup: AgentSetup, names: Sequence[str] | None) -> dict[str, Any] | None:
-    """Return {name: action} of a space of choices, by their names or by numbers; None for any other space."""
+    """Return {name: action} of a discrete space, by action names or numbers; None for other spaces."""
     space = setup.action_space or {}
     if space.get("type") != "Discrete":
         return None
@@ -86,6 +89,6 @@ def _named_actions(setup: AgentSetup, names: Sequence[str] | None) -> dict[str, 
 
 
 def _default(actions: Mapping[str, Any] | None) -> str:
-    """The first action that does nothing, else the first of all."""
+    """Return the first no-op action, else the first action."""
     names = list(actions or ("help",))
     return names[(noop_indices(names) or [0])[0]]

@@ -1,4 +1,4 @@
-"""BALROG's text of a BabyAI or MiniGrid observation: a line for each thing in view, with its distances."""
+"""BALROG's text of a BabyAI or MiniGrid observation: a line for each object in view, with its distances."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from mosaic_contract.language.describers.minigrid import Cell, view_of
 
 
 def grid_lines(image: Any) -> str:
-    """Return the lines of an encoded image (7, 7, 3): what is carried, the nearest walls ahead, left and
-    right unless something is in front of them, then everything else in view, column by column from the left.
+    """Return the lines of an encoded image (7, 7, 3): the carried object, the nearest walls ahead, left and
+    right unless an object is in front of them, then all other objects in view, column by column from the
+    left.
     """
     view = view_of({"image": image})
     rays = {
@@ -32,7 +33,7 @@ def _line(cell: Cell) -> str:
 
 
 def _name(cell: Cell) -> str:
-    """Return a cell's name, with the colour of everything, a goal's and lava's too."""
+    """Return a cell's name with its colour, also for goals and lava."""
     state = f"{cell.state} " if cell.kind == "door" else ""
     return f"{state}{cell.colour} {cell.kind}"
 

@@ -1,6 +1,6 @@
-"""The dialog of an episode: what was observed, answered and thought, and the turns that are sent.
+"""The dialog of an episode: observations, answers and reasoning, and the resulting turns.
 
-As in BALROG, observations are user turns, actions assistant turns; for the latest actions the reasoning
+As in BALROG, observations are user turns and actions assistant turns; for the latest actions, the reasoning
 replaces the action.
 """
 
@@ -19,8 +19,9 @@ WITH_IMAGE = "(The attached image shows it.)"
 
 @dataclass(frozen=True)
 class HistoryLimits:
-    """The numbers of latest observations that keep their text and their image, and how many actions their
-    reasoning."""
+    """The numbers of latest observations that keep their text and their image, and of latest actions that
+    keep their reasoning.
+    """
 
     text: int = 16
     image: int = 0
@@ -40,8 +41,9 @@ class _Action:
 
 
 class History:
-    """The events of one episode, as many as the limits allow: older ones are dropped, an observation with
-    the action that followed it."""
+    """The events of one episode, within the limits. Older events are dropped, an observation together with
+    the action that followed it.
+    """
 
     def __init__(self, limits: HistoryLimits) -> None:
         self._limits = limits
@@ -51,18 +53,18 @@ class History:
 
     def observe(self, long_term: str, short_term: str = "", image: bytes | None = None) -> None:
         """Add an observation. Its short-term part is shown only while it is the latest; ``image`` is a PNG
-        file."""
+        file.
+        """
         self._events.append(_Observation(long_term, image))
         self._short_term = short_term
 
     def act(self, action: str | None) -> None:
-        """Add the action that the agent named, with its latest reasoning; an answer without one adds
-        nothing."""
+        """Add the agent's action with its latest reasoning. An answer without an action adds nothing."""
         if action:
             self._events.append(_Action(action, self._reasoning))
 
     def reason(self, text: str) -> None:
-        """Keep the reasoning that belongs to the next action."""
+        """Store the reasoning for the next action."""
         self._reasoning = text
 
     def turns(self) -> list[Turn]:
@@ -89,6 +91,6 @@ class History:
 
 
 def _latest(events: list[Any], count: int, counts: Callable[[Any], bool]) -> set[int]:
-    """The places of the last `count` events that count."""
+    """Return the indices of the last `count` events for which ``counts`` is true."""
     places = [place for place, event in enumerate(events) if counts(event)]
     return set(places[max(0, len(places) - count) :])

@@ -1,7 +1,7 @@
-"""BALROG's agents as operators: observation in, the model's action or the default one out.
+"""BALROG's agents as operators: observation in, the model's or the default action out.
 
-The dialog, how an answer is read, and what happens after one without
-a valid action are BALROG's; the model, its recording and its budget are the contract's.
+The dialog, the parsing of answers and the handling of invalid actions follow BALROG; the model, its recording
+and its budget come from the contract.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from .history import History, HistoryLimits
 
 @dataclass(frozen=True)
 class _Seen:
-    """An observation as the dialog has it."""
+    """An observation in the dialog's format."""
 
     long_term: str
     short_term: str = ""
 
 
 class BalrogOperator:
-    """One agent. Settings beside the model's: agent, max_text_history, max_image_history, max_cot_history,
+    """One agent. Settings besides the model's: agent, max_text_history, max_image_history, max_cot_history,
     max_icl_history, feedback_on_invalid_action, demonstrations, icl_episodes.
 
-    Raises `ConfigError` for an agent that is not known, and for demonstrations that cannot be read.
+    Raises `ConfigError` for an unknown agent, and for demonstrations that cannot be read.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
@@ -64,7 +64,7 @@ class BalrogOperator:
             self._model.begin_episode(seed, episode_index)
 
     def _start(self, seed: int | None) -> None:
-        """Forget the last episode."""
+        """Clear the last episode."""
         self._seed = seed
         self._steps = 0
         self._history = History(self._limits)
@@ -156,8 +156,7 @@ class BalrogOperator:
         )
 
     def _dummy(self, game: Game) -> Decision:
-        """BALROG's agent for trying things out names the same action every time, whether there is one of that
-        name or not."""
+        """Return the decision of BALROG's dummy agent, which always names the same action, valid or not."""
         candidate = str(self._agent.read("").candidate)
         valid = game.actions is None or candidate in game.actions
         name = candidate if valid else game.default

@@ -1,8 +1,7 @@
-"""Upstream's own `eval.py`, unmodified, as a run: started in its own interpreter, its files followed,
-stopped.
+"""Upstream's own, unmodified `eval.py` as a run: start it in its interpreter, follow its files, stop it.
 
-Each episode's JSON file becomes an episode of the telemetry; what upstream
-prints is the run's log. It stays in the shim's process group, so that whatever stops the group stops both.
+Each episode's JSON file becomes an episode of the telemetry; upstream's output is the run's log. Upstream
+stays in the shim's process group, so that stopping the group stops both.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, U
 from .config import command
 
 RESULTS = "balrog"
-"""The folder of upstream's output, in the run's."""
+"""Subfolder of the run folder for upstream's output."""
 _LOOK_SECONDS = 0.5
-_STOP_SECONDS = 7.0  # for upstream to leave: less than the grace period of a run
+_STOP_SECONDS = 7.0  # for upstream to exit: less than the grace period of a run
 _LARGEST = 32 << 20  # bytes of an episode's file
-_LOG_BYTES = 1 << 20  # of upstream's log that are passed on at a time
+_LOG_BYTES = 1 << 20  # of upstream's log that are copied at a time
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ log = logging.getLogger(__name__)
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """Run the evaluation to its end and return the numbers of its summary, in percent.
 
-    Raises `UpstreamFailed` for an exit status other than 0, and where there is no episode at the end.
+    Raises `UpstreamFailed` for a non-zero exit status, and if there are no episodes at the end.
     """
     results = config.run_dir / RESULTS
     results.mkdir(parents=True, exist_ok=True)
@@ -61,7 +60,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def _start(config: TrainingConfig, results: Path) -> subprocess.Popen[bytes]:
-    """Start upstream. Its stdout is progress bars, and goes to the log as its stderr does."""
+    """Start upstream. Its stdout contains progress bars and is redirected to the log, like its stderr."""
     arguments = command(config, results)
     try:
         return subprocess.Popen(
@@ -76,7 +75,7 @@ def _start(config: TrainingConfig, results: Path) -> subprocess.Popen[bytes]:
 
 
 def _stop(process: subprocess.Popen[bytes], signum: int) -> None:
-    """The signal was for the whole group; upstream gets it again in case it was for this process alone."""
+    """Forward the signal to upstream, in case it was sent to this process only, not to the group."""
     if process.poll() is None:
         process.send_signal(signum)
     try:
@@ -94,7 +93,7 @@ def _failure(code: int) -> UpstreamFailed:
 
 
 class EpisodeFiles:
-    """The files that upstream writes, one for each episode, as they appear."""
+    """The files that upstream writes, one per episode, as they appear."""
 
     def __init__(self, folder: Path, telemetry: Telemetry) -> None:
         self._folder = folder
@@ -104,7 +103,7 @@ class EpisodeFiles:
         self.count = 0
 
     def read(self) -> None:
-        """Send the episodes that are new."""
+        """Report new episodes."""
         for path in sorted(self._folder.rglob("*_run_*.json")):
             if path in self._seen:
                 continue
@@ -114,7 +113,7 @@ class EpisodeFiles:
                 episode = json.loads(path.read_text(encoding="utf-8"))
                 self._send(path, episode)
             except json.JSONDecodeError:
-                continue  # it is being written
+                continue  # incomplete
             except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
                 log.warning("%s is not the file of an episode: %r", path, error)
             self._seen.add(path)
@@ -151,7 +150,7 @@ class EpisodeFiles:
         self._telemetry.metrics(self.count, values)
 
     def final_metrics(self) -> dict[str, float]:
-        """Return the numbers of upstream's summary.json; what is missing there is left out."""
+        """Return the numbers in upstream's summary.json; missing ones are left out."""
         try:
             summary = json.loads((self._folder / "summary.json").read_text(encoding="utf-8"))
             found = {name: float(summary[name]) for name in ("average_progress", "standard_error")}
@@ -164,14 +163,14 @@ class EpisodeFiles:
 
 
 class UpstreamLog:
-    """Upstream's own log file, passed on to the run's."""
+    """Copies upstream's own log file to the run's log."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
 
     def pass_on(self) -> None:
-        """Write what is new of it to stderr."""
+        """Write new content to stderr."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)

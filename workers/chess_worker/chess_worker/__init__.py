@@ -1,1 +1,1 @@
-"""MOSAIC Lab's chess players: language models in a dialog of tools, and UCI engines such as Stockfish."""
+"""MOSAIC Lab's chess players: language models in a tool dialog, and UCI engines such as Stockfish."""

@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m chess_worker.cli`."""
+"""The worker's metadata and command line, `python -m chess_worker.cli`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """Return an agent's player: an engine where the settings name its program, else a language model."""
+    """Return an agent's player: an engine if the settings name a program, else a language model."""
     if "program" in setup.settings:
         from .engine import EnginePlayer
 

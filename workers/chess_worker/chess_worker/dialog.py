@@ -1,7 +1,7 @@
-"""The dialog in which a model chooses one move: it may look at the board, list its moves, and make one.
+"""The dialog in which a model chooses one move: it may view the board, list its moves, and make a move.
 
-In: a position and the model's replies. Out: what the model is sent next, and in the end a move, or that there
-is none. A new dialog begins for every move; nothing of the one before is left in it.
+Input: a position and the model's replies. Output: the next prompts, and finally a move or a failure. Every
+move has a new dialog without the previous one's content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Reply with one action and nothing else, for example: {move} e2e4"""
 
 @dataclass(frozen=True)
 class DialogLimits:
-    """After `max_failures` replies without a usable action, or `max_turns` replies, a dialog has failed."""
+    """Limits after which a dialog fails: `max_failures` replies without a usable action, or `max_turns`
+    replies.
+    """
 
     max_failures: int = 3
     max_turns: int = 10
@@ -37,7 +39,7 @@ class DialogLimits:
 class Dialog:
     """One move's dialog. `turns` is the next request's prompt; `read` parses its answer, `take` applies it.
 
-    After `take`: `move` is the model's move once it has made one, `failure` the reason if the dialog failed.
+    After `take`, `move` is the model's move once made, and `failure` the reason if the dialog failed.
     """
 
     def __init__(self, position: Position, limits: DialogLimits) -> None:
@@ -46,23 +48,23 @@ class Dialog:
         self.move: str | None = None
         self.failure = ""
         self.repairs = False
-        """Whether the last reply was not a usable action."""
+        """Whether the last reply had no usable action."""
         self._position = position
         self._limits = limits
         self._replies = self._failures = 0
 
     @property
     def choices(self) -> list[str]:
-        """Every reply that would be understood now."""
+        """Return every reply that would currently be understood."""
         return [BOARD, MOVES, *(f"{MOVE} {move}" for move in self._position.legal)]
 
     @property
     def is_last(self) -> bool:
-        """Return whether the dialog fails if the next reply is not usable."""
+        """Return whether the dialog fails if the next reply is unusable."""
         return self._failures + 1 >= self._limits.max_failures or self._replies + 1 >= self._limits.max_turns
 
     def read(self, reply: str) -> Parsed:
-        """Return the action in a reply: the first of the three, in their order, that it names."""
+        """Return the action in a reply: the first of the three actions, in their order, that it names."""
         text = reply.lower()
         for query in (BOARD, MOVES):
             if query in text:
@@ -77,7 +79,7 @@ class Dialog:
         return Parsed(None, None, ("illegal" if _UCI.fullmatch(move) else "unparsed",))
 
     def take(self, reply: str, action: str | None) -> None:
-        """Go on after a reply with this `action`, as it was read; None: with nothing usable."""
+        """Continue after a reply with the parsed `action`; None if it has no usable action."""
         self._replies += 1
         self.repairs = action is None
         if action is not None and action.startswith(MOVE):

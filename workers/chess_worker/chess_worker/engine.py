@@ -1,4 +1,4 @@
-"""A UCI engine as a player: its process, its strength, its moves."""
+"""A UCI engine as a player: its process, strength and moves."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from mosaic_contract.language.exchange import Reply
 
 from .position import Position
 
-_GAMES = "/usr/games"  # where Debian puts engines, on the PATH of people but not of every process
+_GAMES = "/usr/games"  # Debian's folder for engines, which is not on every process's PATH
 _START_SECONDS = 20.0
-_MOVE_SECONDS = 300.0  # of a search, whatever its limit in nodes or depth
-_FIXED = {"Threads": 1, "Hash": 16}  # more threads search in another order each time
+_MOVE_SECONDS = 300.0  # maximum duration of a search, besides its limit in nodes or depth
+_FIXED = {"Threads": 1, "Hash": 16}  # several threads make the search order nondeterministic
 _PACKAGES = {"stockfish": "stockfish"}
 
 
 class EnginePlayer:
     """Plays an engine's moves. They are recorded and replayed like a model's answers, because a weakened
-    engine's moves cannot be seeded. Settings as for `Engine`."""
+    engine's moves cannot be seeded. For the settings see `Engine`.
+    """
 
     def __init__(self, setup: AgentSetup) -> None:
         self._engine: Engine | None = None
@@ -61,16 +62,16 @@ class EnginePlayer:
 
 
 class Engine:
-    """An engine that moves after `nodes` searched positions or at `depth`, whichever comes first: positions
-    in Forsyth-Edwards notation in, moves in UCI notation out.
+    """An engine that moves after `nodes` searched positions or at `depth`, whichever comes first. Takes
+    positions in Forsyth-Edwards notation and returns moves in UCI notation.
 
-    Settings: "program" (its name or path), "nodes", "depth", and "elo", which weakens the engine where it has
-    the option UCI_Elo. Its process is started at once, and again after it has died.
+    Settings: "program" (its name or path), "nodes", "depth", and "elo", which weakens an engine that has the
+    option UCI_Elo. Its process is started at once, and again if it dies.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._program = _found(str(settings["program"]))
-        # Without a time, python-chess waits for ever.
+        # Without a time limit, python-chess waits indefinitely.
         nodes, depth = settings.get("nodes"), settings.get("depth")
         self._limit = chess.engine.Limit(time=_MOVE_SECONDS, nodes=nodes, depth=depth)
         self._elo: int | None = settings.get("elo")
@@ -78,8 +79,8 @@ class Engine:
         self._engine: chess.engine.SimpleEngine | None = self._started()
 
     def forget(self) -> None:
-        """Begin another game: nothing that was searched before is known any more."""
-        self._game = object()  # python-chess announces a new game to the engine when this object changes
+        """Begin a new game, clearing the engine's earlier search results."""
+        self._game = object()  # python-chess sends a new game to the engine when this object changes
 
     def warm(self) -> None:
         """Do nothing: the engine is already running."""
@@ -87,7 +88,7 @@ class Engine:
     def complete(
         self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
-        """Return the move in the position of the last turn, with what the search says of it."""
+        """Return the move in the position of the last turn, with the engine's report of its search."""
         board = chess.Board(turns[-1].text)
         engine = self._engine = self._engine or self._started()
         try:
@@ -115,7 +116,7 @@ class Engine:
             engine.close()
 
     def _started(self) -> chess.engine.SimpleEngine:
-        """A process of the engine at its strength. Raises `ConfigError`."""
+        """Start a process of the engine at its strength. Raises `ConfigError`."""
         try:
             engine = chess.engine.SimpleEngine.popen_uci(self._program, timeout=_START_SECONDS)
         except (OSError, chess.engine.EngineError, TimeoutError) as error:
@@ -130,7 +131,7 @@ class Engine:
 
 
 def _found(program: str) -> str:
-    """Return the path of the engine's program. Raises `ConfigError` where it is not found."""
+    """Return the path of the engine's program. Raises `ConfigError` if it is not found."""
     path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES]))
     if path is None:
         package = _PACKAGES.get(program)
@@ -140,7 +141,7 @@ def _found(program: str) -> str:
 
 
 def _weakened(engine: chess.engine.SimpleEngine, elo: int | None) -> dict[str, Any]:
-    """The options that limit its strength. Raises `ConfigError` for one that it cannot play at."""
+    """Return the options that limit its strength. Raises `ConfigError` for an unsupported Elo."""
     if elo is None:
         return {}
     name, option = engine.id.get("name", "this engine"), engine.options.get("UCI_Elo")

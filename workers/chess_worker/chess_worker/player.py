@@ -1,4 +1,4 @@
-"""A language model as a chess player: one dialog for each move."""
+"""A language model as a chess player: one dialog per move."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FORFEIT, RANDOM = "forfeit", "random"
 
 
 class ModelPlayer:
-    """Plays by a model's dialogs.
+    """Plays by dialogs with a model.
 
-    Settings beside the model's: "max_failures" and "max_turns" (see `DialogLimits`), "on_failure" ("forfeit",
-    or "random": a legal move drawn from the episode's seed), "structured" (replies are restricted to what
-    would be understood).
+    Settings besides the model's: "max_failures" and "max_turns" (see `DialogLimits`), "on_failure"
+    ("forfeit", or "random": a legal move drawn from the episode's seed), "structured" (restricts replies to
+    valid ones).
     """
 
     def __init__(self, setup: AgentSetup) -> None:

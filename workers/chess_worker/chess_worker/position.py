@@ -1,4 +1,4 @@
-"""The position that a player moves in, as the environment's worker describes it."""
+"""The current position, as described by the environment's worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Position:
 
     @classmethod
     def described(cls, description: Mapping[str, Any] | None) -> Position:
-        """Read a `description` with "fen" and "legal_moves". Raises `ConfigError` where it has none."""
+        """Read a `description` with "fen" and "legal_moves". Raises `ConfigError` if it has none."""
         if not description or "fen" not in description or "legal_moves" not in description:
             raise ConfigError(
                 "a chess player acts where the environment gives its position and its legal moves: in "
@@ -28,9 +28,9 @@ class Position:
 
     @property
     def side(self) -> str:
-        """Who is to move: "white" or "black"."""
+        """The side to move: "white" or "black"."""
         return chess.COLOR_NAMES[self.board.turn]
 
     def drawn(self) -> str:
-        """The board in eight lines of Unicode pieces, the eighth rank first."""
+        """Return the board as eight lines of Unicode pieces, the eighth rank first."""
         return str(self.board.unicode(empty_square="."))

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's environments of Gymnasium, PettingZoo, mpe2 and MiniGrid."""
+"""MOSAIC Lab's worker for environments of Gymnasium, PettingZoo, mpe2 and MiniGrid."""

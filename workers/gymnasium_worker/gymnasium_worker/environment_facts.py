@@ -1,7 +1,7 @@
-"""The names of actions and the keys that choose them, where an environment's authors document them.
+"""Documented action names of environments, and the keys that select them.
 
-Keys are the names of `KeyboardEvent.key`. Where two act at once, the second has the keys on the left of the
-keyboard, so that two people can share one.
+Keys are the names of `KeyboardEvent.key`. If two players act at once, the second one uses keys on the left of
+the keyboard, so that two people can share one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mosaic_contract.arena import EnvironmentFacts
 Describe = Callable[[], Mapping[str, Any]]
 
 _LEFT, _RIGHT, _UP, _DOWN = "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"
-_SECOND_PLAYER = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the other player's
+_SECOND_PLAYER = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the second player's keys
 _BETS = (("call", "c"), ("raise", "r"), ("fold", "f"), ("check", "k"))
 _MOVES = (
     ("no action", "0"),
@@ -24,7 +24,7 @@ _MOVES = (
     ("move up", _UP),
 )
 
-_TABLE: Mapping[str, tuple[tuple[str, str], ...]] = {  # what each action means, and its key
+_TABLE: Mapping[str, tuple[tuple[str, str], ...]] = {  # each action's meaning and key
     "CartPole": (("push left", _LEFT), ("push right", _RIGHT)),
     "MountainCar": (("push left", _LEFT), ("no push", _DOWN), ("push right", _RIGHT)),
     "Acrobot": (("torque -1", _LEFT), ("no torque (noop)", _DOWN), ("torque +1", _RIGHT)),
@@ -60,7 +60,7 @@ _TABLE: Mapping[str, tuple[tuple[str, str], ...]] = {  # what each action means,
     ),
     "pursuit": (("left", _LEFT), ("right", _RIGHT), ("down", _DOWN), ("up", _UP), ("stay", "0")),
 }
-_GRID = {  # MiniGrid's names of actions
+_GRID = {  # MiniGrid's action names
     "left": _LEFT,
     "right": _RIGHT,
     "forward": _UP,
@@ -83,12 +83,12 @@ _MPE = (
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
-    """Return the facts of one agent of an environment from `environments.make`."""
+    """Return information about one agent of an environment from `environments.make`."""
     inner = env.unwrapped
     agents = [str(one) for one in getattr(env, "possible_agents", ())]
     space = env.action_space(agent) if agents else env.action_space
     size = int(getattr(space, "n", 0))
-    # Each plays for itself in these games, and what the others see is hidden from it.
+    # These games have no teams: players compete, and other observations are hidden from them.
     team = "" if type(inner).__module__.startswith("pettingzoo.classic") else None
     name = _name(env)
     if name == "chess":
@@ -108,7 +108,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 def _pairs(inner: Any, size: int) -> list[tuple[str, str]]:
-    """Return (meaning, key) by action, as the environment itself names them: Atari's and MiniGrid's do."""
+    """Return (meaning, key) by action, as named by the environment itself (Atari, MiniGrid)."""
     if hasattr(inner, "get_action_meanings") and size:
         return [(meaning, _ATARI.get(meaning, "")) for meaning in inner.get_action_meanings()]
     actions = getattr(inner, "actions", None)
@@ -123,15 +123,15 @@ def _table(name: str, size: int) -> list[tuple[str, str]]:
 
 
 def _name(env: Any) -> str:
-    """Return the id without its version: "CartPole" of CartPole-v1, "connect_four" of connect_four_v3."""
+    """Return an id without its version: "CartPole" of CartPole-v1, "connect_four" of connect_four_v3."""
     spec = getattr(env, "spec", None)
     name = spec.id if spec is not None else str((getattr(env, "metadata", None) or {}).get("name", ""))
     return re.sub(r"[-_]v\d+$", "", name.rpartition("/")[2])
 
 
 def frozen_lake_map(env: Any) -> Describe | None:
-    """Return a function that describes a lake: {"map": a string per row, with S for the start, F for ice,
-    H for a hole and G for the goal}; None for an environment without such a map.
+    """Return a function that describes a lake: {"map": a string per row, with S for the start, F for ice, H
+    for a hole and G for the goal}; None for an environment without such a map.
     """
     inner = env.unwrapped
     if not hasattr(inner, "desc"):
@@ -144,8 +144,9 @@ def frozen_lake_map(env: Any) -> Describe | None:
 
 
 def chess_state(env: Any, agent: str) -> Describe:
-    """Return a function that describes the board to the agent on turn: {"fen": the position in
-    Forsyth-Edwards notation, "legal_moves": {move in UCI notation: action}}."""
+    """Return a function that describes the board to the agent to move: {"fen": the position in
+    Forsyth-Edwards notation, "legal_moves": {move in UCI notation: action}}.
+    """
     from pettingzoo.classic.chess.chess_utils import action_to_move, legal_moves
 
     game = env.unwrapped

@@ -1,9 +1,9 @@
-"""Makes environments by id: Gymnasium's and its plug-ins' (Atari, MiniGrid), PettingZoo's modules, and those
-that a module of the user's registers in Gymnasium ("module:Id").
+"""Create environments by id: Gymnasium's and its plug-ins' (Atari, MiniGrid), PettingZoo's modules, and
+environments registered in Gymnasium by a user's module ("module:Id").
 
-A PettingZoo environment is called by its module, with or without its family: "connect_four_v3" or
-"classic/connect_four_v3". The setting "paradigm" ("aec" or "parallel") chooses its interface; otherwise games
-of the classic family are played in turns, the others by all at once.
+The id of a PettingZoo environment is its module, with or without the family: "connect_four_v3" or
+"classic/connect_four_v3". The setting "paradigm" ("aec" or "parallel") selects its interface; default: "aec"
+for games of the classic family, else "parallel".
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module
 _IN_TURNS = "pettingzoo.classic."
 _MAKERS = {"aec": "env", "parallel": "parallel_env"}
 _PLUG_INS = ("ale_py", "minigrid")  # importing them registers their environments
-_NOT_HERE = (  # what needs MuJoCo, JAX or minigrid's extra
+_NOT_HERE = (  # require MuJoCo, JAX or minigrid's extra
     *("gymnasium.envs.mujoco", "gymnasium.envs.phys2d", "gymnasium.envs.tabular"),
     "minigrid.envs.wfc",
 )
-_KEEPS_STATE = re.compile(  # over a reset: seeded alike, a later episode of the same object is another one
+_KEEPS_STATE = re.compile(  # across resets: later episodes of the same object differ even if seeded alike
     r"(.*/)?(BipedalWalker(Hardcore)?-v3|knights_archers_zombies_v11|hanabi_v5)"
 )
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Make an environment, with `settings` as the keywords of its maker.
+    """Create an environment, with `settings` as keyword arguments.
 
-    Raises `ConfigError` for an id that is unknown, with the nearest that are known, and for a paradigm that
-    the environment does not have; else whatever its maker raises.
+    Raises `ConfigError` for an unknown id, with the nearest known ones, and for an unsupported paradigm; also
+    any error of the environment itself.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's, of modules without its registry
+        warnings.simplefilter("ignore", DeprecationWarning)  # from PettingZoo modules without its registry
         maker = _maker(env_id, dict(settings), render_mode)
         try:
             return RecreateOnReset(maker) if _KEEPS_STATE.fullmatch(env_id) else maker()
-        except Exception as error:  # whatever an environment's own code raises
+        except Exception as error:  # an environment's own code may raise anything
             if refusal := _lacking(env_id, error):
                 raise refusal from None
             raise
 
 
 def _lacking(env_id: str, error: Exception) -> ConfigError | None:
-    """Return the refusal of an environment whose library is not installed; None for any other error."""
+    """Return the error for an environment whose library is not installed; None for other errors."""
     if type(error).__name__ != "DependencyNotInstalled":
         return None
     missing = str(error).partition(", run")[0]
@@ -66,15 +66,15 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
         return _pettingzoo_maker(env_id, module_name, settings, render_mode)
     gymnasium, name = _registered(env_id)
     check_gymnasium_settings(name, settings)
-    # Gymnasium's checker is for authors of environments, and costs something in every step.
+    # Gymnasium's checker is meant for environment authors and slows every step.
     settings = {"disable_env_checker": True, **settings}
-    if render_mode is not None:  # one that cannot be drawn may have no such keyword
+    if render_mode is not None:  # an environment without rendering may lack this keyword
         settings["render_mode"] = render_mode
     return partial(gymnasium.make, name, **settings)
 
 
 def known() -> list[str]:
-    """Return the ids that can be made here, Atari's by their current names ("ALE/Pong-v5") only."""
+    """Return the ids available here, for Atari only current ones ("ALE/Pong-v5")."""
     import gymnasium
 
     _plug_in()
@@ -89,7 +89,7 @@ def known() -> list[str]:
 
 
 def _is_here(entry_point: Any) -> bool:
-    """Return whether this worker can make an environment with this entry point.
+    """Return whether this worker can create an environment with this entry point.
 
     Old MuJoCo versions have no module: their entry point is a function that only raises an error.
     """
@@ -103,7 +103,7 @@ def _is_atari(entry_point: str) -> bool:
 def _pettingzoo_maker(
     env_id: str, module_name: str, settings: dict[str, Any], render_mode: str | None
 ) -> Callable[[], Any]:
-    """Return what makes an environment of PettingZoo, called without arguments."""
+    """Return a function without arguments that creates a PettingZoo environment."""
     module = importlib.import_module(module_name)
     in_turns = module_name.startswith(_IN_TURNS) or not hasattr(module, _MAKERS["parallel"])
     paradigm = settings.pop("paradigm", "aec" if in_turns else "parallel")
@@ -117,8 +117,8 @@ def _pettingzoo_maker(
 
 
 def _registered(env_id: str) -> tuple[Any, str]:
-    """Gymnasium with the id in its registry, once what registers it is imported: a plug-in, or the user's own
-    module in front of the id. Raises `ConfigError` for an unknown id, and where there is no such module.
+    """Return Gymnasium and the id, after importing the module that registers it: a plug-in, or the user's
+    module named in the id. Raises `ConfigError` for an unknown id or module.
     """
     import gymnasium
 
@@ -162,8 +162,8 @@ def _plug_in() -> None:
 
 
 class RecreateOnReset:
-    """Wraps an environment that `make` makes again at every reset but the first: for those whose earlier
-    episodes change later ones although these are seeded.
+    """Wraps an environment that is created again by `make` at every reset but the first, because its earlier
+    episodes affect later ones despite seeding.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's environments of gymnax and Craftax."""
+"""MOSAIC Lab's worker for environments of gymnax and Craftax."""

@@ -22,7 +22,7 @@ _BODY = ("health", "food", "drink", "energy")
 
 
 class CraftaxEnvironment(JaxEnvironment):
-    """`settings` are upstream's parameters: "max_timesteps", "day_length", …."""
+    """A Craftax environment. `settings` are upstream's parameters: "max_timesteps", "day_length", …."""
 
     def __init__(self, env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         self.classic = env_id.startswith("Craftax-Classic-")
@@ -54,15 +54,16 @@ class CraftaxEnvironment(JaxEnvironment):
         return numpy.asarray(self._draw(self.state)).clip(0, 255).astype(numpy.uint8)
 
     def described(self) -> str:
-        """Return what the player sees and has: upstream's own text, where there is one."""
+        """Return the player's view and inventory: upstream's own text, if it has one."""
         if self.classic:
             return described_classic(self.state, self.constants)
         return str(self._renderer.render_craftax_text(self.state))
 
 
 def _keep_textures_in_cache(constants: Any, package: str) -> None:
-    """Have upstream keep its textures, which take it a minute, in the user's cache. It would write them
-    beside its own code, and could never again start after a write that was interrupted."""
+    """Make upstream cache its textures, which take a minute to create, in the user's cache. By default it
+    writes them next to its own code and fails to start after an interrupted write.
+    """
     name = f"{package}-{version('craftax')}.pbz2"
     constants.TEXTURE_CACHE_FILE = str(cache_folder("craftax") / name)
     constants.save_compressed_pickle = _save_whole

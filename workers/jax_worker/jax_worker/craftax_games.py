@@ -1,4 +1,4 @@
-"""Craftax, and Craftax-Classic, which is Crafter in JAX."""
+"""Craftax, and Craftax-Classic, a JAX implementation of Crafter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOVES = {
     "PLACE_TABLE": "t",
     "PLACE_PLANT": "p",
 }
-_KEYS = {  # upstream's, with the arrows; its Tab leaves the picture on a page
+_KEYS = {  # upstream's, and the arrows; its Tab would move the focus in a page
     **_MOVES,
     "PLACE_FURNACE": "f",
     "MAKE_WOOD_PICKAXE": "1",

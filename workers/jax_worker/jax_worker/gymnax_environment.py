@@ -28,7 +28,9 @@ matplotlib.use("Agg")
 
 
 class GymnaxEnvironment(JaxEnvironment):
-    """`settings` are keywords of upstream's class, and its parameters ("max_steps_in_episode", …)."""
+    """A gymnax environment. `settings` are keywords of upstream's class, and its parameters
+    ("max_steps_in_episode", …).
+    """
 
     def __init__(self, env_id: str, name: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         made, params = gymnax.make(name)
@@ -57,7 +59,7 @@ class GymnaxEnvironment(JaxEnvironment):
 
 
 def picture_of(env: Any, state: Any, params: Any) -> Any:
-    """Return the state as an array of (height, width, 3) uint8."""
+    """Return an image of the state, (height, width, 3) uint8."""
     with plt.ioff():
         if env.name in _KNOWN:
             visualizer = Visualizer(env, params, [state])

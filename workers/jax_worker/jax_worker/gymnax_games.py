@@ -1,4 +1,6 @@
-"""gymnax: classic control, MinAtar, bsuite and small tasks, in JAX. Ids are "gymnax/" and upstream's."""
+"""gymnax: classic control, MinAtar, bsuite and small tasks, in JAX. Ids are upstream's with the prefix
+"gymnax/".
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,7 @@ def ids() -> list[str]:
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> GymnaxEnvironment:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # drawing classic control opens the mixer too
+    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # rendering classic control also opens the mixer
     from .gymnax_environment import GymnaxEnvironment
 
     return GymnaxEnvironment(env_id, env_id.removeprefix(_PREFIX), settings, render_mode)
@@ -125,8 +127,9 @@ def facts_of(env: GymnaxEnvironment, agent: str) -> EnvironmentFacts:
 
 
 def _describer(env: GymnaxEnvironment) -> Callable[[], Mapping[str, Any]] | None:
-    """Return a function that describes what is where in a game of MinAtar; None for the others, whose
-    observations are few numbers."""
+    """Return a function that describes the positions of objects in a MinAtar game; None for other games,
+    whose observations are short vectors.
+    """
     channels = _CHANNELS.get(env.name)
     if channels is None:
         return None

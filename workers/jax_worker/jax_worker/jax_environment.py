@@ -1,5 +1,4 @@
-"""An environment in JAX behind Gymnasium's interface: its functions are compiled, its random numbers follow
-from the seed."""
+"""JAX environments with Gymnasium's interface: compiled, and seeded by the reset."""
 
 from __future__ import annotations
 
@@ -26,9 +25,10 @@ jax.config.update("jax_compilation_cache_dir", str(cache_folder("jax")))
 
 
 class JaxEnvironment(gymnasium.Env[Any, Any]):
-    """The base of both families. What is compiled stays in the user's cache: Craftax takes minutes, once.
+    """The base class of both families. Compiled functions are kept in the user's cache: Craftax compiles for
+    minutes, but only once.
 
-    `state` is upstream's, after a reset.
+    `state` is upstream's state, after a reset.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
@@ -55,11 +55,11 @@ class JaxEnvironment(gymnasium.Env[Any, Any]):
         return self.observed(observation), float(reward), ended and not late, bool(late), about
 
     def observed(self, observation: Any) -> Any:
-        """Return an observation as NumPy's."""
+        """Return an observation as NumPy arrays."""
         return numpy.array(observation)
 
     def late(self, state: Any, over: Any) -> Any:
-        """Return whether a state is the last one for want of time only; compiled."""
+        """Return whether a state is final only because of the time limit; compiled."""
         raise NotImplementedError
 
     def _stepped(self, key: Any, state: Any, action: Any) -> Any:

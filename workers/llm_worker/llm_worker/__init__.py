@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for language models that act from text."""
+"""MOSAIC Lab's worker for language models that act on text."""

@@ -1,4 +1,4 @@
-"""One agent that acts by a language model: observation → text → answer → a legal action."""
+"""A language model as an operator: observation → text → answer → legal action."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _LONGEST_HISTORY = 200_000  # characters
 
 
 class LanguageOperator:
-    """Requests an action from its model; after an answer without a legal one a second time, saying what was
-    wrong; then plays the action that does nothing. Raises `ConfigError` for settings that cannot be."""
+    """Requests an action from its model. After an answer without a legal action it asks once more, explaining
+    the error, then plays the no-op. Raises `ConfigError` for invalid settings.
+    """
 
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = PromptSettings.read(setup.settings)
         self._describer = Describer(setup)
         settings = self._settings
-        writes = settings.messages or settings.theory_of_mind  # more than an action
+        writes = settings.messages or settings.theory_of_mind  # answers contain more than an action
         structured = False if settings.structured is None and writes else settings.structured
         self._chooser = ActionChooser(setup, self._describer.names, structured)
         game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
@@ -103,7 +104,7 @@ class LanguageOperator:
         self._model.close()
 
     def _recent(self) -> list[tuple[str, str]]:
-        """The latest turns, as many as a prompt may hold."""
+        """Return the latest turns, up to the maximum of a prompt."""
         kept, length = [], 0
         for pair in reversed(self._past):
             length += len(pair[0]) + len(pair[1])

@@ -1,5 +1,6 @@
-"""The words of the prompts: what a model is sent once, with every observation, and when its answer had no
-action."""
+"""The texts of the prompts: the system prompt, the observation of each step, and the request to repair an
+answer.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _MOST_HISTORY = 256  # turns
 
 @dataclass(frozen=True)
 class PromptSettings:
-    """The contents of a prompt: see `mosaic_lab.operators.llm`, whose keywords these are."""
+    """The contents of a prompt; see `mosaic_lab.operators.llm`, which has the same keywords."""
 
     coordination: str = "rules"
     theory_of_mind: bool = False
@@ -56,7 +57,7 @@ def system_text(
     mates: Sequence[str],
     chooser: ActionChooser,
 ) -> str:
-    """Return the instructions sent to a model once: its role, the rules and the form of its answers.
+    """Return the system prompt: the model's role, the rules and the format of its answers.
 
     `others` are the ids of all other agents, `mates` the ids of its teammates.
     """
@@ -74,7 +75,7 @@ def system_text(
 
 
 def _answering(settings: PromptSettings, has_others: bool, chooser: ActionChooser) -> str:
-    """Return the contents and the form that an answer may have."""
+    """Return the description of an answer's contents and format."""
     if chooser.structured:
         return chooser.answering
     lines = ["You will be shown what you observe, step by step. Think about it briefly."]
@@ -106,7 +107,7 @@ def observation_text(
     messages: Sequence[Mapping[str, Any]] = (),
     teammates: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the turn of one step: the observation, what came with it, and what is legal."""
+    """Return the user turn of one step: the observation, additional information and the legal actions."""
     parts = [f"Step {step_index + 1}.", note, text]
     for agent, seen in (teammates or {}).items():
         parts.append(f"What {agent} sees:\n{seen}")

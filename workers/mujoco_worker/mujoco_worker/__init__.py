@@ -1,1 +1,1 @@
-"""MOSAIC Lab's environments of MuJoCo: Gymnasium's, Gymnasium-Robotics and dm_control."""
+"""MOSAIC Lab's worker for MuJoCo environments: Gymnasium's, Gymnasium-Robotics and dm_control."""

@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m mujoco_worker.cli`."""
+"""The worker's metadata and command line, `python -m mujoco_worker.cli`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mosaic_contract.arena import EnvironmentFamilies
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports none of them."""
+    """Return the worker's metadata and capabilities. Imports no environment library."""
     return describe_worker(
         "mujoco",
         "mosaic-mujoco-worker",

@@ -1,4 +1,4 @@
-"""dm_control: its suite, its manipulation tasks and its examples of locomotion, as shimmy registers them."""
+"""dm_control: its suite, manipulation tasks and locomotion examples, as registered by shimmy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .drawing import check_drawing, choose_backend
 from .joints import facts_of_joints
 
 _PREFIX = "dm_control/"
-_GENERIC = "dm_control/compatibility-env-v0"  # takes an environment
+_GENERIC = "dm_control/compatibility-env-v0"  # requires an environment object
 
 
 @functools.lru_cache(maxsize=None)
@@ -43,9 +43,9 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 class MadeAtReset(gymnasium.Env[Any, Any]):
-    """Wraps an environment that `make` makes again for every episode, from the episode's seed.
+    """Wraps an environment that `make` creates again for every episode, from the episode's seed.
 
-    While it is made, upstream takes NumPy's shared generator.
+    During creation, upstream uses NumPy's global generator.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:

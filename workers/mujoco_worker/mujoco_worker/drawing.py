@@ -1,6 +1,6 @@
-"""The library that MuJoCo draws with where there is no display: EGL or OSMesa, whichever is there.
+"""Selects MuJoCo's rendering library for machines without a display: EGL or OSMesa, whichever is available.
 
-MuJoCo, Gymnasium and dm_control all read the variable MUJOCO_GL, when they are imported.
+MuJoCo, Gymnasium and dm_control all read the variable MUJOCO_GL when imported.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _CANNOT = (
 
 
 def choose_backend() -> None:
-    """Set MUJOCO_GL, unless the user has, to what can draw here. To be called before MuJoCo is imported."""
+    """Set MUJOCO_GL, unless the user has, to an available library. Call this before MuJoCo is imported."""
     if sys.platform == "linux" and _VARIABLE not in os.environ:
         os.environ[_VARIABLE] = "egl" if _egl_draws() else "osmesa" if _loads("libOSMesa.so.8") else _NONE
 
 
 def check_drawing(render_mode: str | None) -> None:
-    """Raise `RuntimeError` for a render mode where nothing can draw, with the packages to install."""
+    """Raise `RuntimeError` for a render mode if no library is available, with the packages to install."""
     if render_mode is not None and os.environ.get(_VARIABLE) == _NONE:
         raise RuntimeError(_CANNOT)
 
 
 def _egl_draws() -> bool:
-    """Whether EGL has a device, be it Mesa's in software."""
+    """Whether EGL has a device, including Mesa's software renderer."""
     if not (_loads("libGL.so.1") and _loads("libEGL.so.1")):
         return False
     find = ctypes.CDLL("libEGL.so.1").eglGetProcAddress

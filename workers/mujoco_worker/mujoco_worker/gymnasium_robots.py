@@ -1,4 +1,4 @@
-"""Gymnasium's own MuJoCo environments, in their versions 4 and 5. (Older ones need mujoco-py.)"""
+"""Gymnasium's own MuJoCo environments, versions 4 and 5. (Older versions need mujoco-py.)"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TASKS = {
     "Walker2d": "You control a figure with two legs that lives in a plane; it should walk to the right.",
 }
 
-_TOO_OLD = "Pusher-v4"  # needs MuJoCo before 3
+_TOO_OLD = "Pusher-v4"  # requires MuJoCo < 3
 
 
 @lru_cache(maxsize=None)
@@ -42,7 +42,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     import gymnasium
 
     check_gymnasium_settings(env_id, settings)
-    # Gymnasium's checker is for authors of environments, and costs something in every step.
+    # Gymnasium's checker is meant for environment authors and slows every step.
     return gymnasium.make(env_id, **{"disable_env_checker": True, **settings}, render_mode=render_mode)
 
 

@@ -1,4 +1,4 @@
-"""The names of the joints that the numbers of an action move."""
+"""Names of the joints controlled by an action's components."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mosaic_contract.arena import facts_of_joints as facts_of_named_joints
 
 
 def actuator_names(model: Any) -> list[str]:
-    """Return the names of a MuJoCo model's actuators, or of the joints that nameless ones move."""
+    """Return the names of a MuJoCo model's actuators, or the joint's name for an unnamed actuator."""
     actuators = [model.actuator(index) for index in range(model.nu)]
     return [one.name or model.joint(int(one.trnid[0])).name or f"actuator {one.id}" for one in actuators]
 
 
 def facts_of_joints(names: Sequence[str], space: Any, task: str) -> EnvironmentFacts:
-    """Return the facts of an environment with these joints; `task` says what it is about."""
+    """Return information about an environment with these joints; `task` describes its goal."""
     return facts_of_named_joints(names, space, task, "mujoco")

@@ -1,4 +1,6 @@
-"""Gymnasium-Robotics: Fetch, the Shadow hand, Adroit's hand, the kitchen, mazes for an ant and a point."""
+"""Gymnasium-Robotics: Fetch, the Shadow hand, Adroit's hand, the kitchen, and mazes for an ant and a
+point.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from .drawing import check_drawing, choose_backend
 from .joints import actuator_names, facts_of_joints
 
 _MODULE = "gymnasium_robotics."
-_OLD = ("MujocoPy", "envs.mujoco.")  # classes and modules that need mujoco-py
-_TASKS = {  # by how an id begins, the first that fits
+_OLD = ("MujocoPy", "envs.mujoco.")  # classes and modules that require mujoco-py
+_TASKS = {  # by id prefix; the first match counts
     "FetchPickAndPlace": "You control a robot's arm; it should take the block to the target.",
     "FetchPush": "You control a robot's arm; it should push the block to the target on the table.",
     "FetchReach": "You control a robot's arm; its gripper should reach the target.",
@@ -63,7 +65,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 def _model(inner: Any) -> Any:
-    """Return the MuJoCo model, which mazes and the kitchen leave to an environment within."""
+    """Return the MuJoCo model; in mazes and the kitchen it belongs to an inner environment."""
     for name in ("ant_env", "point_env", "robot_env"):
         inner = getattr(inner, name, inner)
     return inner.unwrapped.model
@@ -71,7 +73,7 @@ def _model(inner: Any) -> Any:
 
 @contextmanager
 def _temporary_files_removed() -> Iterator[None]:
-    """Mazes are written to a file for MuJoCo to read, which upstream leaves behind."""
+    """Remove temporary files afterwards: upstream writes mazes to files for MuJoCo and leaves them behind."""
     before = tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="mosaic-maze-") as folder:
         tempfile.tempdir = folder

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's robotic warehouses, level-based foraging and PettingZoo's Atari games."""
+"""MOSAIC Lab's worker for robotic warehouses, level-based foraging and PettingZoo's Atari games."""

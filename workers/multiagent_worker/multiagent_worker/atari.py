@@ -1,6 +1,6 @@
-"""PettingZoo's Atari games of two and four players, with the games' files that ale-py brings along.
+"""PettingZoo's Atari games for two and four players, with ROMs from ale-py.
 
-An id is the name of the game's module, with or without its family: "pong_v3" or "atari/pong_v3".
+An id is the game's module, with or without its family: "pong_v3" or "atari/pong_v3".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def ids() -> list[str]:
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     module = importlib.import_module(f"pettingzoo.atari.{env_id.removeprefix(_PREFIX)}")
     own = [one.name for one in inspect.signature(module.raw_env).parameters.values()]
-    check_settings(env_id, settings, _nothing, also=[*own[:-1], *_SETTINGS])  # the last are the rest
+    check_settings(env_id, settings, _nothing, also=[*own[:-1], *_SETTINGS])  # the last parameter is **kwargs
     roms = Path(_located("ale_py")) / "roms"
     return module.parallel_env(render_mode=render_mode, auto_rom_install_path=str(roms), **settings)
 
@@ -69,4 +69,4 @@ def _located(package: str) -> str:
 
 
 def _nothing() -> None:
-    """Has no keywords."""
+    """Accept no keywords."""

@@ -1,4 +1,4 @@
-"""lbforaging: agents of different levels that collect food, alone or, where their levels add up, together."""
+"""lbforaging: agents with levels collect food alone, or together if the sum of their levels suffices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def facts_of(env: TupleEnvironment, agent: str) -> EnvironmentFacts:
 
 
 def _describer(env: TupleEnvironment, number: int) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that describes to an agent what is within its sight."""
+    """Return a function that describes to an agent the objects within its sight."""
 
     def describe() -> Mapping[str, Any]:
         inner = env.unwrapped

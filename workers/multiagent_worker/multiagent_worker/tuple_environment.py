@@ -1,6 +1,6 @@
-"""Environments in Gymnasium's registry of several agents, with spaces, observations and rewards in tuples.
+"""Multi-agent environments in Gymnasium's registry, with spaces, observations and rewards as tuples.
 
-They become parallel environments, whose agents are "agent_0", "agent_1", ….
+They become parallel environments with agents "agent_0", "agent_1", ….
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _GRAPHICS = "its pictures need OpenGL: apt-get install libegl1 libgl1 libglu1-me
 
 
 class TupleEnvironment(NumberedAgents):
-    """An environment with Tuple spaces, spoken to as a PettingZoo parallel environment."""
+    """An environment with Tuple spaces, as a PettingZoo parallel environment."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env, range(len(env.action_space)))
@@ -50,18 +50,17 @@ class TupleEnvironment(NumberedAgents):
 
 
 def make_tuple_environment(env_id: str, settings: Mapping[str, Any]) -> TupleEnvironment:
-    """Make a registered environment, with `settings` as keywords. Raises `ConfigError` for those that it does
-    not have."""
+    """Create a registered environment, with `settings` as keywords. Raises `ConfigError` for unknown ones."""
     import gymnasium
 
-    os.environ.setdefault("PYGLET_HEADLESS", "1")  # pyglet reads it when it is imported, to draw
+    os.environ.setdefault("PYGLET_HEADLESS", "1")  # read by pyglet when imported, for rendering
     check_gymnasium_settings(env_id, settings)
-    # Gymnasium's checker knows one agent only.
+    # Gymnasium's checker supports only one agent.
     return TupleEnvironment(gymnasium.make(env_id, disable_env_checker=True, **settings))
 
 
 def keys_of(names: list[str], usual: Mapping[str, str], second: bool) -> dict[str, int]:
-    """Return the keys of actions: `usual` by name, for the second of two people those on the left."""
+    """Return the keys of actions: `usual` by name, or keys on the left for the second of two players."""
     left = {"ArrowUp": "w", "ArrowLeft": "a", "ArrowDown": "s", "ArrowRight": "d", " ": "e", "0": "q"}
     keys = {name: usual[name] for name in names if name in usual}
     return {(left[key] if second else key): names.index(name) for name, key in keys.items()}

@@ -1,4 +1,4 @@
-"""rware: robots that bring requested shelves to the goals of a warehouse, and take them back."""
+"""rware: robots that bring requested shelves to the goals of a warehouse and return them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def facts_of(env: TupleEnvironment, agent: str) -> EnvironmentFacts:
 
 
 def _describer(env: TupleEnvironment, number: int) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that describes to a robot what its sensors show."""
+    """Return a function that describes a robot's sensor readings."""
 
     def describe() -> Mapping[str, Any]:
         inner = env.unwrapped
@@ -60,7 +60,7 @@ def _describer(env: TupleEnvironment, number: int) -> Callable[[], Mapping[str, 
 
 
 def _around(inner: Any, me: Any) -> list[str]:
-    """Return a line for each place within the range of a robot's sensors where there is something."""
+    """Return a line for each occupied place within a robot's sensor range."""
     height, width = inner.grid_size
     reach = inner.sensor_range
     shelves = {(shelf.x, shelf.y): shelf for shelf in inner.shelfs}

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's grids of several agents: mosaic-multigrid and multigrid."""
+"""MOSAIC Lab's worker for multi-agent grids: mosaic-multigrid and multigrid."""

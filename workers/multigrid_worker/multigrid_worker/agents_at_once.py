@@ -1,7 +1,7 @@
-"""Environments of several agents, numbered from 0, as parallel environments: agents "agent_0", "agent_1", ….
+"""Multi-agent environments with agents numbered from 0 as parallel environments: "agent_0", "agent_1", ….
 
-Upstream's own PettingZoo wrappers need PettingZoo, whose pygame-ce does not live beside the pygame that these
-games need; what an arena needs of that interface is here.
+Upstream's own PettingZoo wrappers require PettingZoo, whose pygame-ce conflicts with the pygame of these
+games. This module implements the part of the interface that an arena needs.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ _SECOND = {
 
 
 def make_agents_at_once(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> AgentsAtOnce:
-    """Make an environment of Gymnasium's registry, with `settings` as keywords. Raises `ConfigError` for
-    those that it does not have."""
+    """Create a registered Gymnasium environment, with `settings` as keywords. Raises `ConfigError` for
+    unknown ones.
+    """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # drawing opens the mixer too
+    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # rendering also opens the mixer
     import gymnasium
 
     check_gymnasium_settings(env_id, settings)
-    # Gymnasium's checker knows one agent only.
+    # Gymnasium's checker supports only one agent.
     return AgentsAtOnce(gymnasium.make(env_id, render_mode=render_mode, disable_env_checker=True, **settings))
 
 
 class AgentsAtOnce(NumberedAgents):
-    """A game, spoken to as a PettingZoo parallel environment. An observation's mission is its text."""
+    """A game as a PettingZoo parallel environment. The mission in an observation is a string."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env, (agent.index for agent in env.unwrapped.agents))

@@ -1,4 +1,4 @@
-"""The environments of the package multigrid: grids like MiniGrid's, for any number of agents."""
+"""The environments of the package multigrid: MiniGrid-like grids for any number of agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _ABOUT = (
     " and right turn you, forward moves you the way you look; pickup, drop and toggle (which opens doors and"
     " boxes) act on what is right in front of you. The mission stands beside what you see."
 )
-_ENUMERATED = re.compile(r"\b(Color|Type)\.")  # which upstream's missions have before "red" or "key"
+_ENUMERATED = re.compile(
+    r"\b(Color|Type)\."
+)  # enumeration names before "red" or "key" in upstream's missions
 _NOTHING = ("unseen", "empty", "floor", "wall")
 
 
@@ -45,8 +47,9 @@ def facts_of(env: AgentsAtOnce, agent: str) -> EnvironmentFacts:
 
 
 class _SeededGenerator:
-    """The generator that an environment has now. Upstream lays its grids with the one that it was made with,
-    which no seed of a reset governs."""
+    """Forwards to an environment's current generator. Upstream generates grids with the generator from its
+    construction, which the seed of a reset does not affect.
+    """
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -56,7 +59,7 @@ class _SeededGenerator:
 
 
 def view_of(inner: Any, number: int) -> str:
-    """Return the mission, what the agent carries, and the things that it sees, by their distance."""
+    """Return the mission, the carried object and the visible objects, by distance."""
     from multigrid.core.constants import Direction
 
     agent = inner.agents[number]
@@ -69,7 +72,7 @@ def view_of(inner: Any, number: int) -> str:
 
 
 def _seen(image: Any) -> list[str]:
-    """Return a line for each thing in a view; the agent is in the middle of its last row."""
+    """Return a line for each object in a view; the agent is in the middle of the last row."""
     from multigrid.core.constants import Color, State, Type
 
     size = len(image)

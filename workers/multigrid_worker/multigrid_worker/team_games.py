@@ -1,4 +1,4 @@
-"""mosaic-multigrid's games: two teams, or one alone."""
+"""mosaic-multigrid's games, for two teams or one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from mosaic_contract.arena import EnvironmentFacts, registered
 
 from .agents_at_once import AgentsAtOnce, keys_of, make_agents_at_once
 
-_STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # on the grid, by direction: right, down, left, up
-_FACING = ("ahead", "right", "back", "left")  # by quarter turns to the right, from the agent's direction
+_STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # grid offsets by direction: right, down, left, up
+_FACING = ("ahead", "right", "back", "left")  # by clockwise quarter turns from the agent's direction
 
 Describe = Callable[[], Mapping[str, Any]]
 
@@ -30,7 +30,7 @@ def facts_of(env: AgentsAtOnce, agent: str) -> EnvironmentFacts:
 
     number = env.number_of(agent)
     player = env.unwrapped.agents[number]
-    colour = Color.from_index(player.team_index % len(Color))  # agents get theirs at the first reset only
+    colour = Color.from_index(player.team_index % len(Color))  # agents receive theirs at the first reset
     return EnvironmentFacts(
         [action.name for action in Action],
         keys_of(Action, number),
@@ -43,9 +43,9 @@ def facts_of(env: AgentsAtOnce, agent: str) -> EnvironmentFacts:
 def description_for(game: Any, agent: str) -> Describe:
     """Return a function that describes a game (`AgentsAtOnce`) to an agent.
 
-    {"teammates": {agent: {"ahead", "right": steps relative to the agent's direction, or negative,
-    "facing": "ahead" | "right" | "back" | "left", where "ahead" is the agent's own direction, "carries":
-    {"kind", "colour"} or None}}, "scores": {team: goals or balls}}; without "scores" where none are kept.
+    {"teammates": {agent: {"ahead", "right": steps relative to the agent's direction, or negative, "facing":
+    "ahead" | "right" | "back" | "left", where "ahead" is the agent's own direction, "carries": {"kind",
+    "colour"} or None}}, "scores": {team: goals or balls}}; without "scores" if the game keeps none.
     """
     inner = game.unwrapped
     players = dict(zip(game.possible_agents, inner.agents))

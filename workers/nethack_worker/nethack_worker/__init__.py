@@ -1,1 +1,1 @@
-"""MOSAIC Lab's environments of NetHack and MiniHack."""
+"""MOSAIC Lab's worker for environments of NetHack and MiniHack."""

@@ -1,4 +1,4 @@
-"""NLE's environments as an arena needs them: seeded at a reset, drawn as an array, ended in one way."""
+"""NLE's environments for arenas: seeded at reset, rendered as arrays, and with consistent episode ends."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mosaic_contract.arena import check_settings
 from nle.env.base import NLE
 
 _DRAWS = "pixel"  # NLE's render mode that returns an array
-_TEXT_ONLY = "ansi"  # one that needs nothing
-_MOST_SEED = 1 << 62  # what NLE's generators take, with room
+_TEXT_ONLY = "ansi"  # a mode that requires nothing
+_MOST_SEED = 1 << 62  # safely within the range of NLE's generators
 _REFUSALS = ("set_initial_seeds", "set_current_seeds", "get_current_seeds")
 _WON = "TASK_SUCCESSFUL"
 
 
 class NetHackEnvironment(gymnasium.Env[Any, Any]):
-    """One of the environments that NLE or MiniHack has in Gymnasium's registry, with `settings` as keywords.
+    """An NLE or MiniHack environment from Gymnasium's registry, with `settings` as keywords.
 
-    Upstream ignores the seed of a reset, and the Challenge refuses any: here it governs the level, the
-    character, the moon, and the rooms that MiniHack takes from MiniGrid. `info` has "success" where
-    the task can be won.
+    Upstream ignores the seed of a reset, and the Challenge rejects it. Here the seed determines the level,
+    the character, the moon phase and the rooms that MiniHack takes from MiniGrid. `info` has "success" if the
+    task can be won.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
@@ -32,7 +32,7 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
         module, _, name = str(spec.entry_point).partition(":")
         maker = getattr(importlib.import_module(module), name)
         check_settings(env_id, settings, maker)
-        # gymnasium.make would keep max_episode_steps from the game, which ends itself.
+        # gymnasium.make would not pass max_episode_steps to the game, which ends itself.
         ours = {"fix_moon_phase": True, "render_mode": _TEXT_ONLY if render_mode is None else _DRAWS}
         self.game: NLE = maker(**{**spec.kwargs, **settings, **ours})
         self.spec = spec
@@ -41,12 +41,12 @@ class NetHackEnvironment(gymnasium.Env[Any, Any]):
             vars(self.game.nethack).pop(refusal, None)
 
     def screen(self) -> dict[str, Any]:
-        """Return everything that NLE observes now, whatever the observation space has of it."""
+        """Return everything that NLE currently observes, regardless of the observation space."""
         return dict(zip(self.game._observation_keys, self.game.last_observation))
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         if seed is not None:
-            NLE.seed(self.game, seed % _MOST_SEED, seed % _MOST_SEED, False)  # subclasses refuse, or fail
+            NLE.seed(self.game, seed % _MOST_SEED, seed % _MOST_SEED, False)  # subclasses reject it or fail
             rooms = getattr(self.game, "minigrid_env", None)
             if rooms is not None:
                 rooms.reset(seed=seed)  # the game's reset continues its random stream

@@ -1,4 +1,4 @@
-"""The facts of a game for operators and panels, beside its observations."""
+"""Information about a game for operators and panels, besides its observations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WINDS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 _ARROWS = {"north": "ArrowUp", "east": "ArrowRight", "south": "ArrowDown", "west": "ArrowLeft"}
 _KEYS = {"\r": "Enter"}
 _TEXT = ("chars", "blstats", "message", "screen_descriptions", "inv_strs", "inv_letters")
-_STATUS = {  # of NLE's "blstats", by place
+_STATUS = {  # of NLE's "blstats", by index
     "hit points": (10, 11),
     "power": (14, 15),
     "dungeon": (23,),
@@ -37,10 +37,10 @@ _AROUND = {
 
 
 def game_facts(env: NetHackEnvironment, task: str) -> EnvironmentFacts:
-    """Return the facts of the one agent; `task` says what it is to do.
+    """Return information about the agent; `task` describes its goal.
 
-    A state is described where NLE observes all that its text is made of, as it does unless the
-    setting "observation_keys" leaves some of it out.
+    A state is described if NLE observes all inputs of the text, as it does unless the setting
+    "observation_keys" excludes some.
     """
     actions = list(env.game.actions)
     reads = set(_TEXT) <= set(env.game._observation_keys)
@@ -59,8 +59,8 @@ def action_names(actions: Sequence[Any]) -> list[str]:
 
 
 def action_keys(actions: Sequence[Any]) -> dict[str, int]:
-    """Return the numbers of the actions by the keys that choose them: the game's own, and the arrows beside
-    its keys for directions. Commands with Ctrl or Meta are chosen on the page by their buttons.
+    """Return action numbers by key: the game's own keys, and arrows in addition to its direction keys.
+    Commands with Ctrl or Meta are selected by buttons on the page.
     """
     keys: dict[str, int] = {}
     for number, (action, name) in enumerate(zip(actions, action_names(actions))):
@@ -81,7 +81,7 @@ def _name(action: Any) -> str:
 
 
 def as_text(screen: Mapping[str, Any]) -> str:
-    """Return the text of what NLE observes ("tty_chars", "blstats", "message" and the others, by name)."""
+    """Return NLE's observations ("tty_chars", "blstats", "message" and others, by name) as text."""
     blstats = [int(number) for number in screen["blstats"]]
     rows = [bytes(row).decode("latin-1").rstrip() for row in screen["chars"]]
     parts = {
@@ -109,7 +109,7 @@ def _around(descriptions: Any, x: int, y: int) -> str:
 
 
 def _trimmed(rows: list[str]) -> list[str]:
-    """Return the rows without the empty ones above and below, and without the columns left of all."""
+    """Return the rows without empty rows above and below, and without the common left margin."""
     filled = [number for number, row in enumerate(rows) if row]
     if not filled:
         return []

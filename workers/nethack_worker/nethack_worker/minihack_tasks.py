@@ -1,4 +1,4 @@
-"""MiniHack: small tasks of navigation and of skills, made of NetHack's levels."""
+"""MiniHack: small navigation and skill tasks built from NetHack's levels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Mapping
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts
 
-_NOT_HERE = ("Boxoban", "CrossingS")  # its levels are downloaded; these need an older MiniGrid
-_CUSTOM = "-Custom-"  # a level of the user's own
+_NOT_HERE = ("Boxoban", "CrossingS")  # the first downloads its levels; the second needs an older MiniGrid
+_CUSTOM = "-Custom-"  # a user-defined level
 _SKILLS = re.compile(r"MiniHack-(Eat|Pray|Sink|Wield|Wear|PutOn|Zap|Read|Closed|Locked)")
 _GAME = "You play a small level of NetHack, MiniHack's task {name}."
 

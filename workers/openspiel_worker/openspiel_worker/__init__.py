@@ -1,1 +1,1 @@
-"""MOSAIC Lab's games of OpenSpiel."""
+"""MOSAIC Lab's worker for games of OpenSpiel."""

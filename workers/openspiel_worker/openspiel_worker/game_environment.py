@@ -1,4 +1,4 @@
-"""A game of OpenSpiel as an environment of PettingZoo's kind whose agents act in turns (AEC)."""
+"""OpenSpiel games as environments with PettingZoo's turn-based interface (AEC)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MOST_TEXT = 1 << 16  # characters of an observation
 
 
 class GameEnvironment:
-    """A game. Its agents are "player_0", "player_1", …; chance is drawn from the seed of the reset.
+    """A game with agents "player_0", "player_1", …. Chance outcomes are drawn from the seed of the reset.
 
-    Where players move at once, they do so one after another, and none sees what the others have chosen in the
-    same move. An observation is the tensor of the player's information state, in games without one that of
-    its observation, else a string. A reward is the change of the player's return.
+    Simultaneous moves are chosen one after another, without knowledge of the other choices in the same move.
+    An observation is the tensor of the player's information state, or of its observation in games without
+    one, else a string. A reward is the change of the player's return.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "openspiel", "render_modes": ["rgb_array"]}
@@ -55,7 +55,7 @@ class GameEnvironment:
         return bool(self.game.get_type().information == pyspiel.GameType.Information.PERFECT_INFORMATION)
 
     def agent_iter(self) -> None:
-        """Name of PettingZoo's by which environments with turns are recognized."""
+        """PettingZoo's method, by which turn-based environments are recognized."""
         raise NotImplementedError("an arena steps this environment by its agent_selection")
 
     def number_of(self, agent: str) -> int:
@@ -70,7 +70,7 @@ class GameEnvironment:
 
     def reset(self, seed: int | None = None, options: Any = None) -> None:
         self._chance = numpy.random.default_rng(seed)
-        if "rng_seed" in self.kind.parameter_specification:  # its chance is drawn inside the game
+        if "rng_seed" in self.kind.parameter_specification:  # the game itself draws its chance outcomes
             self.game = self._load(int(self._chance.integers(1 << 31)))
         self.state = self.game.new_initial_state()
         self._chosen: dict[int, int] = {}
@@ -79,7 +79,7 @@ class GameEnvironment:
         self._update()
 
     def step(self, action: int | None) -> None:
-        if self.terminations[self.agent_selection]:  # the last step of an agent whose game is over
+        if self.terminations[self.agent_selection]:  # the last step of an agent after the game's end
             self.agents.remove(self.agent_selection)
             self.rewards = dict.fromkeys(self.agents, 0.0)
             self.agent_selection = next(iter(self.agents), self.agent_selection)
@@ -95,7 +95,7 @@ class GameEnvironment:
         return values.reshape(self._spaces[agent][0].shape)
 
     def text_for(self, agent: str) -> str:
-        """Return the state as OpenSpiel writes it, as far as this agent may know it."""
+        """Return the state in OpenSpiel's notation, limited to this agent's knowledge."""
         player, provides = self._numbers[agent], self.game.get_type()
         if self.perfect:
             return str(self.state)
@@ -106,8 +106,9 @@ class GameEnvironment:
         return f"Your moves so far: {', '.join(self._own_moves(player)) or 'none'}"
 
     def legal_moves(self) -> dict[str, int]:
-        """Return the numbers of the current player's legal actions by name. A repeated name has the number
-        appended, as does an empty one."""
+        """Return the current player's legal action numbers by name. Repeated and empty names have the number
+        appended.
+        """
         player, moves = self._numbers[self.agent_selection], {}
         for action in self.state.legal_actions(player):
             name = self.state.action_to_string(player, action).strip()
@@ -118,14 +119,14 @@ class GameEnvironment:
         return picture_of(self)
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     def copy(self) -> GameEnvironment:
         """Return another environment of the same game."""
         return GameEnvironment(self.kind, self._parameters, self.render_mode)
 
     def _load(self, seed: int) -> Any:
-        """Return the game; `seed` is of those that draw their chance themselves."""
+        """Return the game; `seed` applies to games that draw chance outcomes themselves."""
         parameters = dict(self._parameters)
         if "rng_seed" in self.kind.parameter_specification:
             parameters.setdefault("rng_seed", seed)
@@ -141,7 +142,7 @@ class GameEnvironment:
         return None, []
 
     def _update(self) -> None:
-        """Draw chance until a player is on turn or the game is over, and note what has changed."""
+        """Draw chance outcomes until a player is to move or the game is over, and record changes."""
         while self.state.is_chance_node():
             actions, shares = zip(*self.state.chance_outcomes())
             shares = numpy.asarray(shares)
@@ -162,7 +163,7 @@ class GameEnvironment:
             self.infos[self.agent_selection] = {"action_mask": mask}
 
     def _on_turn(self) -> int:
-        """Return the player who acts next; where several move at once, the first who has not chosen yet."""
+        """Return the player to act; for simultaneous moves, the first player without a choice."""
         if not self.state.is_simultaneous_node():
             return int(self.state.current_player())
         return next(player for player in self._movers() if player not in self._chosen)
@@ -171,7 +172,7 @@ class GameEnvironment:
         return [player for player in self._numbers.values() if self.state.legal_actions(player)]
 
     def _play(self, player: int, action: int) -> None:
-        """Play an action; where several move at once, when all have chosen."""
+        """Play an action; simultaneous moves are played once all players have chosen."""
         if not self.state.is_simultaneous_node():
             self.state.apply_action(action)
             return

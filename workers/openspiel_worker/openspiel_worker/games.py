@@ -1,4 +1,4 @@
-"""The games by id ("OpenSpiel/kuhn_poker"), made with OpenSpiel's own parameters as settings."""
+"""OpenSpiel's games by id ("OpenSpiel/kuhn_poker"), with OpenSpiel's own parameters as settings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mosaic_contract.arena import EnvironmentFacts, check_settings
 from .game_environment import GameEnvironment
 
 PREFIX = "OpenSpiel/"
-_LEFT_OUT = ("crossword",)  # its words are in files that do not come along
-_FEW = 24  # actions that a person gets buttons for
+_LEFT_OUT = ("crossword",)  # its word files are not included
+_FEW = 24  # maximum number of actions with buttons
 _SAMPLE = 300  # steps of random games
 _TEAM = "players"
 
@@ -27,10 +27,10 @@ _UTILITIES = {
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> GameEnvironment:
-    """Make a game, with `settings` as its parameters, such as {"players": 3}.
+    """Create a game, with `settings` as its parameters, such as {"players": 3}.
 
-    Raises `ConfigError` for an unknown id, with those near to it, and for parameters that the game does not
-    have or refuses.
+    Raises `ConfigError` for an unknown id, with similar ids, and for parameters that the game does not have
+    or rejects.
     """
     kinds = _kinds()
     if env_id not in kinds:
@@ -54,10 +54,9 @@ def known() -> list[str]:
 
 
 def _kinds() -> dict[str, Any]:
-    """Return OpenSpiel's descriptions of its games by id.
+    """Return OpenSpiel's game types by id.
 
-    Left out are games of a continuum of players (mean field games), and those that are made from another
-    game or a file.
+    Mean field games, and games constructed from another game or a file, are left out.
     """
     return {
         PREFIX + kind.short_name: kind
@@ -69,11 +68,11 @@ def _kinds() -> dict[str, Any]:
 
 
 def _nothing() -> None:
-    """Has no keywords: all settings are parameters of the game."""
+    """Accept no keywords: all settings are parameters of the game."""
 
 
 def facts_of(env: GameEnvironment, agent: str) -> EnvironmentFacts:
-    """Return the facts of one agent of a game from `make`."""
+    """Return information about one agent of a game from `make`."""
     names = _names(env, agent)
     together = env.kind.utility == pyspiel.GameType.Utility.IDENTICAL and len(env.possible_agents) > 1
     return EnvironmentFacts(
@@ -86,8 +85,9 @@ def facts_of(env: GameEnvironment, agent: str) -> EnvironmentFacts:
 
 
 def _names(env: GameEnvironment, agent: str) -> list[str] | None:
-    """Return a name for each of a few actions; None where there are many, and where names depend on the state
-    or some action does not occur in a few random games."""
+    """Return a name for each action if there are few. None if there are many, if names depend on the state,
+    or if some action does not occur in a few random games.
+    """
     count = env.game.num_distinct_actions()
     if count > _FEW:
         return None
@@ -105,7 +105,7 @@ def _names(env: GameEnvironment, agent: str) -> list[str] | None:
 
 
 def _initials(names: list[str]) -> dict[str, int] | None:
-    """Return the first letter of each name as its key; None, which means digits, unless all differ."""
+    """Return the first letter of each name as its key. None, which means digits, unless all differ."""
     keys = [name[0].lower() for name in names]
     if not all(map(str.isalpha, keys)) or len(set(keys)) < len(keys):
         return None
@@ -125,8 +125,9 @@ def _instructions(env: GameEnvironment, agent: str) -> str:
 
 
 def _describer(env: GameEnvironment, agent: str, with_moves: bool) -> Callable[[], Mapping[str, Any]]:
-    """Return a function that describes the state to its agent: {"text": as OpenSpiel writes it}, with
-    "legal_moves" {name: action} where the actions have no other names."""
+    """Return a function that describes the state to its agent: {"text": in OpenSpiel's notation}, with
+    "legal_moves" {name: action} if the actions have no other names.
+    """
 
     def describe() -> Mapping[str, Any]:
         described: dict[str, Any] = {"text": env.text_for(agent)}

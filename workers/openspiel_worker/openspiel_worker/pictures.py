@@ -1,4 +1,4 @@
-"""Pictures of the games, which have none of their own: boards, and texts for all other games."""
+"""Pictures of games, which OpenSpiel does not render: boards, and text for all other games."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCALE = 2
 _INK, _PAPER, _LINE = "#22222a", "#f7f6f1", "#5b5347"
 _FONT = 15  # pixels
 _COLUMNS, _ROWS = 110, 60  # maximum number of characters drawn
-_HEX_HEIGHT = 0.866  # of a row of hexagons whose width is 1
+_HEX_HEIGHT = 0.866  # height of a row of hexagons with width 1
 WHITE, BLACK, RED, YELLOW, BLUE = "#f4f1e6", "#1f1f24", "#c0392b", "#e8b923", "#2d6cb5"
 _LIGHT, _DARK, _GREEN = "#e9d8b4", "#ab8256", "#2f7d4f"
 
@@ -31,10 +31,10 @@ _RANK = re.compile(r"\d+|\+?[A-Za-z]")
 
 
 def picture_of(env: GameEnvironment) -> Any:
-    """Return a game as an array (height, width, 3) of uint8.
+    """Return a picture of a game, (height, width, 3) uint8.
 
-    It has nothing that only one player may know: of a game with hidden cards or moves it shows who is on turn
-    and the public part of what has happened, and the whole state when the game is over.
+    It shows no private information: for a game with hidden cards or moves, the player to move and the public
+    history, and the whole state once the game is over.
     """
     text = str(env.state) if env.perfect or env.state.is_terminal() else _public(env)
     board = board_of(env.kind.short_name, text)
@@ -48,7 +48,7 @@ def _public(env: GameEnvironment) -> str:
 
 
 def _public_observation(env: GameEnvironment) -> str:
-    """Return what OpenSpiel calls public now; empty for a game that does not say."""
+    """Return OpenSpiel's public observation; empty if the game has none."""
     import pyspiel
     from open_spiel.python.observation import make_observation
 
@@ -60,7 +60,7 @@ def _public_observation(env: GameEnvironment) -> str:
 
 
 def draw_board(board: Board, places: Sequence[Place]) -> Any:
-    """Return the picture of a board, an array (height, width, 3) of uint8."""
+    """Return the picture of a board, (height, width, 3) uint8."""
     height = _HEX_HEIGHT if board.style == "hexes" else 1.0
     across, down = (max(place[axis] for place in places) + 2 for axis in (0, 1))
     cell = _SCALE * min(_LARGEST_CELL, int(_PICTURE / max(across, down * height)))
@@ -100,7 +100,7 @@ def _ground(
     cell: int,
     taken: set[tuple[float, float]],
 ) -> None:
-    """Draw the ground of one place: a square, a hexagon, or the lines that cross there."""
+    """Draw the background of one place: a square, a hexagon, or crossing lines."""
     (x, y), half = centre, cell / 2
     if board.style == "hexes":
         tall = half / _HEX_HEIGHT
@@ -138,19 +138,19 @@ def _font(size: int) -> Any:
 
 
 def _halved(image: Any) -> Any:
-    """Return a picture at the size in which it is shown, with even sides."""
+    """Return a picture reduced to its display size, with even sides."""
     size = tuple(2 * (length // (2 * _SCALE)) for length in image.size)
     return numpy.asarray(image.resize(size, Image.Resampling.BOX))
 
 
 @dataclass(frozen=True)
 class Board:
-    """How a game's board is written and drawn.
+    """Notation and appearance of a game's board.
 
-    `discs`: colours by the sign of a piece; `empty`: signs of places without one. `labelled`: rows have
-    labels. `fen`: it is written in Forsyth-Edwards notation. `style`: "squares", "points" (pieces lie where
-    lines cross) or "hexes". A piece whose sign is among `letters` is drawn with it. Squares are of `colour`,
-    every second one of `dark` where that is given.
+    `discs`: colours by piece sign; `empty`: signs of empty places. `labelled`: rows have labels. `fen`: the
+    notation is Forsyth-Edwards. `style`: "squares", "points" (pieces on line crossings) or "hexes". Pieces
+    with signs in `letters` are drawn with their sign. Squares have the colour `colour`, alternating with
+    `dark` if given.
     """
 
     discs: Mapping[str, str]
@@ -172,7 +172,7 @@ class Place(NamedTuple):
 
 
 def _sides(upper: str, lower: str, letters: str) -> dict[str, str]:
-    """Return colours of pieces whose letters are capitals for one side, small for the other."""
+    """Return colours of pieces written in capitals for one side and in lower case for the other."""
     return {**dict.fromkeys(letters.upper(), upper), **dict.fromkeys(letters.lower(), lower)}
 
 
@@ -225,7 +225,7 @@ def board_of(game: str, text: str) -> tuple[Board, list[Place]] | None:
 
 
 def _rows(board: Board, text: str) -> Iterator[Place]:
-    """Yield the places of a board that is written as rows of signs, in columns of one or two characters."""
+    """Yield the places of a board written as rows of signs, in columns of one or two characters."""
     signs = {*board.discs, *board.empty, " "}
     found = []
     for y, line in enumerate(text.splitlines()):

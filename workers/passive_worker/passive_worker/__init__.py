@@ -1,1 +1,1 @@
-"""MOSAIC Lab's passive baseline: no-op or still."""
+"""MOSAIC Lab's passive baseline, which plays no-op or still actions."""

@@ -1,4 +1,4 @@
-"""One agent that keeps still: the action that does least, found once, and said what it is and why."""
+"""A passive operator: it determines its action once and reports the choice with the reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mosaic_contract.noop import first_legal, noop_action
 
 
 class PassiveOperator:
-    """Plays the same action at every step; where that is not legal, the first legal one."""
+    """Plays the same action at every step, or the first legal action if that one is illegal."""
 
     def __init__(self, setup: AgentSetup) -> None:
         if setup.action_space is None:

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for policies of the user's own, from a Python file."""
+"""MOSAIC Lab's worker for users' own policies in Python files."""

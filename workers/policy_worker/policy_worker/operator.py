@@ -1,4 +1,4 @@
-"""One agent that acts by the user's policy."""
+"""A user's policy as an operator."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from mosaic_contract import AgentSetup, ConfigError, Decision
 from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
 from mosaic_contract.user_policy import Memory, UserPolicy
 
-_MOST = 2**32  # of NumPy's seeds
+_MOST = 2**32  # upper bound of NumPy's seeds
 
 
 class PolicyOperator:
-    """A class or a factory makes an object for each agent; a function or an object is shared by all.
+    """An agent of the user's policy. A class or a factory makes an object per agent; a function or an object
+    is shared by all agents.
 
-    Python's, NumPy's and PyTorch's generators are seeded with each episode, so that it can be played again.
+    The generators of Python, NumPy and PyTorch are seeded for each episode, so that it is reproducible.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
@@ -61,7 +62,7 @@ class PolicyOperator:
         self._call(self._policy.episode_end, total_reward, steps)
 
     def _call(self, method: Any, *values: Any, **keywords: Any) -> Any:
-        """Raises `ConfigError`: the user's code is not called a second time with the same."""
+        """Call the user's code. Errors become `ConfigError`, so that the call is not retried."""
         try:
             return method(*values, **keywords)
         except USER_ERRORS as error:
@@ -78,7 +79,9 @@ def _seed(seed: int | None) -> None:
 
 
 def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
-    """An observation as the environment made it: what messages hold as lists are tuples in a Tuple space."""
+    """Return an observation in the environment's original form: lists in messages become tuples in Tuple
+    spaces.
+    """
     kind = (space or {}).get("type")
     if kind == "Tuple" and isinstance(observation, list):
         return tuple(_as_gymnasium(one, part) for one, part in zip(observation, space["spaces"]))
@@ -88,9 +91,10 @@ def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
 
 
 def load(settings: Mapping[str, Any]) -> UserPolicy:
-    """The policy that ``settings`` name: {"folder", "file" (below the folder), "attribute", "keywords"}.
+    """Return the policy in ``settings``: {"folder", "file" (below the folder), "attribute", "keywords"}.
 
-    The process works in ``folder`` from now on. Raises `ConfigError` with the line in the user's file.
+    Changes the working directory of the process to ``folder``. Raises `ConfigError` with the line in the
+    user's file.
     """
     found, file = attribute_of(settings)
     attribute, keywords = settings["attribute"], dict(settings.get("keywords") or {})
@@ -105,7 +109,9 @@ def load(settings: Mapping[str, Any]) -> UserPolicy:
 
 
 def _makes(found: Any, keywords: Mapping[str, Any]) -> bool:
-    """Whether it makes what acts: a class, what is given keywords, a function that needs no argument."""
+    """Whether the object is a factory: a class, any callable that is given keywords, or a function without
+    required arguments.
+    """
     if isinstance(found, type) or keywords:
         return True
     if hasattr(found, "select_action") or hasattr(found, "predict") or not callable(found):

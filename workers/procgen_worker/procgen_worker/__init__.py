@@ -1,1 +1,1 @@
-"""MOSAIC Lab's environments of Procgen and Overcooked."""
+"""MOSAIC Lab's worker for environments of Procgen and Overcooked."""

@@ -1,4 +1,4 @@
-"""A kitchen of Overcooked as a PettingZoo parallel environment, for two agents."""
+"""Overcooked kitchens as PettingZoo parallel environments for two agents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy
 from gymnasium import spaces
 from mosaic_contract.arena import check_settings
 
-numpy.Inf = numpy.inf  # the name that upstream knows it by
+numpy.Inf = numpy.inf  # upstream uses the alias removed in NumPy 2
 
 from overcooked_ai_py.mdp.actions import Action, Direction  # noqa: E402
 from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld  # noqa: E402
@@ -20,9 +20,9 @@ _LEGEND = "X counter, O onions, T tomatoes, P pot, D dishes, S serve here, . flo
 class Kitchen:
     """One layout. ``settings``: "horizon", the steps of an episode, and upstream's keywords for the grid.
 
-    Observations are upstream's lossless encoding, of (width, height, 26). Both agents are given the reward
-    of a soup; what upstream would give for steps towards one is in the info, "shaped_reward". Upstream's own
-    environment writes its plans of motion into its package: this steps the game within it.
+    Observations are upstream's lossless encoding, (width, height, 26). Both agents receive the reward for a
+    soup; upstream's shaped reward is in the info, as "shaped_reward". Upstream's own environment writes
+    motion plans into its package, so this class steps the game directly.
     """
 
     def __init__(self, env_id: str, layout: str, settings: Mapping[str, Any]) -> None:
@@ -84,7 +84,7 @@ class Kitchen:
     def close(self) -> None: ...
 
     def described(self, agent: str) -> str:
-        """Return the kitchen as upstream prints it, with where the agents are."""
+        """Return the kitchen in upstream's notation, with the agents' positions."""
         rows = ["".join(row).replace(" ", ".") for row in self._mdp.terrain_mtx]
         lines = [f"The kitchen ({_LEGEND}):", *rows]
         for other, player in zip(self.possible_agents, self._state.players):

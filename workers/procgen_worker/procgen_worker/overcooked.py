@@ -1,4 +1,4 @@
-"""Overcooked: two cooks who act at once in a kitchen, one of upstream's layouts."""
+"""Overcooked: two cooks who act simultaneously in a kitchen with one of upstream's layouts."""
 
 from __future__ import annotations
 

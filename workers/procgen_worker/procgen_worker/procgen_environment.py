@@ -1,4 +1,4 @@
-"""Procgen behind Gymnasium's interface."""
+"""Procgen with Gymnasium's interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_SEED = 2**31 - 1
 
 
 class ProcgenEnvironment(gymnasium.Env[Any, Any]):
-    """A game, made again for every seed, which upstream takes when it is made only.
+    """A game, created again for every seed, because upstream accepts seeds only at creation.
 
     ``settings`` are upstream's keywords: "distribution_mode", "num_levels", "start_level", ….
     """
@@ -44,7 +44,7 @@ class ProcgenEnvironment(gymnasium.Env[Any, Any]):
         self._game.act(numpy.array([action]))
         reward, _, first = self._game.observe()
         self._first = bool(first[0])
-        self._last = shown if self._first else None  # upstream shows the next level already
+        self._last = shown if self._first else None  # upstream already shows the next level
         info = self._game.get_info()[0]
         about = {"success": bool(info["prev_level_complete"])} if self._first else {}
         return self._observed(), float(reward[0]), self._first, False, about
@@ -63,5 +63,5 @@ class ProcgenEnvironment(gymnasium.Env[Any, Any]):
         return self._game.observe()[1]["rgb"][0].copy()
 
     def _picture(self) -> Any:
-        """Return the picture for people; None where none was wanted."""
+        """Return the picture for people; None if none was requested."""
         return self._game.get_info()[0].get("rgb")

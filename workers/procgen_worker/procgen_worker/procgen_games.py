@@ -1,4 +1,4 @@
-"""Procgen's 16 games, whose levels are generated from the seed."""
+"""Procgen's 16 games, with levels generated from the seed."""
 
 from __future__ import annotations
 

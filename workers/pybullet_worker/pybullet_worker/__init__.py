@@ -1,1 +1,1 @@
-"""MOSAIC Lab's robots of PyBullet."""
+"""MOSAIC Lab's worker for PyBullet robots."""

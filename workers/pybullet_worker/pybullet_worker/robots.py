@@ -1,4 +1,4 @@
-"""PyBullet's robot environments that this worker can make, by id."""
+"""PyBullet's robot environments supported by this worker, by id."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mosaic_contract.arena import EnvironmentFacts, check_settings, facts_of_joi
 
 _WALK = "You control the joints of a robot, which should walk forward, fast and without falling:"
 _RUN = "You control the joints of a robot, which should run to the flag, which then moves on:"
-_TASKS = {  # by id; the others need a display, MPI, protobuf, or take each other's simulation
+_TASKS = {  # by id; the others need a display, MPI or protobuf, or interfere with each other's simulation
     "AntBulletEnv-v0": f"{_WALK} an ant with four legs.",
     "CartPoleBulletEnv-v1": "Keep the pole on the cart upright by pushing the cart.",
     "CartPoleContinuousBulletEnv-v0": "Keep the pole on the cart upright by pushing the cart.",
@@ -54,12 +54,12 @@ def facts_of(env: BulletEnvironment, agent: str) -> EnvironmentFacts:
 
 @lru_cache(maxsize=None)
 def _registered(env_id: str) -> tuple[Any, int]:
-    """Return the class of an id, and after how many steps an episode is truncated."""
+    """Return the class of an id, and the number of steps after which an episode is truncated."""
     import importlib
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the old gym's about itself
+        warnings.simplefilter("ignore")  # the old gym's warnings about itself
         import gym
         import pybullet_envs  # noqa: F401  (registers them)
 
@@ -69,8 +69,8 @@ def _registered(env_id: str) -> tuple[Any, int]:
 
 
 class BulletEnvironment(gymnasium.Env[Any, Any]):
-    """A robot in a simulation that is made again for every seed: what is left of an earlier episode would
-    change the next one.
+    """A robot in a simulation that is created again for every seed, because state left from an earlier
+    episode would affect the next one.
 
     ``settings`` are keywords of upstream's class.
     """
@@ -117,7 +117,7 @@ class BulletEnvironment(gymnasium.Env[Any, Any]):
         self._robot.close()
 
     def joints(self) -> list[str]:
-        """Return the names of the joints that an action moves, or of the motors where joints have none."""
+        """Return the names of the joints controlled by an action, or of the motors if joints have none."""
         robot = getattr(self._robot, "robot", None)
         joints = [joint.joint_name for joint in robot.ordered_joints] if robot else []
         count = self.action_space.shape[0]  # type: ignore[index]

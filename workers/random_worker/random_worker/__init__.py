@@ -1,1 +1,1 @@
-"""MOSAIC Lab's random baseline: samples of Gymnasium's spaces."""
+"""MOSAIC Lab's random baseline: samples from Gymnasium's spaces."""

@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m random_worker.cli`."""
+"""The worker's metadata and command line, `python -m random_worker.cli`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports nothing of Gymnasium."""
+    """Return the worker's metadata and capabilities. Does not import Gymnasium."""
     return describe_worker(
         "random",
         "mosaic-random-worker",

@@ -1,4 +1,4 @@
-"""One agent that acts at random: its action space, sampled by Gymnasium with the agent's own seed."""
+"""A random operator that samples its action space with Gymnasium and its own seed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mosaic_contract import AgentSetup, BadMessage, ConfigError, make_space
 
 
 class RandomOperator:
-    """Uniform over the action space, over the legal actions where a mask or a list of them comes along.
+    """Uniform over the action space, or over the legal actions if a mask or a list of them is given.
 
-    Every episode is seeded with the seed it is given; without one the random stream continues.
+    Every episode uses its own seed; without one, the random stream continues.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
@@ -42,7 +42,7 @@ class RandomOperator:
 
 
 def _mask_of_moves(space: spaces.Space[Any], moves: Any) -> Any:
-    """A mask from the actions that are legal; None where they are no actions of this space."""
+    """Return a mask of the legal actions; None if they are not actions of this space."""
     if not isinstance(space, spaces.Discrete) or not isinstance(moves, (list, numpy.ndarray)):
         return None
     legal = [
@@ -54,7 +54,7 @@ def _mask_of_moves(space: spaces.Space[Any], moves: Any) -> Any:
 
 
 def _mask(space: spaces.Space[Any], mask: Any) -> Any:
-    """A mask as it came, in the form that `sample` of this kind of space wants."""
+    """Return a received mask in the form required by this space's `sample`."""
     if mask is None or isinstance(space, (spaces.Box, spaces.Text)):
         return None
     if isinstance(space, spaces.Dict):

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for scripts: whatever a command line starts becomes a run."""
+"""MOSAIC Lab's worker for scripts: any command line as a run."""

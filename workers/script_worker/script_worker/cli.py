@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m script_worker.cli`."""
+"""The worker's metadata and command line, `python -m script_worker.cli`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .runtime import train
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return the worker's metadata and capabilities. Imports nothing of TensorBoard."""
+    """Return the worker's metadata and capabilities. Does not import TensorBoard."""
     return describe_worker(
         "script",
         "mosaic-script-worker",

@@ -1,6 +1,6 @@
-"""The command line of a run, checked before anything starts.
+"""The command line of a run, validated before anything starts.
 
-`resolve` fills in the configuration, `variables` makes the script's environment variables.
+`resolve` completes the configuration, `variables` creates the script's environment variables.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INTERPRETERS = ("python", "bash", "sh", "perl", "ruby", "Rscript", "julia", "no
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the configuration with placeholders filled in and absolute folders. Raises `ConfigError`."""
+    """Return the configuration with placeholders replaced and absolute folders. Raises `ConfigError`."""
     problems: list[str] = []
     given = {name: value for name, value in config.hyperparameters.items() if value is not None}
     command = given.get("command")
@@ -52,7 +52,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 
 def variables(config: TrainingConfig) -> dict[str, str]:
-    """Return the variables that describe the run to the script, beside the configuration file."""
+    """Return the variables that describe the run to the script, in addition to the configuration file."""
     described = {
         "MOSAIC_RUN_ID": config.run_id,
         "MOSAIC_RUN_DIR": str(config.run_dir),
@@ -76,9 +76,7 @@ def _filled(argument: str, config: TrainingConfig) -> str:
 
 
 def _missing(command: list[str], folder: Path) -> list[str]:
-    """Return the problems of a command whose files are missing: the program, or the script that an
-    interpreter is to run.
-    """
+    """Return problems with missing files of a command: the program, or the script for an interpreter."""
     program = command[0]
     if _program(command, folder) is None:
         place = f"is not a program in {folder}" if os.sep in program else "is not a program on the PATH"
@@ -90,7 +88,7 @@ def _missing(command: list[str], folder: Path) -> list[str]:
 
 
 def _program(command: list[str], folder: Path) -> str | None:
-    """The path of what will be started."""
+    """Return the path of the program to start."""
     program = command[0]
     return shutil.which(folder / program if os.sep in program else program)
 

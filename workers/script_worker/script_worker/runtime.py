@@ -1,7 +1,7 @@
-"""The life of one script: started, read from, stopped.
+"""The lifecycle of a script: start it, read its output, stop it.
 
-The script stays in the shim's process group, so that whatever stops the group
-stops both; its stderr is the run's log.
+The script stays in the shim's process group, so that stopping the group stops both; its stderr is the run's
+log.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .config import variables
 from .script_output import ScriptOutput
 from .tensorboard_files import EventFileReader
 
-_LOOK_SECONDS = 0.5  # between two looks at event files
-_STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
-_LAST_LINES_SECONDS = 1.0  # for what is still in the pipe when the script has ended
+_LOOK_SECONDS = 0.5  # between checks of event files
+_STOP_SECONDS = 7.0  # for the script to save and exit: less than the grace period of a run
+_LAST_LINES_SECONDS = 1.0  # for data left in the pipe after the script has ended
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """Run the script to its end and return its final metrics.
 
-    After a signal: waits for the script to leave, and kills it if it does not. Raises `UpstreamFailed` for an
-    exit status other than 0, with what the script said of it.
+    After a signal, wait for the script to exit, and kill it if it does not. Raises `UpstreamFailed` for a
+    non-zero exit status, with the script's own error message.
     """
     config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
     config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def _follow(
     events: EventFileReader,
     until: float | None,
 ) -> None:
-    """Pass on what the script says until it has ended, or until then (monotonic)."""
+    """Process the script's output until it has ended, or until `until` (monotonic time)."""
     looked, deadline = 0.0, until
     while True:
         now = time.monotonic()
@@ -87,7 +87,7 @@ def _follow(
             looked = now
             events.read()
         if script.poll() is not None:
-            # Its own children may hold the pipe open for as long as they like.
+            # Its child processes may keep the pipe open indefinitely.
             end = time.monotonic() + _LAST_LINES_SECONDS
             until = end if until is None else min(until, end)
         if until is not None and now > until:
@@ -107,8 +107,9 @@ def _follow(
 
 
 def _wait(script: subprocess.Popen[bytes], until: float | None) -> None:
-    """Wait for a script that has closed its stdout to exit: until `until` (seconds of `time.monotonic`), or
-    without a limit (None)."""
+    """Wait for a script that has closed its stdout to exit, until `until` (seconds of `time.monotonic`) or
+    without a limit (None).
+    """
     with suppress(subprocess.TimeoutExpired):
         script.wait(None if until is None else max(0.0, until - time.monotonic()))
 

@@ -1,4 +1,4 @@
-"""A script's stdout: lines in the format of workers become telemetry, the rest goes to the run's log."""
+"""A script's stdout: lines in the workers' format become telemetry, all others are logged."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 
 class ScriptOutput:
-    """Reads a script's stdout. `failure` is the error that it reported; `final_metrics` are those it ended
-    with, and the latest value of each metric.
+    """Reads a script's stdout. `failure` is the error it reported; `final_metrics` are its reported final
+    metrics and the latest value of each other metric.
 
-    `run_id`, `timestamp` and `ts_unix_ns` may be left out: they are the run's and now.
+    `run_id`, `timestamp` and `ts_unix_ns` are optional; default: the run's id and the current time.
     """
 
     def __init__(self, telemetry: Telemetry) -> None:
@@ -50,20 +50,20 @@ class ScriptOutput:
         return {**self._latest, **self._final}
 
     def feed(self, data: bytes) -> None:
-        """Handle what came."""
+        """Process received data."""
         for line in self._splitter.feed(data):
             if not (line.lstrip().startswith(b"{") and self._is_message(line)):
                 os.write(_LOG, line + b"\n")
 
     def end(self) -> None:
-        """Handle a last line without its newline."""
+        """Process a last line without a newline."""
         if self._splitter.pending:
             self.feed(b"\n")
         if self._splitter.oversize:
             log.warning("%d lines of more than 1 MiB were left out", self._splitter.oversize)
 
     def _is_message(self, line: bytes) -> bool:
-        """Return whether a line is a message, and send it; a damaged one is logged with the reason."""
+        """Return whether a line is a message, and send it; damaged messages are logged with the reason."""
         try:
             document = decode_line(line)
             if "event" not in document and "type" not in document:
@@ -102,7 +102,7 @@ class ScriptOutput:
             self._final = message.final_metrics
         elif isinstance(message, RunFailed):
             self.failure = UpstreamFailed(message.error, message.error_type or "Error", message.traceback)
-        # How a run begins, that it is alive and that it was stopped is said by the shim.
+        # The shim itself reports the run's start, heartbeat and cancellation.
 
 
 def _values(message: Episode | Step, *left_out: str) -> dict[str, Any]:

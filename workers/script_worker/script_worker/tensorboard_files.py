@@ -1,7 +1,7 @@
-"""TensorBoard files that a script writes, followed while they grow.
+"""Follow the TensorBoard files of a script while they grow.
 
-Tags are kept; tags of files outside the first file's folder are prefixed with their own folder. A library's
-tag for a metric that has a common name here is also sent under that name, so that one chart can overlay runs
+Tags keep their names; tags of files outside the first file's folder are prefixed with their own folder. A
+library's tag for a metric with a common name is also sent under that name, so that one chart can compare runs
 of different libraries.
 """
 
@@ -58,39 +58,39 @@ LIBRARIES = {
         "ray/tune/env_runners/episode_len_mean": "episode_length",
     },
 }
-"""By library: its tags of what has a common name here."""
+"""By library: its tags of metrics with a common name."""
 
 COMMON = {tag: name for tags in LIBRARIES.values() for tag, name in tags.items()}
 
 _MOST_FILES = 256
-_MOST_EVENTS = 20_000  # of one file at a time, so that lines of the script are not kept waiting
+_MOST_EVENTS = 20_000  # per file and read, so that the script's output is not delayed
 
 log = logging.getLogger(__name__)
 
 
 class EventFileReader:
-    """The event files below ``folder`` that have been written to since this object was made."""
+    """The event files below ``folder`` that were written to after this object was created."""
 
     def __init__(self, folder: str, telemetry: Telemetry) -> None:
         self._folder = Path(folder)
         self._telemetry = telemetry
-        self._since = time.time() - 1.0  # file systems round
+        self._since = time.time() - 1.0  # file systems round timestamps
         self._loaders: dict[Path, Any] = {}
         self._first: Path | None = None
 
     @property
     def found(self) -> bool:
-        """True once there was an event file."""
+        """Whether any event file has been found."""
         return bool(self._loaders)
 
     def read(self) -> bool:
-        """Send what is new. Whether there is more of it already."""
+        """Send new events. Return whether more are available."""
         for path in self._new_files():
             from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
             try:
                 self._loaders[path] = LegacyEventFileLoader(str(path))
-            except Exception as error:  # it is gone again
+            except Exception as error:  # the file was removed
                 log.warning("%s is not followed: %s", path, error)
                 self._loaders[path] = None
                 continue
@@ -99,7 +99,7 @@ class EventFileReader:
         for path, loader in self._loaders.items():
             try:
                 more |= self._send(loader, self._prefix(path.parent))
-            except Exception as error:  # a broken file costs its own numbers only
+            except Exception as error:  # a damaged file must not affect others
                 log.warning("%s is not followed any further: %s", path, error)
                 self._loaders[path] = None
         return more
@@ -122,7 +122,7 @@ class EventFileReader:
         return f"{folder.relative_to(base).as_posix()}/"
 
     def _send(self, loader: Any, prefix: str) -> bool:
-        """Send events; return whether more remain than are sent at once."""
+        """Send events; return whether more remain after this batch."""
         if loader is None:
             return False
         step, count = 0, 0
@@ -144,7 +144,7 @@ class EventFileReader:
 
 
 def _scalars(event: Any) -> Iterator[tuple[str, Any]]:
-    """The values in one event that may be numbers, of both generations of the format."""
+    """Yield the potentially numeric values of an event, in both versions of the format."""
     from tensorboard.util import tensor_util
 
     for value in event.summary.value:
@@ -154,8 +154,8 @@ def _scalars(event: Any) -> Iterator[tuple[str, Any]]:
         elif kind == "tensor" and not value.tensor.string_val:
             try:
                 array = tensor_util.make_ndarray(value.tensor)
-            except TypeError as error:  # a type of numbers that NumPy does not have
+            except TypeError as error:  # a numeric type that NumPy does not support
                 yield value.tag, error
                 continue
-            if array.size == 1:  # else a histogram or a picture
+            if array.size == 1:  # else a histogram or an image
                 yield value.tag, array

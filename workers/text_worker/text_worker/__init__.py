@@ -1,1 +1,1 @@
-"""MOSAIC Lab's games of TextArena."""
+"""MOSAIC Lab's worker for games of TextArena."""

@@ -1,4 +1,4 @@
-"""The games by id ("TextArena/TicTacToe-v0"), made with their own keywords as settings."""
+"""TextArena's games by id ("TextArena/TicTacToe-v0"), with their own keywords as settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEED_FILES = (
     *("Codenames", "DontSayIt", "Hangman", "LetterAuction", "ScorableGames", "SpellingBee", "UsedCar"),
     *("WordChains", "WordLadder", "WordSearch", "Wordle"),
 )
-_LEFT_OUT = {  # by the beginnings of the games' names
+_LEFT_OUT = {  # by prefix of the games' names
     **dict.fromkeys(_NEED_FILES, "it needs word lists or puzzles from the network"),
     "BabyAiText": "it needs the old gym",
     **dict.fromkeys(
@@ -34,14 +34,14 @@ _LEFT_OUT = {  # by the beginnings of the games' names
     "Taboo-v0-full": "it does not follow the seed",
     **dict.fromkeys(("RushHour", "Sokoban-v0-medium", "Sudoku-v0-hard"), "it takes minutes to make a puzzle"),
 }
-"""Why games are not played here."""
+"""Reasons why games are unavailable."""
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> TextGame:
-    """Make a game, with `settings` as keywords; "num_players" is how many play, as few as can by default.
+    """Create a game, with `settings` as keywords; "num_players" defaults to the game's minimum.
 
-    Raises `ConfigError` for an unknown id, with those near to it, and for settings that the game does not
-    have or refuses; ValueError with a render mode.
+    Raises `ConfigError` for an unknown id, with similar ids, and for settings that the game does not have or
+    rejects; ValueError with a render mode.
     """
     games = _games()
     if env_id not in games:
@@ -65,12 +65,12 @@ def _why_not(env_id: str, games: Collection[str]) -> str:
 
 
 def known() -> list[str]:
-    """Return the ids of all games that are played without a network."""
+    """Return the ids of all games that need no network."""
     return sorted(_games())
 
 
 def facts_of(env: TextGame, agent: str) -> EnvironmentFacts:
-    """Return the facts of one agent of a game from `make`."""
+    """Return information about one agent of a game from `make`."""
     count = len(env.possible_agents)
     seat = f" You are player {env.number_of(agent)} of 0 to {count - 1}." if count > 1 else ""
     return EnvironmentFacts(
@@ -84,7 +84,7 @@ def facts_of(env: TextGame, agent: str) -> EnvironmentFacts:
 
 
 def _games() -> dict[str, Any]:
-    """Return TextArena's registrations by id: each game with its own text, not the variants of these."""
+    """Return TextArena's registrations by id: each game with its own text, without variants."""
     from textarena.envs.registration import ENV_REGISTRY
 
     return {

@@ -1,4 +1,4 @@
-"""A game of TextArena as an environment of PettingZoo's kind whose agents act in turns (AEC)."""
+"""TextArena games as environments with PettingZoo's turn-based interface (AEC)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _SPEAKERS = re.compile(r"\[(GAME|Player \d+|player \d+)\]")
 
 
 class AnyText(spaces.Text):
-    """Texts of any characters, up to a length."""
+    """Strings of any characters, up to a length."""
 
     def contains(self, x: Any) -> bool:
         return isinstance(x, str) and len(x) <= self.max_length
 
 
 class TextGame:
-    """A game. Its agents are "player_0", "player_1", …; observations and actions are texts, rewards come at
-    the end."""
+    """A game with agents "player_0", "player_1", …. Observations and actions are strings; rewards are given
+    at the end.
+    """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "textarena", "render_modes": []}
     render_mode = None
@@ -51,7 +52,7 @@ class TextGame:
         return self._env
 
     def agent_iter(self) -> None:
-        """Name of PettingZoo's by which environments with turns are recognized."""
+        """PettingZoo's method, by which turn-based environments are recognized."""
         raise NotImplementedError("an arena steps this environment by its agent_selection")
 
     def number_of(self, agent: str) -> int:
@@ -65,15 +66,15 @@ class TextGame:
         return self._action_space
 
     def reset(self, seed: int | None = None, options: Any = None) -> None:
-        self._env = self._made()  # some keep what was of the game before
-        random.seed(seed)  # the generator that the games draw from
+        self._env = self._made()  # some games keep state of the previous one
+        random.seed(seed)  # the generator used by the games
         self._env.reset(num_players=self._count, seed=seed)
         self.agents = list(self.possible_agents)
         self._texts = dict.fromkeys(self.agents, "")
         self._update(done=False)
 
     def step(self, action: str | None) -> None:
-        if self.terminations[self.agent_selection]:  # the last step of an agent whose game is over
+        if self.terminations[self.agent_selection]:  # the last step of an agent after the game's end
             self.agents.remove(self.agent_selection)
             self.rewards = dict.fromkeys(self.agents, 0.0)
             self.agent_selection = next(iter(self.agents), self.agent_selection)
@@ -82,11 +83,11 @@ class TextGame:
         self._update(bool(done))
 
     def observe(self, agent: str) -> str:
-        """Return what the game has shown to an agent up to its latest turn."""
+        """Return the text shown to an agent up to its latest turn."""
         return self._texts[agent][-_MOST_TEXT:]
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     def _update(self, done: bool) -> None:
         rewards = (self._env.close()[0] or {}) if done else {}
@@ -106,17 +107,17 @@ class TextGame:
         return textarena.make(self.name, **self._settings)
 
     def _checked(self, count: Any) -> int:
-        """Return a number of players. Raises `ConfigError` for one with which the game does not begin."""
+        """Return a valid number of players. Raises `ConfigError` if the game does not start with it."""
         try:
             self._env.reset(num_players=count, seed=0)
-        except Exception as error:  # whatever the game raises
+        except Exception as error:  # a game may raise anything
             raise ConfigError(f"{self.name} cannot be played with num_players={count!r}: {error}") from None
         return int(count)
 
     def _fewest(self) -> int:
-        """Return the smallest number of players of the game. Many start with one player and then fail."""
+        """Return the game's minimum number of players. Many games start with one player and then fail."""
         for count in range(1, _MOST_PLAYERS + 1):
-            with contextlib.suppress(Exception):  # what a game raises for a number that it does not have
+            with contextlib.suppress(Exception):  # raised for an unsupported number of players
                 self._env.reset(num_players=count, seed=0)
                 if count > 1 or isinstance(self._env.state, textarena.SinglePlayerState):
                     return count
@@ -124,6 +125,6 @@ class TextGame:
 
 
 def moves_in(text: str) -> list[str]:
-    """Return the distinct moves in square brackets in `text`, in their order."""
+    """Return the distinct moves in square brackets in `text`, in order."""
     found = _IN_BRACKETS.findall(_SPEAKERS.sub("", text))
     return list(dict.fromkeys(found))

@@ -1,1 +1,1 @@
-"""MOSAIC Lab's environments that are seen: ViZDoom, Crafter, MiniWorld, highway-env."""
+"""MOSAIC Lab's worker for visual environments: ViZDoom, Crafter, MiniWorld, highway-env."""

@@ -1,4 +1,4 @@
-"""Crafter behind Gymnasium's interface, with episodes that follow from their seeds."""
+"""Crafter with Gymnasium's interface, and with episodes determined by their seeds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _DIRECTIONS = {(0, -1): "up", (0, 1): "down", (-1, 0): "left", (1, 0): "right"}
 
 
 class _Members(Dict[Any, None]):
-    """A set that is passed through in the order of insertion. Upstream's sets of creatures are ordered by
-    their addresses in memory, and random numbers are drawn in that order."""
+    """A set that iterates in order of insertion. Upstream's sets of creatures are ordered by memory address,
+    and random numbers are drawn in that order.
+    """
 
     def add(self, member: Any) -> None:
         self[member] = None
@@ -27,8 +28,9 @@ class _Members(Dict[Any, None]):
 
 
 class CrafterEnvironment(gymnasium.Env[Any, Any]):
-    """`settings` are keywords of `crafter.Env`: area, view, size, length. An episode that reaches its length
-    is truncated."""
+    """A Crafter world. `settings` are keywords of `crafter.Env`: area, view, size, length. An episode that
+    reaches its length is truncated.
+    """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
 
@@ -64,7 +66,7 @@ class CrafterEnvironment(gymnasium.Env[Any, Any]):
         return self.game.render(_PICTURE)
 
     def described(self) -> dict[str, str]:
-        """Return what the player sees, row by row, and has, as text."""
+        """Return the player's view, row by row, and inventory as text."""
         player = self.game._player
         wide, high = (int(length) for length in self.game._local_view._grid)
         left, top = int(player.pos[0]) - wide // 2, int(player.pos[1]) - high // 2
@@ -80,7 +82,7 @@ class CrafterEnvironment(gymnasium.Env[Any, Any]):
         self.game._world._chunks = defaultdict(_Members)
 
     def _things(self) -> dict[int, str]:
-        """Return the names of the numbers on the map of meanings."""
+        """Return the names of the numbers in the semantic map."""
         names = {number: str(name or "nothing") for name, number in self.game._world._mat_ids.items()}
         return names | {
             number: kind.__name__.lower() for kind, number in self.game._sem_view._obj_ids.items()

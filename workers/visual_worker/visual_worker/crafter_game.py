@@ -1,4 +1,4 @@
-"""Crafter, in Gymnasium's form."""
+"""Crafter with Gymnasium's interface."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Mapping
 from mosaic_contract.arena import EnvironmentFacts
 
 _REWARDED = {"CrafterReward-v1": True, "CrafterNoReward-v1": False}
-_KEYS = {  # as in upstream's own program, plus the arrows; its Tab would leave the picture on a page
+_KEYS = {  # as in upstream's program, and the arrows; its Tab would move the focus in a page
     "noop": ("n",),
     "move_left": ("ArrowLeft", "a"),
     "move_right": ("ArrowRight", "d"),

@@ -1,6 +1,6 @@
-"""ViZDoom: its scenarios, and the maps of Freedoom. (Doom's own maps need its wad files, which are sold.)
+"""ViZDoom: its scenarios, and the maps of Freedoom. (Doom's own maps require its commercial wad files.)
 
-The engine writes its settings into the working folder, which in an arena is the run's.
+The engine writes its settings to the working folder, which for an arena is the run's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import gymnasium
 from mosaic_contract.arena import EnvironmentFacts, check_settings
 
 _SOLD = re.compile(r"VizdoomDoom2?(E\dM\d|MAP\d)")
-_SCENARIOS = {  # by how the rest of an id begins, the first that fits
+_SCENARIOS = {  # by prefix of the rest of an id; the first match counts
     "Basic": "A monster stands somewhere on the other side of the room: shoot it, fast.",
     "DeadlyCorridor": "Reach the vest at the end of a corridor with six monsters that shoot.",
     "DefendCenter": "You stand in the middle of a round room: shoot the monsters that come.",
@@ -31,7 +31,7 @@ _KEYS = {
     "MOVE_BACKWARD": ("ArrowDown",),
     "TURN_LEFT": ("ArrowLeft",),
     "TURN_RIGHT": ("ArrowRight",),
-    "MOVE_LEFT": ("a", "ArrowLeft"),  # an arrow where nothing turns
+    "MOVE_LEFT": ("a", "ArrowLeft"),  # an arrow if no button turns
     "MOVE_RIGHT": ("d", "ArrowRight"),
     "ATTACK": (" ",),
     "USE": ("e",),
@@ -62,7 +62,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
 
 def _settings() -> list[str]:
-    """Return upstream's keywords, and what its engine has: it would ignore any other."""
+    """Return the keywords of upstream and its engine, which would ignore unknown ones."""
     import vizdoom
     from vizdoom.gymnasium_wrapper.base_gymnasium_env import VizdoomEnv
 
@@ -96,8 +96,9 @@ def _keys_of(button: str) -> tuple[str, ...]:
 
 
 def _names(inner: Any, buttons: list[str]) -> list[str] | None:
-    """Return the names of the choices, or of the buttons where several may be pressed; None where an action
-    also has numbers."""
+    """Return the names of the choices, or of the buttons if several may be pressed. None if an action also
+    has numeric components.
+    """
     if inner.num_delta_buttons:
         return None
     words = [button.lower().replace("_", " ") for button in buttons]
@@ -110,7 +111,7 @@ def _names(inner: Any, buttons: list[str]) -> list[str] | None:
 
 
 def _presses(inner: Any, buttons: list[str]) -> dict[str, Any]:
-    """Return the action that presses one button alone, by its name."""
+    """Return, by button name, the action that presses only this button."""
     binary = buttons[inner.num_delta_buttons :]
     found: dict[str, Any] = {}
     for place, button in enumerate(binary):
@@ -125,7 +126,7 @@ def _presses(inner: Any, buttons: list[str]) -> dict[str, Any]:
 
 
 def _variables(inner: Any) -> str:
-    """Return the numbers that the game shows its player."""
+    """Return the numbers that the game shows to its player."""
     state = inner.state
     names = [one.name.lower() for one in inner.game.get_available_game_variables()]
     values = [] if state is None or state.game_variables is None else state.game_variables
@@ -133,7 +134,7 @@ def _variables(inner: Any) -> str:
 
 
 class LastPicture(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Shows ViZDoom's picture of before where there is no state any more, which upstream draws black."""
+    """Repeats ViZDoom's last picture after the final state, for which upstream renders black."""
 
     _picture: Any = None
 

@@ -11,7 +11,7 @@ import gymnasium
 from mosaic_contract.arena import EnvironmentFacts, check_gymnasium_settings, check_settings
 
 _MODULE = "highway_env."
-_SEVERAL = "multi-agent"  # a tuple of actions, and of rewards
+_SEVERAL = "multi-agent"  # actions and rewards are tuples
 _DUMMY = ("SDL_VIDEODRIVER", "dummy")
 _KEYS = {  # upstream's
     "LANE_LEFT": "ArrowUp",
@@ -20,7 +20,7 @@ _KEYS = {  # upstream's
     "SLOWER": "ArrowLeft",
     "IDLE": " ",
 }
-_TASKS = {  # by how an id begins, the first that fits
+_TASKS = {  # by id prefix; the first match counts
     "exit": "Leave the highway by the exit.",
     "highway": "Drive fast on a highway with other cars, on the right, without a collision.",
     "intersection": "Cross an intersection with other cars, without a collision.",
@@ -48,13 +48,13 @@ def ids() -> tuple[str, ...]:
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     if os.environ.get(_DUMMY[0]) == _DUMMY[1]:
-        del os.environ[_DUMMY[0]]  # with it upstream draws nothing, although it needs no window
+        del os.environ[_DUMMY[0]]  # this variable disables upstream's rendering, which needs no window
 
     check_gymnasium_settings(env_id, settings)
     env = gymnasium.make(env_id, **{"disable_env_checker": True, **settings})
     config = settings.get("config") or {}
     check_settings(f"the config of {env_id}", config, lambda: None, also=list(env.unwrapped.default_config()))
-    env.unwrapped.render_mode = render_mode  # some of the classes have no such keyword
+    env.unwrapped.render_mode = render_mode  # some classes lack this keyword
     return FixedSpaces(env)
 
 
@@ -73,7 +73,9 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 def _continuous(kind: Any, about: str) -> EnvironmentFacts:
-    """Return the facts of a car that is steered by numbers: left and right steer, up and down accelerate."""
+    """Return information about a car with continuous controls: left and right steer, up and down
+    accelerate.
+    """
     names = ["acceleration"] * kind.longitudinal + ["steering"] * kind.lateral
     keys = {}
     if kind.longitudinal:
@@ -84,7 +86,7 @@ def _continuous(kind: Any, about: str) -> EnvironmentFacts:
 
 
 def _observed(inner: Any) -> str:
-    """Return what the rows and columns of an observation are, where it is a table of cars."""
+    """Return the meaning of an observation's rows and columns, if it is a table of cars."""
     features = getattr(inner.observation_type, "features", None)
     if type(inner.observation_type).__name__ != "KinematicObservation" or not features:
         return ""
@@ -93,7 +95,7 @@ def _observed(inner: Any) -> str:
 
 
 class FixedSpaces(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Keeps the spaces, and leaves out of a reset's info the random action that upstream draws for it."""
+    """Keeps the spaces constant, and removes the random action that upstream adds to a reset's info."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)

@@ -1,5 +1,6 @@
-"""MiniWorld: rooms and mazes in three dimensions. What the agent observes is drawn by OpenGL, without a
-display through EGL."""
+"""MiniWorld: rooms and mazes in three dimensions. Observations are rendered by OpenGL, through EGL if there
+is no display.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _KEYS = {
     "toggle": " ",
     "done": "Enter",
 }
-_TASKS = {  # by how the rest of an id begins, the first that fits
+_TASKS = {  # by prefix of the rest of an id; the first match counts
     "CollectHealth": "The floor hurts: collect health kits to stay alive.",
     "PickupObjects": "Pick up all objects.",
     "PutNext": "Put the red box next to the yellow one.",
@@ -39,7 +40,7 @@ _TASKS = {  # by how the rest of an id begins, the first that fits
 
 @lru_cache(maxsize=None)
 def ids() -> tuple[str, ...]:
-    """Read from upstream's source, which cannot be imported where it cannot draw."""
+    """Return the ids from upstream's source, which cannot be imported without rendering."""
     source = (upstream_folder("miniworld") / "envs" / "__init__.py").read_text(encoding="utf-8")
     return tuple(re.findall(rf'id="({_PREFIX}[^"]+)"', source))
 
@@ -64,7 +65,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 def _import_upstream() -> None:
-    """Import MiniWorld, which registers its environments. Raises `ConfigError` without one of them."""
+    """Import MiniWorld, which registers its environments. Raises `ConfigError` if it cannot render."""
     os.environ.setdefault("PYGLET_HEADLESS", "1")
     missing = [library for library in _LIBRARIES if not _loads(library)]
     if missing:

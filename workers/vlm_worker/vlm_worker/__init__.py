@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for vision models that act from the environment's picture."""
+"""MOSAIC Lab's worker for vision models that act on rendered frames."""

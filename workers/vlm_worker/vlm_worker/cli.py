@@ -1,4 +1,4 @@
-"""The worker: its metadata and its command line, `python -m vlm_worker.cli`."""
+"""The worker's metadata and command line, `python -m vlm_worker.cli`."""
 
 from __future__ import annotations
 

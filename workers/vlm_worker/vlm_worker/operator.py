@@ -1,4 +1,4 @@
-"""One agent that acts by a vision model: frames → prompt with images → answer → a legal action."""
+"""A vision model as an operator: frames → prompt with images → answer → legal action."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIDES = 16, 8192  # pixels
 
 @dataclass(frozen=True)
 class VisionPromptSettings:
-    """The contents of a prompt: see `mosaic_lab.operators.vlm`, whose keywords these are."""
+    """The contents of a prompt; see `mosaic_lab.operators.vlm`, which has the same keywords."""
 
     text: bool = False
     images: int = 1
@@ -51,9 +51,10 @@ class VisionPromptSettings:
 
 
 class VisionOperator:
-    """Shows its model the latest frames and requests an action; after an answer without a legal one a second
-    time, saying what was wrong; then plays the action that does nothing. Raises `ConfigError` for settings
-    that cannot be, and where there is no frame."""
+    """Sends its model the latest frames and requests an action. After an answer without a legal action it
+    asks once more, explaining the error, then plays the no-op. Raises `ConfigError` for invalid settings, and
+    if there is no frame.
+    """
 
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = VisionPromptSettings.read(setup.settings)
@@ -112,9 +113,10 @@ class VisionOperator:
 
 
 def png_of(frame: Any, max_side: int | None) -> bytes:
-    """Return a frame, uint8 (height, width, 3), as a PNG file; its longer side has at most `max_side` pixels.
+    """Return a frame, uint8 (height, width, 3), as a PNG file with at most `max_side` pixels on its longer
+    side.
 
-    The same frame gives the same bytes. Raises `ValueError` for what is not a frame.
+    The same frame gives the same bytes. Raises `ValueError` for an invalid frame.
     """
     pixels = numpy.asarray(frame)
     if pixels.dtype != numpy.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
@@ -135,7 +137,7 @@ def system_text(
     agents: Sequence[str] | None,
     answering: str,
 ) -> str:
-    """Return what a model is sent once: who it is, the rules of the environment, and how to answer."""
+    """Return the system prompt: the model's role, the environment's rules and the format of answers."""
     others = [one for one in agents or () if one != agent]
     parts = [
         f"You are the agent {agent} in the environment {game}.",
@@ -151,7 +153,7 @@ def system_text(
 
 
 def step_text(step_index: int, images: int, note: str, text: str, choices: str) -> str:
-    """Return the words beside a step's images; `note` is about the last action, `text` the observation."""
+    """Return the text for a step's images; `note` is about the last action, `text` the observation."""
     shown = "The picture shows the environment now."
     if images > 1:
         shown = f"The {images} pictures show the environment's latest steps, the last one now."
