@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for CleanRL: upstream's scripts run unmodified, their metrics and models come out."""
+"""MOSAIC Lab's worker for CleanRL: runs upstream's scripts unmodified and reports their metrics and models."""

@@ -1,4 +1,4 @@
-"""The algorithms by the names that a configuration may give, and upstream's script of each."""
+"""The algorithms by their names in configurations, with upstream's script of each."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mosaic_contract.metadata import Algorithm
 
 @dataclass(frozen=True)
 class ScriptAlgorithm(Algorithm):
-    """One algorithm. `action` is the kind of action space it needs, `script` the module `cleanrl.<script>`.
+    """One algorithm. `action` is the required kind of action space, `script` the module `cleanrl.<script>`.
 
-    An on-policy script counts the steps of all its environments and learns once a rollout; the others count
+    An on-policy script counts the steps of all its environments and learns once per rollout; the others count
     one step for all environments together and may learn at each.
 
-    A script for `games` makes what a network sees of an Atari game itself. One for a `single` environment
-    takes no other `num_envs` than 1. `also_bound` are further hyperparameters that a resumed training cannot
-    change, each with the reason.
+    A script for `games` preprocesses the observations of Atari games itself. A `single` script supports only
+    `num_envs` 1. `also_bound` are further hyperparameters that a resumed training cannot change, each with
+    the reason.
     """
 
     name: str
@@ -90,7 +90,7 @@ REFUSED_SCRIPTS = {
     "qdagger_dqn_atari_impalacnn": "downloads the policy that it begins with from the Hugging Face Hub",
     "ppo_atari_lstm": "has a recurrent policy, which this worker cannot act by: train with ppo_atari",
 }  # fmt: skip
-"""Why a script of current upstream is no algorithm of this worker, as the end of a sentence."""
+"""Why a script of current upstream is not an algorithm of this worker, as the end of a sentence."""
 
 BROKEN_IN_RELEASE = {
     "ddpg": "the script of the release 0.4.8 creates its actor without the argument it needs "
@@ -100,7 +100,7 @@ BROKEN_IN_RELEASE = {
 
 
 def find_algorithm(name: str) -> ScriptAlgorithm | None:
-    """Return an algorithm by its name or that of upstream's script, ignoring case; None if there is none."""
+    """Return an algorithm by its name or its upstream script's name, ignoring case; None if there is none."""
     wanted = name.strip().lower().replace("-", "_")
     for algorithm in ALGORITHMS.values():
         if wanted in (algorithm.name, algorithm.script):

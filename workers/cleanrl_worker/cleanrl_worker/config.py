@@ -1,4 +1,4 @@
-"""The configuration of a run, checked, and the command line of upstream's script."""
+"""The validated configuration of a run, and the command line of upstream's script."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ScriptPlan(PlannedTraining):
-    """A training, decided in full; `algorithm` is the one that runs."""
+    """A validated and resolved training; `algorithm` is the algorithm that runs."""
 
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
@@ -75,7 +75,7 @@ class ScriptPlan(PlannedTraining):
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
         known = parameters_of(self.upstream.script(self.algorithm.script))
         saved = self.resume_from[1]["hyperparameters"] if self.resume_from else {}
-        others = SWITCHED_OFF | (set(saved) - set(known))  # of a checkpoint of another script
+        others = SWITCHED_OFF | (set(saved) - set(known))  # from a checkpoint of another script
         given = {name: value for name, value in self.hyperparameters.items() if name not in others}
         return check_hyperparameters(given, known, problems)
 
@@ -112,12 +112,12 @@ class ScriptPlan(PlannedTraining):
 
     @property
     def steps(self) -> int:
-        """The step at which the script ends: after whole rollouts where it learns from rollouts."""
+        """The step at which the script ends: after whole rollouts if it learns from rollouts."""
         return min(self._whole, -(-self.config.end_step // self.rollout) * self.rollout)
 
     @property
     def stops_early(self) -> bool:
-        """Whether the script is ended before its own end."""
+        """Whether the script is stopped before its own end."""
         return self.steps < self._whole
 
     @property
@@ -126,7 +126,7 @@ class ScriptPlan(PlannedTraining):
 
     @property
     def arguments(self) -> list[str]:
-        """The command line of the script, each flag with its value in one word."""
+        """The command line of the script, with each flag and its value in one argument."""
         return _flags(self.config, self.config.seed, self.hyperparameters, self.upstream.legacy)
 
 
@@ -138,9 +138,8 @@ def _upstream() -> Upstream:
 
 
 def _known(config: TrainingConfig, upstream: Upstream) -> str:
-    """Return how the error about an unknown algorithm ends: with what to type where upstream has a script of
-    that name, else with the nearest algorithm.
-    """
+    """Return the end of the error about an unknown algorithm: what to type if upstream has a script with that
+    name, else the nearest algorithm."""
     name = config.algorithm.strip().lower().replace("-", "_")
     if name in REFUSED_SCRIPTS:
         return f" of this worker: cleanrl/{name}.py {REFUSED_SCRIPTS[name]}"
@@ -160,9 +159,8 @@ def _kind(legacy: bool) -> str:
 
 
 def _of_environment(algorithm: ScriptAlgorithm, config: TrainingConfig) -> ScriptAlgorithm:
-    """Return upstream's script for games (`ppo_atari` for `ppo`) where the environment is a game without
-    other wrappers, else the algorithm itself.
-    """
+    """Return upstream's script for games (`ppo_atari` for `ppo`) if the environment is a game without other
+    wrappers, else the algorithm itself."""
     for_games = ALGORITHMS.get(f"{algorithm.name}_atari")
     if for_games is None or not is_game(config.env_id) or config.wrappers not in ((), (ATARI,)):
         return algorithm
@@ -171,7 +169,7 @@ def _of_environment(algorithm: ScriptAlgorithm, config: TrainingConfig) -> Scrip
 
 
 def _of_actions(algorithm: ScriptAlgorithm, environment: RenderableSpec) -> ScriptAlgorithm:
-    """Return `ppo_continuous` for `ppo` where the actions are continuous, else the algorithm itself."""
+    """Return `ppo_continuous` for `ppo` if the actions are continuous, else the algorithm itself."""
     if algorithm.name != "ppo" or type(environment.action_space).__name__ != "Box":
         return algorithm
     log.info("the actions of %s are continuous: ppo runs as ppo_continuous", environment.env_id)
@@ -185,7 +183,7 @@ def _check_available(algorithm: ScriptAlgorithm, upstream: Upstream) -> None:
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
-    """The parameters of every algorithm that the installed upstream can train."""
+    """Return the parameters of every algorithm that the installed upstream can train."""
     upstream = installed()
     if upstream is None:
         return {}
@@ -194,7 +192,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 
 
 def _rollout_problem(algorithm: ScriptAlgorithm, values: Mapping[str, Any], rollout: int) -> str:
-    """Return why the script cannot learn from its rollouts, "" where it can."""
+    """Return why the script cannot learn from its rollouts, "" if it can."""
     num_envs = values.get("num_envs", 1)
     if algorithm.single and num_envs > 1:
         return f"{algorithm.name} trains on one environment only: num_envs must be 1, got {num_envs}"

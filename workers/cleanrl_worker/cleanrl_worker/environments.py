@@ -1,4 +1,4 @@
-"""Environments as this worker's scripts take them, and made to be acted in. Nothing here imports torch."""
+"""The environments of this worker's scripts and operators. Does not import torch."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ from .upstream import installed
 
 @dataclass(frozen=True)
 class RenderableSpec(EnvironmentSpec):
-    """An environment's spaces, and how it renders.
-    `old`: the old gym's, not Gymnasium's.
-    """
+    """An environment's spaces and rendering. `old`: from the old gym rather than Gymnasium."""
 
     render_modes: tuple[str, ...]
     old: bool
 
 
 def spec_of(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> RenderableSpec:
-    """Check an environment and return its spec. With `render`, also draw one frame of it.
+    """Check an environment and return its spec. With `render`, also render one frame of it.
 
-    With a legacy upstream an id that Gymnasium cannot make is looked up in the old gym (pybullet's are
-    there). Raises `ConfigError` for an environment that cannot be made here, and
-    for `wrappers` where it is the old gym's.
+    With a legacy upstream, an id that Gymnasium cannot make is looked up in the old gym, which has pybullet's
+    environments. Raises `ConfigError` for an environment that cannot be made here, and for `wrappers` on an
+    environment of the old gym.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     env, _ = probe(env_id, functools.partial(_make_either, env_id, legacy))
@@ -51,7 +49,7 @@ def spec_of(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: 
 def _make_either(env_id: str, legacy: bool) -> Any:
     try:
         return registry.make(env_id)
-    except Exception:  # whatever an environment's own code raises
+    except Exception:  # environments raise arbitrary exceptions
         old = _make_old(env_id) if legacy else None
         if old is None:
             raise
@@ -59,13 +57,15 @@ def _make_either(env_id: str, legacy: bool) -> Any:
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """An environment to act in, under Gymnasium's API: Gymnasium's of that id, else the old gym's where
-    upstream was written for that. Raises `ConfigError` for an id that neither has, and for settings that it
-    does not take; else whatever its maker raises.
+    """Make an environment to act in, with Gymnasium's API: Gymnasium's environment with that id, else the old
+    gym's if upstream was written for it.
+
+    Raises `ConfigError` for an id that neither has and for unsupported settings, else the environment's own
+    errors.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium
-    from mosaic_contract.arena import check_gymnasium_settings  # of no use to trainings
+    from mosaic_contract.arena import check_gymnasium_settings  # trainings do not need this
 
     registry.register(env_id)
     check_gymnasium_settings(env_id, settings)
@@ -80,7 +80,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
 
 def _make_old(env_id: str, settings: Mapping[str, Any] = MappingProxyType({})) -> Any:
-    """The old gym's environment of that id, None where it has none either."""
+    """Return the old gym's environment with that id, None if it has none either."""
     import gym
     import pybullet_envs  # noqa: F401  (registers its environments)
 
@@ -101,7 +101,7 @@ def _draw(spec: RenderableSpec) -> None:
         modes = ", ".join(spec.render_modes) or "nothing"
         raise ConfigError(f"capture_video needs {RENDER_MODE} frames, and {spec.env_id} renders {modes}")
     if spec.old:
-        return  # the old gym renders on demand, there is no mode to make it with
+        return  # the old gym renders on demand and has no render mode
     try:
         env = registry.make(spec.env_id, render_mode=RENDER_MODE)
         env.reset()
@@ -116,9 +116,8 @@ def _draw(spec: RenderableSpec) -> None:
 def misfits(
     algorithm: ScriptAlgorithm, environment: RenderableSpec, *, legacy: bool, available: Sequence[str]
 ) -> list[str]:
-    """Return why the algorithm's script cannot be used on this environment, one sentence a reason.
-    `available` are the algorithms that may be recommended instead.
-    """
+    """Return why the algorithm's script cannot be used on this environment, one sentence per reason.
+    `available` are the algorithms that may be recommended instead."""
     kinds = {name: [ALGORITHMS[name].action] for name in available}
     problems = [*environment.action_problems(algorithm.name, kinds, bounded=not algorithm.on_policy)]
     if not algorithm.games and not _encodes(algorithm, environment.observation_space, legacy):
@@ -127,7 +126,7 @@ def misfits(
 
 
 def _encodes(algorithm: ScriptAlgorithm, space: Any, legacy: bool) -> bool:
-    """Return whether the script makes vectors of observations that are none."""
+    """Return whether the script converts observations that are not vectors to vectors."""
     if legacy:
         return algorithm.name in ("dqn", "c51") and type(space).__name__ == "Discrete"
     return algorithm.name in ("ppo_continuous", "rpo") and getattr(space, "is_np_flattenable", False)

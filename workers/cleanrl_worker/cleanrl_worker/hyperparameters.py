@@ -1,4 +1,4 @@
-"""The hyperparameters of a script, read from its source text: nothing of upstream is imported or run.
+"""The hyperparameters of a script, read from its source text. Upstream is neither imported nor executed.
 
 Two spellings exist: the fields of `class Args` (current upstream) and `parser.add_argument` (the release).
 """
@@ -20,7 +20,7 @@ SWITCHED_OFF = {
 }  # fmt: skip
 """Script arguments that would upload a run to a service on the network."""
 
-# The least value, where that is not 1 of an integer and 0 of a number.
+# Minimum values other than 1 for integers and 0 for other numbers.
 _FROM = {"learning_starts": 0, "episode_length": 0, "n_atoms": 2, "v_min": None, "v_max": None}
 _TO_ONE = {"gamma", "gae_lambda", "tau", "start_e", "end_e"}
 _ABOVE_ZERO = {"learning_rate", "policy_lr", "q_lr", "exploration_fraction"}
@@ -28,10 +28,10 @@ _TYPES = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def parameters_of(script: Path) -> dict[str, Parameter]:
-    """The hyperparameters that a script takes, by upstream's own names, in upstream's order.
+    """Return the hyperparameters of a script, by upstream's own names, in upstream's order.
 
-    Left out: what a run sets by other means, what the script computes itself, what goes to a network service.
-    `capture_video` is off by default, also in the one script of the release that has it on.
+    Omitted are parameters set elsewhere by a run, computed by the script itself, or meant for a network
+    service. `capture_video` is off by default, also in the one script of the release that has it on.
     """
     tree = parsed(script)
     found = {p.name: p for p in (*_dataclass_fields(tree, script), *_argparse_options(tree, script))}
@@ -67,7 +67,8 @@ def _argparse_options(tree: ast.Module, script: Path) -> Iterator[Parameter]:
 
 
 def _computed(tree: ast.Module) -> set[str]:
-    """Fields that the script assigns itself, whatever the command line says (not: only under a condition)."""
+    """Return the fields that the script always assigns itself, regardless of the command line, not those that
+    it assigns only under a condition."""
     blocks = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.If))]
     targets = [t for block in blocks for node in block if isinstance(node, ast.Assign) for t in node.targets]
     return {

@@ -1,9 +1,8 @@
 """Upstream's own networks, made without running its scripts.
 
-From a script's source text the class of the network is taken with what it needs (functions, constants,
-imports) and nothing else: no environment is made, no library loaded that the class does not use. The rest of
-this module is how each script turns the network's output into an action, `Scores` for discrete and `Acts` for
-continuous ones.
+The class of the network and its dependencies (functions, constants, imports) are extracted from a script's
+source text: no environment is made, and no library is loaded that the class does not use. The rest of this
+module converts each network's output to an action: `Scores` for discrete and `Acts` for continuous actions.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from typing import Any, Callable, Mapping
 import torch
 
 Scores = Callable[[torch.Tensor], torch.Tensor]
-"""One observation (1, n) → a score for each action (1, actions): logits, or values."""
+"""One observation (1, n) → a score for each action (1, actions): logits or values."""
 
 Acts = Callable[[torch.Tensor, "torch.Tensor | None"], torch.Tensor]
-"""One observation and standard normal noise (or None: the best action) → an action (1, m)."""
+"""One observation and standard normal noise (or None for the best action) → an action (1, m)."""
 
 _CLASSES = {
     "ppo": "Agent",
@@ -42,9 +41,8 @@ _MODULES = {
     "Agent": "agent", "QNetwork": "q_network", "Actor": "actor", "Policy": "pg",
     "NoisyDuelingDistributionalNetwork": "q_network",
 }  # fmt: skip
-"""The variable that holds the acting network in the scripts. (The release's `c51` collects with its target
-network, a copy of this one that is some steps old.)
-"""
+"""The variable of the acting network in the scripts. (The release's `c51` collects with its target network, a
+copy of this network that is a few steps old.)"""
 _CPU = torch.device("cpu")
 
 
@@ -58,8 +56,10 @@ def make_network(
     hyperparameters: Mapping[str, Any],
     modules: Mapping[str, Mapping[str, torch.Tensor]],
 ) -> Any:
-    """The network of `algorithm`, as its script makes it for these spaces (after its wrappers), with the
-    weights in `modules`. Raises what upstream's code raises; `RuntimeError` for weights of another shape.
+    """Return the network of `algorithm`, as its script makes it for these spaces (after its wrappers), with
+    the weights in `modules`.
+
+    Raises the errors of upstream's code, and `RuntimeError` for weights of another shape.
     """
     name = "Policy" if legacy and algorithm == "sac" else _CLASSES[algorithm]
     network_class = class_of(script, name, hyperparameters)
@@ -80,7 +80,7 @@ def make_network(
 
 
 def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any:
-    """A class of a script. It reads the hyperparameters in place of the script's `args`."""
+    """Return a class of a script, with the hyperparameters in place of the script's `args`."""
     tree = ast.parse(script.read_text(encoding="utf-8"), str(script))
     defined = {bound: node for node in tree.body for bound in _names_bound(node)}
     needed, waiting = set(), [name]
@@ -91,12 +91,12 @@ def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any
             waiting += [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
     body = [node for node in tree.body if node in needed]
     scope: dict[str, Any] = {"__name__": f"cleanrl.{script.stem}", "args": SimpleNamespace(**hyperparameters)}
-    exec(compile(ast.Module(body, []), str(script), "exec"), scope)  # what the training executed, too
+    exec(compile(ast.Module(body, []), str(script), "exec"), scope)  # executed by the training too
     return scope[name]
 
 
 def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
-    """Return the script's score of each action."""
+    """Return the function that computes the script's score of each action."""
     if algorithm.endswith("_atari"):
         return _scores_of_game(network, algorithm)
     if algorithm == "ppo":
@@ -114,8 +114,7 @@ def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
 
 def exploration(description: Mapping[str, Any]) -> float | None:
     """Return the probability of a random action; None for algorithms without `end_e`, such as PPO and SAC,
-    which sample from their policy. Rainbow explores by noise in its weights, which is not drawn here: 0.
-    """
+    which sample from their policy. Rainbow explores by noise in its weights, which is not drawn here: 0."""
     if description["algorithm"] == "rainbow_atari":
         return 0.0
     end: float | None = description["hyperparameters"].get("end_e")
@@ -123,7 +122,7 @@ def exploration(description: Mapping[str, Any]) -> float | None:
 
 
 def _scores_of_game(network: Any, algorithm: str) -> Scores:
-    """The scores by pictures of bytes."""
+    """Return the scores for images of bytes."""
 
     def ppo(x: torch.Tensor) -> torch.Tensor:
         scores: torch.Tensor = network.actor(network.network(x / 255.0))
@@ -148,7 +147,7 @@ def _scores_of_game(network: Any, algorithm: str) -> Scores:
 def acts_of(
     network: Any, algorithm: str, *, legacy: bool, action_space: Any, hyperparameters: Mapping[str, Any]
 ) -> Acts:
-    """The script's action, before it is clipped to the action space."""
+    """Return the function that computes the script's action, before it is clipped to the action space."""
     forward = (lambda x: network(x, _CPU)) if legacy and algorithm != "ppo_continuous" else network.forward
     if algorithm in ("ppo_continuous", "rpo"):
         mean_of, deviation = _layers(network.actor_mean), network.actor_logstd.exp()
@@ -178,8 +177,8 @@ def acts_of(
 
 
 def _layers(network: torch.nn.Sequential) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The same operations one after the other. What PyTorch does around each of them (hooks, looking up the
-    weights) takes as long as the operations of so small a network."""
+    """Return a function with the same operations in sequence. PyTorch's overhead per operation (hooks, weight
+    look-up) takes as long as the operations of such a small network."""
     layers = [
         functools.partial(torch.nn.functional.linear, weight=layer.weight, bias=layer.bias)
         if isinstance(layer, torch.nn.Linear)
@@ -196,7 +195,7 @@ def _layers(network: torch.nn.Sequential) -> Callable[[torch.Tensor], torch.Tens
 
 
 def _environments(legacy: bool, observation_space: Any, action_space: Any) -> Any:
-    """Return a replacement, with spaces only, for the environments that the scripts make networks by."""
+    """Return a replacement, with spaces only, for the environments from which scripts make networks."""
     if legacy:
         return SimpleNamespace(observation_space=observation_space, action_space=action_space)
     from gymnasium.vector.utils import batch_space
@@ -204,14 +203,13 @@ def _environments(legacy: bool, observation_space: Any, action_space: Any) -> An
     return SimpleNamespace(
         single_observation_space=observation_space,
         single_action_space=action_space,
-        action_space=batch_space(action_space, 1),  # only DDPG looks at it, which trains on one environment
+        action_space=batch_space(action_space, 1),  # used only by DDPG, which trains on one environment
     )
 
 
 def _names_bound(node: ast.stmt) -> list[str]:
-    """Return the names that a statement of a module defines: classes, functions, imports, constants; nothing
-    that computes.
-    """
+    """Return the names defined by a module-level statement: classes, functions, imports and constants, but
+    nothing computed."""
     if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         return [node.name]
     if isinstance(node, (ast.Import, ast.ImportFrom)):

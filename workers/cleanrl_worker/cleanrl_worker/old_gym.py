@@ -8,7 +8,7 @@ from mosaic_contract.fastlane import RENDER_MODE
 
 
 class FromGym:
-    """An environment of the old gym under Gymnasium's API, so that everything else knows one API only."""
+    """An environment of the old gym with Gymnasium's API, so that all other code needs only one API."""
 
     def __init__(self, env: Any) -> None:
         self.env = env

@@ -1,8 +1,8 @@
 """Operators that act by trained policies.
 
-Without `deterministic` actions are drawn as the training drew them: PPO's and SAC's from their distributions,
-`dqn`'s and `c51`'s at random with the probability `end_e`, `td3`'s and `ddpg`'s with
-`exploration_noise`. The draws of an agent depend on its seed alone.
+Without `deterministic`, actions are sampled as in training: for PPO and SAC from their distributions, for
+`dqn` and `c51` at random with the probability `end_e`, for `td3` and `ddpg` with `exploration_noise`. An
+agent's random numbers depend only on its seed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CleanRLPolicy:
-    """A checkpoint, ready to act. `scores` is there for discrete actions, `acts` for continuous ones."""
+    """A checkpoint that is ready to act. `scores` is set for discrete actions, `acts` for continuous ones."""
 
     description: dict[str, Any]
     observe: Observe
@@ -43,7 +43,7 @@ class CleanRLPolicy:
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     made = DiscreteOperator if policy.scores is not None else ContinuousOperator
@@ -51,7 +51,7 @@ def operate(setup: AgentSetup) -> Operator:
 
 
 class ScriptOperator:
-    """The base class of operators from checkpoints: the agent's own random numbers."""
+    """The base class of operators from checkpoints, with the agent's own random generator."""
 
     def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         self._observe = policy.observe
@@ -59,13 +59,13 @@ class ScriptOperator:
         self.episode_begin(seed, 0)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Seed the generator of exploration; without a seed its stream continues."""
+        """Seed the exploration generator; without a seed its stream continues."""
         if self._generator is not None and seed is not None:
             self._generator.manual_seed(seed)
 
 
 class DiscreteOperator(ScriptOperator):
-    """Acts by the scores of the actions. Masks are no matter: the training knew none."""
+    """An operator that acts by the scores of the actions. It ignores masks, which the training did not have."""
 
     def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         super().__init__(policy, deterministic, seed)
@@ -88,7 +88,7 @@ class DiscreteOperator(ScriptOperator):
 
 
 class ContinuousOperator(ScriptOperator):
-    """Acts within the bounds of the action space."""
+    """An operator that acts within the bounds of the action space."""
 
     def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         super().__init__(policy, deterministic, seed)
@@ -106,9 +106,8 @@ class ContinuousOperator(ScriptOperator):
 
 
 class Observe:
-    """An observation as the network takes it: (1, n), of a game (1, 4, 84, 84), after the run's wrappers and
-    what the script's do with it.
-    """
+    """An observation in the form of the network's input: (1, n), for games (1, 4, 84, 84), after the wrappers
+    of the run and the preprocessing of the script's own wrappers."""
 
     def __init__(self, view: ObservationTransform, preprocessing: Mapping[str, Any]) -> None:
         space = make_space(view.space)
@@ -162,7 +161,7 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
     )
     scores = acts = None
     nothing = torch.zeros(1, *observe.space.shape)
-    with torch.inference_mode():  # the first action of a network takes ten times as long: not in an episode
+    with torch.inference_mode():  # a network's first action takes ten times as long: not in an episode
         if algorithm.action == "discrete":
             scores = scores_of(network, algorithm.name, legacy=legacy)
             scores(nothing)
@@ -174,7 +173,7 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
 
 
 def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:
-    """The installed upstream, if its networks are those that the checkpoint is of."""
+    """Return the installed upstream, if its networks match the checkpoint's."""
     upstream = installed()
     if upstream is None:
         raise ConfigError("CleanRL is not installed in this environment: install the worker again")
@@ -193,7 +192,7 @@ def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:
 
 
 def _network_space(space: Any, preprocessing: Mapping[str, Any]) -> Any:
-    """The space of what comes out of the script's wrappers."""
+    """Return the observation space after the script's wrappers."""
     import gymnasium
 
     if preprocessing["one_hot"] is not None:

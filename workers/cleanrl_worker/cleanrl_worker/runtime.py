@@ -1,7 +1,7 @@
-"""The life of one training: upstream's script as a child process, its records read, its end understood.
+"""The life of one training: upstream's script as a child process, its records, and its exit.
 
-The child stays in the shim's process group, so that whatever stops the group stops both. It writes only
-below the run folder: that is its working directory.
+The child stays in the shim's process group, so that a signal to the group stops both. It writes only below
+the run folder, its working directory.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .config import FORMAT, ScriptPlan
 from .hooks import VARIABLE
 from .telemetry import Translator
 
-_STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
-_EXIT_SECONDS = 30.0  # for what libraries do at exit once the training is over
-_CACHES = ".cache"  # in the run folder: what libraries would put into the user's home
+_STOP_SECONDS = 7.0  # for the script to save and exit: less than the grace period of a run
+_EXIT_SECONDS = 30.0  # for the exit hooks of libraries once the training is over
+_CACHES = ".cache"  # in the run folder: caches that libraries would put into the user's home
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 def train(plan: ScriptPlan, telemetry: Telemetry) -> Mapping[str, Any]:
     """Run the script to its end and return the final metrics.
 
-    After a signal: stop the script, which saves a checkpoint. Raises `UpstreamFailed`.
+    After a signal, the script is stopped and saves a checkpoint. Raises `UpstreamFailed`.
     """
     translator = Translator(telemetry)
     with _run_folder(plan):
@@ -48,7 +48,7 @@ def train(plan: ScriptPlan, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
-    """Return the settings of the hooks in the script's process. `fd` is where they write."""
+    """Return the settings of the hooks in the script's process. `fd` is the descriptor that they write to."""
     config, algorithm = plan.config, plan.algorithm
     return {
         "fd": fd,
@@ -89,9 +89,8 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
 
 @contextmanager
 def _run_folder(plan: ScriptPlan) -> Iterator[None]:
-    """The folder that the script runs in. What it writes to `runs/` lands in `tensorboard/`, and its videos
-    in `videos/` at the end.
-    """
+    """Provide the folder that the script runs in. Its output in `runs/` is redirected to `tensorboard/`, and
+    its videos are moved to `videos/` at the end."""
     folder = plan.config.run_dir
     plan.config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
     link = folder / "runs"
@@ -109,9 +108,8 @@ def _run_folder(plan: ScriptPlan) -> Iterator[None]:
 
 
 def _gather_videos(folder: Path) -> None:
-    """Upstream's `<long name>/….video000008.mp4` or `…-episode-8.mp4` becomes `episode-000008.mp4` here, by
-    the episode of the first environment. Those of upstream's own evaluation are `evaluation-…`.
-    """
+    """Rename upstream's `<long name>/….video000008.mp4` or `…-episode-8.mp4` to `episode-000008.mp4`, by the
+    episode of the first environment. Videos of upstream's own evaluation become `evaluation-…`."""
     for inner in [path for path in folder.glob("*") if path.is_dir()]:
         kind = "evaluation" if inner.name.endswith("-eval") else "episode"
         for video in inner.glob("*.mp4"):
@@ -169,12 +167,12 @@ def _environment(plan: ScriptPlan, fd: int) -> dict[str, str]:
 
 
 def _read_until(deadline: float | None, reading: int, translator: Translator) -> None:
-    """Pass on what the script sends, until it closes the pipe or the deadline (monotonic) passes."""
+    """Forward the script's records until it closes the pipe or the deadline (monotonic) passes."""
     while True:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not select.select([reading], [], [], left)[0]:
             return
-        with signals_held():  # in the middle of a record, one would count an episode and not write it
+        with signals_held():  # interrupted within a record, an episode could be counted but not written
             data = os.read(reading, 1 << 16)
             if not data:
                 return
@@ -184,14 +182,14 @@ def _read_until(deadline: float | None, reading: int, translator: Translator) ->
 
 
 def _stop(script: subprocess.Popen[bytes], signum: int, reading: int, translator: Translator) -> None:
-    """Have the script save and leave. The signal may have reached it already; a second changes nothing."""
+    """Make the script save and exit. The signal may have reached it already; a second one has no effect."""
     if script.poll() is None:
         script.send_signal(signum)
     _read_until(time.monotonic() + _STOP_SECONDS, reading, translator)
 
 
 def _reap(script: subprocess.Popen[bytes]) -> None:
-    """Whatever happened, the script is gone after this. It closed its pipe, or its time is over."""
+    """Ensure that the script has exited. It has closed its pipe, or its time is over."""
     try:
         script.wait(timeout=1.0)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Telemetry of what the hooks send: metrics, episodes, checkpoints, the error of the script."""
+"""Telemetry from the hooks' records: metrics, episodes, checkpoints, and the script's error."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LOSSES = {
 
 
 class Translator(EpisodeLogger):
-    """Reads the hooks' pipe (bytes in) and writes telemetry.
+    """The reader of the hooks' pipe (bytes) that writes telemetry.
 
-    `finished` is True once the script came to its end, `failure` is the error that ended it.
+    `finished` is True once the script has completed, `failure` is the error that ended it.
     """
 
     def __init__(self, telemetry: Telemetry) -> None:

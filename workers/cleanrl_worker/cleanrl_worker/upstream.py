@@ -1,4 +1,4 @@
-"""The CleanRL that is installed in this environment, found without importing it."""
+"""The CleanRL installed in this Python environment, found without importing it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OLD_GYM = "import gym\n"
 
 @dataclass(frozen=True)
 class Upstream:
-    """The installed CleanRL. `source` is "git", "path" or "registry"; `folder` holds its scripts."""
+    """The installed CleanRL. `source` is "git", "path" or "registry"; `folder` contains its scripts."""
 
     version: str
     source: str
@@ -27,20 +27,20 @@ class Upstream:
     commit: str = ""
 
     def script(self, name: str) -> Path:
-        """The file of `cleanrl.<name>`."""
+        """Return the file of `cleanrl.<name>`."""
         return self.folder / f"{name}.py"
 
     def has_script(self, name: str) -> bool:
-        """Return whether there is a script `cleanrl.<name>`, one of this worker's or not."""
+        """Return whether a script `cleanrl.<name>` exists, used by this worker or not."""
         return re.fullmatch(r"[a-z]\w*", name) is not None and self.script(name).is_file()
 
     @property
     def legacy(self) -> bool:
-        """Whether the scripts speak the old gym API (`gym.make`, four values from `step`) and argparse."""
+        """Whether the scripts use the old gym API (`gym.make`, four values from `step`) and argparse."""
         return _OLD_GYM in self.script("ppo").read_text(encoding="utf-8")
 
     def unavailable(self) -> dict[str, str]:
-        """Algorithms that cannot be trained with this source, each with the reason."""
+        """The algorithms that cannot be trained with this source, each with the reason."""
         reasons = dict(BROKEN_IN_RELEASE) if self.legacy else {}
         for algorithm in ALGORITHMS.values():
             if self.legacy and algorithm.games:
@@ -50,12 +50,12 @@ class Upstream:
         return reasons
 
     def available(self) -> list[str]:
-        """Algorithms that can be trained with this source."""
+        """The algorithms that can be trained with this source."""
         missing = self.unavailable()
         return [name for name in ALGORITHMS if name not in missing]
 
     def describe(self, script: str | None = None) -> dict[str, Any]:
-        """Return what identifies it in the records of a run, with the hash of the script that runs."""
+        """Return its identification for the records of a run, with the hash of the script that runs."""
         described = {"source": self.source, "version": self.version, "url": self.url, "commit": self.commit}
         if script is not None:
             digest = hashlib.sha256(self.script(script).read_bytes()).hexdigest()
@@ -64,7 +64,7 @@ class Upstream:
 
 
 def installed() -> Upstream | None:
-    """The CleanRL of this environment, None where there is none."""
+    """Return the CleanRL of this Python environment, None if there is none."""
     spec = importlib.util.find_spec("cleanrl")  # finds the package without running it
     if spec is None or not spec.submodule_search_locations:
         return None

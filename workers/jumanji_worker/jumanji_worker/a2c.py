@@ -1,7 +1,7 @@
-"""Jumanji's own A2C: its agent, networks and configuration, one update after another.
+"""Jumanji's own A2C: its agent, networks and configuration, one update at a time.
 
-Upstream's program runs some hundred updates at once and evaluates in between; one at a time they can be
-reported, saved, shown and stopped. What is learned is the same.
+Upstream's program runs several hundred updates at once and evaluates between them; single updates can be
+reported, saved, shown and stopped. The learning is the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .telemetry import BatchReporter, CompileTime
 
 
 def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
-    """Upstream's agent on a counting batch of environments."""
+    """Return upstream's agent on a batch of environments with episode statistics."""
     document = upstream_document(TRAINED[bare(env_id)])
     for section in ("network", "training", "a2c"):
         document[section] |= {
@@ -41,7 +41,7 @@ def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
-    """Return a checkpoint's policy for an environment. Raises `ConfigError` where it cannot be loaded."""
+    """Return a checkpoint's policy for an environment. Raises `ConfigError` if it cannot be loaded."""
     agent = make_agent(described["env_id"], described["hyperparameters"])
     like = jax.eval_shape(agent.init_params, jax.random.PRNGKey(0)).params
     state = TrainingState(ParamsState(like._replace(critic=None), None, None), None)
@@ -56,7 +56,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
 
 
 class Learner:
-    """One training. `tree` is the state to resume from, including the environments' states."""
+    """The learner of one training. `tree` is the state to resume from, including the environments' states."""
 
     def __init__(self, plan: JumanjiPlan) -> None:
         if (devices := jax.local_device_count()) > 1:
@@ -65,7 +65,7 @@ class Learner:
         self._compiling = CompileTime()
         self._agent = make_agent(plan.config.env_id, plan.hyperparameters)
         self.env = self._agent.env
-        _, key = jax.random.split(jax.random.PRNGKey(plan.config.seed))  # as upstream's own program
+        _, key = jax.random.split(jax.random.PRNGKey(plan.config.seed))  # like upstream's own program
         self._state = setup_training_state(self.env, self._agent, key)
         self.steps = plan.start_step
         if plan.resume_from:
@@ -77,7 +77,7 @@ class Learner:
         return jax.tree.map(lambda array: array[0], self._state)
 
     def batch(self) -> StatisticsState:
-        """The environments as they are."""
+        """Return the current state of the environments."""
         return jax.tree.map(lambda array: array[0], self._state.acting_state.state)
 
     def learn(

@@ -1,4 +1,4 @@
-"""Environments for arenas: Jumanji's own wrapper for Gymnasium, with masks, usable actions and frames."""
+"""Environments for arenas: Jumanji's own Gymnasium wrapper, with masks, usable actions and frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMED = ("Snake", "Game2048", "Maze", "SlidingTilePuzzle", "Sokoban")
 
 
 class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment of an arena. The mask of the legal actions is in the infos, where arenas look for it."""
+    """An environment of an arena. The mask of legal actions is in the infos, as arenas expect."""
 
     def __init__(self, env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         env = make(env_id, settings)
@@ -26,7 +26,7 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._actions = ActionConversion(env)
         self.action_space = self._actions.space
         self._renderer: Renderer | None = None
-        self.reset()  # compiles now what would delay the first steps of an episode
+        self.reset()  # compile now, not during the first steps of an episode
         self.step(self.action_space.sample())
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -36,7 +36,7 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         played = self._actions.played(jnp.asarray(action, jnp.int32) if self._integer_actions else action)
         observation, reward, terminated, over, info = self.env.step(played)
-        # Upstream's wrapper says of every last step that it was truncated.
+        # Upstream's wrapper reports every last step as truncated.
         return observation, reward, terminated, over and not terminated, self._with_mask(info, observation)
 
     def render(self) -> Any:

@@ -11,7 +11,7 @@ from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred
 from mosaic_contract.metadata import describe_algorithms
 
 _CACHE_BYTES = 1 << 30
-_CACHED_FROM = 0.3  # seconds that a program took to compile
+_CACHED_FROM = 0.3  # minimum compile time in seconds of a cached program
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -43,11 +43,11 @@ WORKER = Worker(
 
 
 def prepare() -> None:
-    """Set environment variables that JAX reads when it is imported, unless they are set: threads, and a
-    cache of compiled programs.
+    """Set environment variables that JAX reads on import, unless they are already set: threads, and a cache
+    of compiled programs.
 
-    The cache is in the worker's own environment: every run shares it, it is removed with the environment, and
-    its least recently used entries are deleted when it grows too large.
+    The cache is in the worker's own Python environment: all runs share it, it is removed with the
+    environment, and its least recently used entries are deleted when it grows too large.
     """
     threads = os.environ.get("OMP_NUM_THREADS", "1")
     defaults = {
@@ -55,19 +55,19 @@ def prepare() -> None:
         "JAX_COMPILATION_CACHE_MAX_SIZE": str(_CACHE_BYTES),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(_CACHED_FROM),
         "MPLBACKEND": "Agg",
-        "NPROC": threads,  # XLA makes as many threads
-        "PJRT_NPROC": threads,  # the same in later ones
-        "TF_CPP_MIN_LOG_LEVEL": "3",  # pages of processor features for every program from the cache
+        "NPROC": threads,  # XLA starts as many threads
+        "PJRT_NPROC": threads,  # the same in later versions
+        "TF_CPP_MIN_LOG_LEVEL": "3",  # avoids pages of processor features for every program from the cache
         "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'false' if threads == '1' else 'true'}",
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
-    logging.getLogger("jax").setLevel(logging.WARNING)  # it lists the accelerators that are missing
+    logging.getLogger("jax").setLevel(logging.WARNING)  # it lists missing accelerators
 
 
 if __name__ == "__main__":
     prepare()
     code = main(WORKER)
     logging.shutdown()
-    # A thread may be deep in XLA's compiler, which taking the interpreter apart would crash.
+    # A thread may be in XLA's compiler, and the interpreter's shutdown would crash it.
     os._exit(code)

@@ -1,4 +1,4 @@
-"""The plan of a training from a run's configuration, checked before anything trains."""
+"""The plan of a training from a run's configuration, validated before training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ FORMAT = "mosaic-jumanji/1"
 
 @dataclass(frozen=True)
 class JumanjiPlan(PlannedTraining):
-    """Everything that is decided about a training, without an environment, which takes JAX ten seconds."""
+    """A validated and resolved training. Made without an environment, because importing JAX takes ten
+    seconds."""
 
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
@@ -54,13 +55,13 @@ class JumanjiPlan(PlannedTraining):
 
     @property
     def count(self) -> int:
-        """Environments that are stepped together."""
+        """The number of environments stepped together."""
         values = self.hyperparameters
         return int(values["total_batch_size" if "total_batch_size" in values else "n_envs"])
 
     @property
     def per_update(self) -> int:
-        """Steps of all environments that an update takes."""
+        """The number of steps per update, over all environments."""
         return self.count * int(self.hyperparameters["n_steps"])
 
     @property
@@ -70,5 +71,5 @@ class JumanjiPlan(PlannedTraining):
 
 
 def module_of(algorithm: str) -> Any:
-    """The module of an algorithm: with what it learns by and what acts for it. Imports its upstream alone."""
+    """Return the module of an algorithm, with its learner and its policy. Imports only its own upstream."""
     return importlib.import_module(f".{algorithm}", __package__)

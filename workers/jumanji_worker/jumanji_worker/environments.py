@@ -1,7 +1,7 @@
-"""Jumanji's environments: the ids, those that can be trained on, and how they are made.
+"""Jumanji's environments: their ids, the trainable ones, and their creation.
 
 Ids are Jumanji's own, with or without the family: "Snake-v1", "jumanji/Snake-v1". They are read from its
-source text: nothing of upstream is imported before an environment is made.
+source text: upstream is not imported before an environment is made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Mapping
 from mosaic_contract import ConfigError, upstream_folder
 from mosaic_contract.arena import check_settings
 
-TRAINED = {  # environment: upstream's configuration of it
+TRAINED = {  # environment: its configuration in upstream
     "Snake-v1": "snake",
     "Game2048-v1": "game_2048",
     "TSP-v1": "tsp",
@@ -25,7 +25,7 @@ TRAINED = {  # environment: upstream's configuration of it
     "Connector-v3": "connector",
 }
 _FAMILY = "jumanji/"
-_ALIKE = 0.7  # of 1: how near an id is that is named in place of another
+_ALIKE = 0.7  # minimum similarity, from 0 to 1, of a suggested id
 _TEAMS = ("Connector", "LevelBasedForaging", "SearchAndRescue")  # one reward for each of several agents
 _SOKOBAN = "Sokoban"
 
@@ -45,7 +45,7 @@ def known() -> list[str]:
 
 
 def bare(env_id: str) -> str:
-    """Return upstream's own id. Raises `ConfigError` for one that it does not have, with the nearest."""
+    """Return upstream's own id. Raises `ConfigError` for an unknown id, with the nearest known one."""
     name = env_id.removeprefix(_FAMILY)
     if name not in known():
         raise ConfigError(f"Jumanji has no environment {env_id!r}{_nearest(name)}")
@@ -53,7 +53,7 @@ def bare(env_id: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    """Return how an error about an unknown id ends; ids are compared without their versions."""
+    """Return the end of an error about an unknown id; ids are compared without versions."""
     kinds = {_kind(one): one for one in known()}
     near = difflib.get_close_matches(_kind(name), kinds, n=1, cutoff=_ALIKE)
     return f"; did you mean {kinds[near[0]]!r}?" if near else f"; it has {', '.join(known())}"
@@ -77,7 +77,7 @@ def make(env_id: str, settings: Mapping[str, Any]) -> Any:
     kind = name.partition("-")[0]
     check_settings(name, settings, getattr(environments, kind))
     settings = dict(settings)
-    if kind == _SOKOBAN:  # its own levels come from a hub
+    if kind == _SOKOBAN:  # its own levels are downloaded from a hub
         from jumanji.environments.routing.sokoban.generator import ToyGenerator
 
         settings.setdefault("generator", ToyGenerator())

@@ -1,6 +1,6 @@
 """Episode returns and lengths of a batch of environments, in the extras of each step.
 
-The wrapper sits between the batch and the learner and draws no random numbers, so it does not change
+The wrapper is placed between the batch and the learner and draws no random numbers, so it does not affect
 training.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from jumanji.wrappers import Wrapper
 
 RETURN, LENGTH, TERMINATED = FIELDS = "mosaic_return", "mosaic_length", "mosaic_terminated"
-"""Extras of a step, for the episodes that ended with it; the length is 0 where none did."""
+"""Extras of a step, for the episodes that ended with it; the length is 0 if none did."""
 
 
 class StatisticsState(NamedTuple):
@@ -26,7 +26,7 @@ class StatisticsState(NamedTuple):
 
 
 class RecordEpisodeStatistics(Wrapper):  # type: ignore[misc]
-    """Wraps a batch of environments that reset themselves at the end of an episode."""
+    """A wrapper of a batch of environments that reset automatically at the end of an episode."""
 
     def reset(self, key: Any) -> tuple[StatisticsState, Any]:
         inner, timestep = self._env.reset(key)
@@ -45,7 +45,7 @@ class RecordEpisodeStatistics(Wrapper):  # type: ignore[misc]
 
 
 class FinishedEpisode(NamedTuple):
-    """An episode that has ended. `environment` is its number in the batch."""
+    """A finished episode. `environment` is its number in the batch."""
 
     total: float
     length: int

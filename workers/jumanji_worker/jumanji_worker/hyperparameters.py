@@ -1,7 +1,7 @@
-"""The hyperparameters, out of upstream's own files: names, types, defaults, meanings.
+"""The hyperparameters, from upstream's own files: names, types, defaults, descriptions.
 
-Of A2C they stand in the configuration of each environment, of PPO in a signature, which is parsed: nothing of
-upstream is imported, it takes ten seconds.
+A2C's are in the configuration of each environment, PPO's in a signature, which is parsed: importing upstream
+would take ten seconds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TO_ONE = {"gamma", "gae_lambda", "discount_factor", "bootstrapping_factor"}
 _ABOVE_ZERO = {"learning_rate", "clip_range", "max_grad_norm", "target_kl"}
 _FROM = {"batch_size": 2}  # advantages are normalized over it
 _SECTIONS = ("network", "training", "a2c")
-_NOT_HERE = {"num_epochs", "num_learner_steps_per_epoch"}  # total_timesteps says how long
+_NOT_HERE = {"num_epochs", "num_learner_steps_per_epoch"}  # replaced by total_timesteps
 _KINDS = {"int": int, "float": float, "bool": bool}
 _NO_EFFECT = {"clip_range_vf", "use_sde", "sde_sample_freq", "verbose", "seed", "_init_setup_model"}
 OWN_OF_PPO = {
@@ -39,7 +39,7 @@ OWN_OF_PPO = {
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
-    """The parameters of every algorithm; of A2C without a default where it depends on the environment."""
+    """Return the parameters of every algorithm; A2C's have no default if it depends on the environment."""
     a2c = merged({env_id: _of_a2c(name) for env_id, name in TRAINED.items()})
     return {"a2c": list(a2c), "ppo": list(_of_ppo().values())}
 
@@ -68,12 +68,12 @@ ALGORITHMS = {name: JumanjiAlgorithm(name) for name in ("a2c", "ppo")}
 
 
 def parameters_of(algorithm: str, env_id: str) -> dict[str, Parameter]:
-    """The parameters of one algorithm on one environment, by their names."""
+    """Return the parameters of one algorithm on one environment, by name."""
     return _of_ppo() if algorithm == "ppo" else _of_a2c(TRAINED[bare(env_id)])
 
 
 def upstream_document(name: str) -> dict[str, Any]:
-    """Upstream's configuration of an environment, to change."""
+    """Return a modifiable copy of upstream's configuration of an environment."""
     return copy.deepcopy(_document(name))
 
 
@@ -87,7 +87,7 @@ def _document(name: str) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, str) else value  # "3e-4" is a text to YAML
+    return float(value) if isinstance(value, str) else value  # "3e-4" is a string in YAML
 
 
 def _of_a2c(name: str) -> dict[str, Parameter]:

@@ -1,4 +1,4 @@
-"""Acts from a checkpoint, with upstream's own networks."""
+"""Operators that act from a checkpoint, with upstream's own networks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Act = Callable[[Any, Any], Any]
 
 
 def operate(setup: AgentSetup) -> JumanjiOperator:
-    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     policy, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, JumanjiPolicy)
     return JumanjiOperator(policy.compiled(deterministic), setup.seed)
 
@@ -35,7 +35,8 @@ class JumanjiPolicy:
         self.compiled = functools.cache(self._compiled)
 
     def _compiled(self, deterministic: bool) -> Act:
-        """From an observation and a key to a number or an array. Compiled when the operator is made."""
+        """Return the function from an observation and a key to a number or an array. Compiled when the
+        operator is made."""
         choose = jax.jit(self._made(deterministic=deterministic))
         choose(self._template, jax.random.PRNGKey(0))
 
@@ -47,7 +48,7 @@ class JumanjiPolicy:
 
 
 class JumanjiOperator:
-    """Acts for one agent. Its random numbers are its own."""
+    """An operator that acts for one agent, with its own random numbers."""
 
     def __init__(self, act: Act, seed: int | None) -> None:
         self._act = act

@@ -35,7 +35,7 @@ _NEVER = -1e9
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
-    """Return a checkpoint's policy for an environment. Raises `ConfigError` where it cannot be loaded."""
+    """Return a checkpoint's policy for an environment. Raises `ConfigError` if it cannot be loaded."""
     actions, vector = ActionConversion(env), Vector(env.observation_spec)
     arguments = policy_arguments(actions, described["hyperparameters"])
     policy = PPOPolicy(_vectors(vector.size), actions.space, lambda _: 0.0, **arguments)
@@ -51,7 +51,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
 
 
 def policy_arguments(actions: ActionConversion, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that upstream's policy is built by."""
+    """Return the constructor arguments of upstream's policy."""
     actor = MaskedActor if actions.mask_size else Actor
     return {"net_arch": hyperparameters["net_arch"], "actor_class": actor}
 
@@ -61,7 +61,7 @@ def _vectors(size: int) -> Any:
 
 
 class BatchVecEnv(VecEnv):
-    """A batch of environments as stable-baselines3 takes them."""
+    """A batch of environments with stable-baselines3's interface."""
 
     def __init__(self, env: Any, count: int, seed: int) -> None:
         self.env = RecordEpisodeStatistics(VmapAutoResetWrapper(env, next_obs_in_extras=True))
@@ -126,9 +126,8 @@ class BatchVecEnv(VecEnv):
 
 
 class Updating(Upstream):
-    """Upstream's PPO, which reports an update's metrics as soon as it is done: by itself it waits for the
-    steps of the next, and never reports the last.
-    """
+    """Upstream's PPO, but reporting an update's metrics immediately: the original waits for the steps of the
+    next update, and never reports the last."""
 
     compiling: CompileTime
 
@@ -139,7 +138,7 @@ class Updating(Upstream):
 
 
 class Log(KVWriter):
-    """Sends what upstream logs to the logger."""
+    """A writer that forwards upstream's logs to the logger."""
 
     def __init__(self, logger: EpisodeLogger) -> None:
         self._logger = logger
@@ -149,11 +148,11 @@ class Log(KVWriter):
         self._logger.metrics(with_losses(values, LOSSES))
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 class JumanjiCallback(BaseCallback):
-    """After each step: frames and checkpoints where they are due, and the end where it is requested."""
+    """A callback after each step that handles due frames and checkpoints, and requests to stop."""
 
     def __init__(
         self, stop: threading.Event, logger: EpisodeLogger, frames: TrainingFrames, checkpoints: Checkpoints
@@ -172,9 +171,8 @@ class JumanjiCallback(BaseCallback):
 
 
 class Learner:
-    """One training. `tree` is the state to resume from, without the environments, which begin new
-    episodes.
-    """
+    """The learner of one training. `tree` is the state to resume from, without the environments, which begin
+    new episodes."""
 
     def __init__(self, plan: JumanjiPlan) -> None:
         self._plan = plan
@@ -208,7 +206,7 @@ class Learner:
         model.key, policy.key = tree["keys"]["algorithm"], tree["keys"]["policy"]
 
     def batch(self) -> StatisticsState:
-        """The environments as they are."""
+        """Return the current state of the environments."""
         return self._envs.state
 
     def learn(
@@ -223,7 +221,7 @@ class Learner:
 
 
 class MaskedActor(Actor):  # type: ignore[misc]
-    """Upstream's actor for one choice or several, with the illegal ones out of reach."""
+    """Upstream's actor for one or several discrete choices, with illegal choices masked out."""
 
     def __call__(self, x: Any) -> Any:
         drawn = super().__call__(x)

@@ -1,4 +1,4 @@
-"""JAX's trees of arrays as `.npz` files, which are read without running code from them."""
+"""JAX's trees of arrays as `.npz` files, read without executing code from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from mosaic_contract.checkpoints import loading
 
 
 def to_bytes(tree: Any) -> bytes:
-    """Return the file of a tree: each array under its place, as "['params'].actor['linear']['w']"."""
+    """Return the bytes of a file with a tree: each array under its path, such as
+    "['params'].actor['linear']['w']"."""
     buffer = io.BytesIO()
     leaves, _ = jax.tree_util.tree_flatten_with_path(jax.device_get(tree))
     np.savez(buffer, **{jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves})
@@ -20,10 +21,10 @@ def to_bytes(tree: Any) -> bytes:
 
 
 def from_file(path: Path, like: Any) -> Any:
-    """Return the tree in a file, or the part of it that `like` has: arrays, or their shapes, in the same
-    places.
+    """Return the tree in a file, or the part of it with the structure of `like`: arrays, or their shapes, at
+    the same paths.
 
-    Raises `ConfigError` where it cannot be read, or has no such tree.
+    Raises `ConfigError` if the file cannot be read or has no such tree.
     """
     leaves, form = jax.tree_util.tree_flatten_with_path(like)
     with loading(path), np.load(path, allow_pickle=False) as file:

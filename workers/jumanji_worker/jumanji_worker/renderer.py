@@ -1,4 +1,4 @@
-"""Pictures of a state as arrays, drawn by upstream's viewers, which otherwise open windows."""
+"""Images of a state as arrays, rendered by upstream's viewers, which otherwise open windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INCHES = (4.0, 4.0)  # 400 pixels
 
 
 class Renderer:
-    """Draws states of an environment. Raises `ValueError` where upstream has no viewer for it."""
+    """A renderer of an environment's states. Raises `ValueError` if upstream has no viewer for it."""
 
     def __init__(self, env: Any) -> None:
         self._env = env.unwrapped
@@ -31,7 +31,8 @@ class Renderer:
         self._taken: Any = None
 
     def draw(self, state: Any) -> Any:
-        """Return the picture as an array. Some `render` return nothing: what they display is taken."""
+        """Return an image as an array. Some `render` methods return nothing; then the displayed image is
+        captured."""
         self._env.render(state)
         return self._taken
 
@@ -40,7 +41,7 @@ class Renderer:
 
 
 class BatchMember:
-    """One environment of a batch, as it is now. `state` gives the state of the batch."""
+    """The current state of one environment of a batch. `state` returns the state of the batch."""
 
     def __init__(self, renderer: Renderer, state: Callable[[], StatisticsState], index: int) -> None:
         self._renderer = renderer
@@ -55,7 +56,7 @@ class BatchMember:
         return self._renderer.draw(jax.tree.map(lambda array: array[self._index], self._state().inner))
 
     def score(self) -> tuple[float, float]:
-        """The latest reward, and the return of the episode so far."""
+        """Return the latest reward, and the return of the episode so far."""
         state = self._state()
         return float(state.rewards[self._index]), float(state.returns[self._index])
 
@@ -63,7 +64,7 @@ class BatchMember:
 def make_frames(
     config: TrainingConfig, env: Any, count: int, state: Callable[[], StatisticsState]
 ) -> TrainingFrames:
-    """The frames of a training on a batch of `count` environments."""
+    """Return the frames of a training on a batch of `count` environments."""
     frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
     if config.fastlane.enabled:
         try:

@@ -1,7 +1,8 @@
-"""The life of one training: upstream's learner in a thread, signals and the last checkpoint in this one.
+"""The life of one training: upstream's learner in a thread, signals and the last checkpoint in the main
+thread.
 
-XLA compiles and computes for many seconds at a time, and Python hears a signal only between such calls: the
-main thread waits, and is interrupted at once.
+XLA compiles and computes for many seconds at a time, and Python handles signals only between such calls; the
+main thread only waits, and can be interrupted immediately.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from .pytree_files import to_bytes
 from .renderer import make_frames
 from .spaces import ActionConversion
 
-_STOP_SECONDS = 4.0  # for the step or update that is under way when a signal comes
+_STOP_SECONDS = 4.0  # for the current step or update after a signal
 
 
 def train(plan: JumanjiPlan, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
     logger = EpisodeLogger(telemetry, plan.start_step)
     training = _Training(plan, logger)
     with suppress(Cancelled):
@@ -36,7 +37,7 @@ def train(plan: JumanjiPlan, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 class _Training:
-    """One training in a thread of its own."""
+    """One training in its own thread."""
 
     def __init__(self, plan: JumanjiPlan, logger: EpisodeLogger) -> None:
         self._plan, self._logger = plan, logger
@@ -47,12 +48,12 @@ class _Training:
         self._stop, self._over = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        """Train; a signal interrupts the wait for it."""
+        """Train; a signal interrupts the waiting."""
         threading.Thread(target=self._guarded, name="jumanji-training", daemon=True).start()
         self._over.wait()
 
     def end(self) -> None:
-        """Stop where it still runs, save, and raise what went wrong."""
+        """Stop the training if it still runs, save, and raise its error, if any."""
         self._stop.set()
         self._over.wait(_STOP_SECONDS)
         if self._frames is not None:

@@ -1,7 +1,7 @@
-"""Actions, masks and observations, between Jumanji's form and the one that arenas and learners take.
+"""Conversion of actions, masks and observations between Jumanji and the interface of arenas and learners.
 
-Where a mask says which combinations of several numbers are legal (BinPack: this item in that space), an
-action is the number of a combination: Gymnasium has masks for single numbers only.
+If a mask applies to combinations of several numbers (BinPack: this item in that space), an action is the
+index of a combination, because Gymnasium's masks apply only to single numbers.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from jumanji.specs import BoundedArray, MultiDiscreteArray, Spec, jumanji_specs_
 Choose = Callable[[Any, Any], Any]
 """A policy: Jumanji's observation and a PRNG key → the arena's action."""
 _MASK = "action_mask"
-_WIDEST = 1e6  # of bounds that say something
+_WIDEST = 1e6  # larger bounds carry no information
 
 
 class ActionConversion:
-    """The actions of one environment. `space` is what arenas and learners see of them, `mask_size` the
-    numbers in a mask, 0 where there is none.
-    """
+    """The actions of one environment. `space` is the action space for arenas and learners, `mask_size` the
+    number of elements of a mask, 0 if there is none."""
 
     def __init__(self, env: Any) -> None:
         spec, mask = env.action_spec, getattr(env.observation_spec, "action_mask", None)
         several = isinstance(spec, MultiDiscreteArray)
         self._counts = tuple(int(n) for n in np.ravel(spec.num_values)) if several else ()
-        if mask is not None and not several and len(spec.shape) == 1:  # MultiCVRP's numbers are a Box's
+        if mask is not None and not several and len(spec.shape) == 1:  # MultiCVRP's numbers are a Box
             several, self._counts = True, (int(mask.shape[1]),) * int(mask.shape[0])
         self._joint = several and mask is not None and tuple(mask.shape) == self._counts
         self.mask_size = 0 if mask is None else math.prod(mask.shape)
@@ -42,15 +41,16 @@ class ActionConversion:
             self.space = jumanji_specs_to_gym_spaces(spec)
 
     def played(self, action: Any) -> Any:
-        """Jumanji's form of an action (an array of JAX's)."""
+        """Return an action in Jumanji's form (a JAX array)."""
         return jnp.stack(jnp.unravel_index(action, self._counts)) if self._joint else jnp.asarray(action)
 
     def said(self, action: Any) -> Any:
-        """The arena's form of an action of Jumanji's (an array of JAX's)."""
+        """Return the arena's form of a Jumanji action (a JAX array)."""
         return jnp.ravel_multi_index(tuple(action), self._counts, mode="clip") if self._joint else action
 
     def allowed(self, observation: Any) -> Any:
-        """The mask in an arena's observation as Gymnasium's `sample` takes it; None where there is none."""
+        """Return the mask in an arena's observation in the form of Gymnasium's `sample`; None if there is
+        none."""
         if not self.mask_size:
             return None
         mask = np.asarray(observation["action_mask"]).astype(np.int8)
@@ -58,7 +58,7 @@ class ActionConversion:
 
 
 def like(template: Any, given: Any) -> Any:
-    """Return Jumanji's observation of what an arena sent: nested dicts of arrays.
+    """Return Jumanji's observation for an arena's observation: nested dicts of arrays.
 
     `template` is any observation of the environment.
     """
@@ -76,9 +76,8 @@ def like(template: Any, given: Any) -> Any:
 
 
 class Vector:
-    """Flatten an observation to a vector (size,) of float32. Bounded numbers are scaled to [0, 1]; the action
-    mask comes last.
-    """
+    """A converter of observations to vectors (size,) of float32. Bounded numbers are scaled to [0, 1]; the
+    action mask is last."""
 
     def __init__(self, spec: Any) -> None:
         self._parts = sorted(_parts(spec), key=lambda part: part[0] == (_MASK,))
@@ -100,7 +99,7 @@ class Vector:
 
 
 def _parts(spec: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The arrays of a specification, with the names that lead to them."""
+    """Yield the arrays of a specification, with their paths."""
     inner = {name: part for name, part in vars(spec).items() if isinstance(part, Spec)}
     if not inner:
         yield path, spec

@@ -1,6 +1,6 @@
-"""Telemetry of batches of environments: metrics under upstream's names and the common ones, and episodes.
+"""Telemetry of batches of environments: metrics under upstream's and the common names, and episodes.
 
-Of the episodes that end in one update, the first are sent and all are counted.
+Of the episodes that end in one update, only the first are sent, but all are counted.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ LOSSES = {
     "policy_loss": ["policy_loss", "train/policy_gradient_loss"],
     "value_loss": ["critic_loss", "train/value_loss"],
 }
-_EPISODES = 32  # sent of one update
-_UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where updates are small
-_EVENT = "/jax/core/compile/backend_compile_duration"  # of a program, also where it was found compiled
+_EPISODES = 32  # sent per update
+_UPDATE_STEPS = 250  # between updates with reported metrics, for small updates
+_EVENT = "/jax/core/compile/backend_compile_duration"  # per program, also if it was found in the cache
 
 log = logging.getLogger(__name__)
 
 
 class BatchReporter:
-    """Reports the steps, episodes and metrics of a batch of `count` environments."""
+    """The reporter of steps, episodes and metrics of a batch of `count` environments."""
 
     def __init__(self, logger: EpisodeLogger, count: int) -> None:
         self._logger = logger
@@ -44,12 +44,13 @@ class BatchReporter:
             self._began[episode.environment] = now
 
     def updated(self, metrics: Mapping[str, Any], seconds: float, *, last: bool) -> None:
-        """Report an update of A2C, which took `seconds`. Some of its metrics are a number for each step of
+        """Report an update of A2C, which took `seconds`. Some of its metrics have one number for each step of
         each environment.
 
-        One program takes all of its steps, so the times at which episodes begin and end are not known: an
-        episode's duration is its length times the mean seconds of a step of the update that it ended in,
-        learning included, and compiling too in the first. The last update's metrics are always sent.
+        One program takes all steps of an update, so the times at which episodes begin and end are unknown: an
+        episode's duration is its length times the mean seconds per step of the update in which it ended,
+        including learning, and in the first update also compilation. The last update's metrics are always
+        sent.
         """
         each = {name: np.asarray(metrics[name]) for name in FIELDS}
         steps = len(each[LENGTH])
@@ -82,7 +83,7 @@ class BatchReporter:
 
 
 class CompileTime:
-    """Logs that compiling begins, and how long it took when the first update is done."""
+    """A logger of compilation: its start, and its duration after the first update."""
 
     def __init__(self) -> None:
         self._began, self._compiled, self._over = time.monotonic(), 0.0, False
@@ -90,7 +91,7 @@ class CompileTime:
         log.info("compiling the first update: for up to minutes, for seconds where that was done before")
 
     def updated(self) -> None:
-        """Log the time of the first update."""
+        """Log the compile time after the first update."""
         if not self._over:
             self._over = True
             took = time.monotonic() - self._began

@@ -1,6 +1,6 @@
-"""The algorithms: where upstream configures them, what they act with, and which of its settings users choose.
+"""The algorithms: their upstream configurations, supported actions, and the settings available to users.
 
-Nothing of upstream is imported here.
+Upstream is not imported here.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ SETTINGS: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Hyperparameters of every algorithm, by the method of upstream's `AlgorithmConfig` that sets them.
-`training` also has each algorithm's own.
-"""
+`training` also has each algorithm's own."""
 
 MODEL = (
     "fcnet_hiddens", "fcnet_activation", "head_fcnet_hiddens", "head_fcnet_activation", "vf_share_layers",
@@ -52,10 +51,9 @@ _BOUND = (
 
 @dataclass(frozen=True)
 class RllibAlgorithm(Algorithm):
-    """One algorithm. `configs` are upstream's classes that configure it, the one that it derives from first,
-    as (file below `rllib/algorithms`, name). `training` are its own settings, `model` what it sets in the
-    model's.
-    """
+    """One algorithm. `configs` are upstream's configuration classes, starting with the base class, as (file
+    below `rllib/algorithms`, name). `training` are its own settings, `model` the model settings that it
+    overrides."""
 
     name: str
     configs: tuple[tuple[str, str], ...]
@@ -77,7 +75,7 @@ class RllibAlgorithm(Algorithm):
 
     @property
     def config_class(self) -> tuple[str, str]:
-        """The module and the name of its own configuration."""
+        """The module and name of its own configuration class."""
         file, name = self.configs[-1]
         return f"ray.rllib.algorithms.{file.replace('/', '.')}", name
 

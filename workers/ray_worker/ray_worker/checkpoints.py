@@ -1,8 +1,8 @@
-"""Checkpoints: `step-N.pt` with the weights of all policies, `step-N.json`, which describes it, and the
-folder `step-N.rllib`, which is upstream's own.
+"""Checkpoints: `step-N.pt` with the weights of all policies, `step-N.json` with their description, and the
+folder `step-N.rllib` with upstream's own checkpoint.
 
-Operators load the file, with `weights_only=True`. Training resumes from the folder, which has upstream's
-optimisers, counters and pickles: resume only from a folder you trust.
+Operators load the file with `weights_only=True`. Training resumes from the folder, which contains upstream's
+optimizers, counters and pickles: resume only from a folder you trust.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .config import FORMAT, RllibPlan, rllib_folder
 
 
 def checkpoints_of(plan: RllibPlan, algorithm: Any, logger: EpisodeLogger) -> Checkpoints:
-    """Return the checkpoints of one training: what is saved is the state at the logger's step."""
+    """Return the checkpoints of one training; each saves the state at the logger's step."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
@@ -42,11 +42,11 @@ def checkpoints_of(plan: RllibPlan, algorithm: Any, logger: EpisodeLogger) -> Ch
 
 
 def _save_folder(algorithm: Any, folder: Path) -> None:
-    """Write upstream's own checkpoint, whole or not at all. Raises `OSError`."""
+    """Write upstream's own checkpoint completely or not at all. Raises `OSError`."""
     partial = folder.with_name(f"{folder.name}.partial")
     try:
         algorithm.save_to_path(partial)
-        shutil.rmtree(folder, ignore_errors=True)  # of a save at the same step that a signal has cut off
+        shutil.rmtree(folder, ignore_errors=True)  # left by a save at the same step that a signal interrupted
         partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -62,7 +62,7 @@ def _weights(algorithm: Any) -> bytes:
 
 
 def restore(algorithm: Any, path: Path) -> None:
-    """Put upstream's own checkpoint into an algorithm that was built alike. Raises `ConfigError`."""
+    """Load upstream's own checkpoint into an algorithm with the same configuration. Raises `ConfigError`."""
     folder = rllib_folder(path)
     with loading(folder):
         algorithm.restore_from_path(str(folder))

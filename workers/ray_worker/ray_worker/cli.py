@@ -27,7 +27,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
 
 _PROCESS_VARIABLES = {
-    "OMP_NUM_THREADS": "1",  # two threads on busy cores make DQN and SAC crawl
+    "OMP_NUM_THREADS": "1",  # two threads on busy cores slow DQN and SAC down severely
     "SDL_VIDEODRIVER": "dummy",
     "SDL_AUDIODRIVER": "dummy",
     "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
@@ -50,5 +50,5 @@ if __name__ == "__main__":
         os.environ.setdefault(name, value)
     code = main(WORKER)
     logging.shutdown()
-    # A thread may still be in a call of Ray, for which taking the interpreter apart would wait.
+    # A thread may still be in a call of Ray, which would block the interpreter's shutdown.
     os._exit(code)

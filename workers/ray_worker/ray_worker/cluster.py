@@ -1,7 +1,7 @@
-"""Ray for the time of one training: a local one of its own, or a cluster that runs already.
+"""Ray for the duration of one training: a private local instance, or an existing cluster.
 
-A local Ray has its own folder for sockets, logs and results, its own token, and process groups of its own: a
-signal to the run's group is for the run alone, which then ends Ray. Nothing of it is left. A cluster is
+A local Ray has its own folder for sockets, logs and results, its own token, and its own process groups: a
+signal to the run's group reaches only the run, which then stops Ray. Nothing of it remains. A cluster is
 joined and left, and keeps running.
 """
 
@@ -26,14 +26,14 @@ from typing import Any, Callable, Iterator, Mapping, TypeVar
 from mosaic_contract import ConfigError
 from mosaic_contract.errors import one_line
 
-_START_SECONDS = 180.0  # a local Ray takes 5 on a quiet machine, and 30 on one that is busy
-_LEAVE_SECONDS = 4.0  # of the grace period; then it is killed, for nothing of it is kept
+_START_SECONDS = 180.0  # a local Ray takes 5 on a quiet machine, and 30 on a busy one
+_LEAVE_SECONDS = 4.0  # of the grace period; then Ray is killed, since none of its data is kept
 _KILL_SECONDS = 2.0
-_LONGEST_FOLDER = 40  # characters: sockets in it may have 107
+_LONGEST_FOLDER = 40  # characters; paths of sockets in it are limited to 107
 _STORE_BYTES = 256 << 20  # of shared memory for objects
-_TURN_SECONDS = 0.005  # for which a signal may end the process while Ray ends
-_LOOK_SECONDS = 1.0  # between looks at what is free on a cluster, or at a call that blocks
-_INTERRUPT_SECONDS = 0.5  # for a thread that is not inside Ray to end
+_TURN_SECONDS = 0.005  # during which a signal may end the process while Ray shuts down
+_LOOK_SECONDS = 1.0  # between checks of a cluster's free resources, or of a blocking call
+_INTERRUPT_SECONDS = 0.5  # for a thread outside of Ray to end
 _LOWER = {"CPU": "num_env_runners or num_learners", "GPU": "num_gpus_per_learner or num_learners"}
 
 _T = TypeVar("_T")
@@ -44,9 +44,8 @@ _groups_of_their_own = False
 
 @contextlib.contextmanager
 def scratch(address: str | None) -> Iterator[Path]:
-    """A folder for what Ray writes, removed at the end. Upstream is imported here, with its results in it,
-    and for a local Ray with a token of its own.
-    """
+    """Provide a folder for Ray's files, removed at the end. Imports upstream with its results in this folder,
+    and with its own token for a local Ray."""
     _settle_token(local=address is None)
     above = tempfile.gettempdir()
     short = above if len(above) + len("/ray-12345678") <= _LONGEST_FOLDER else "/tmp"
@@ -60,9 +59,8 @@ def scratch(address: str | None) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def ray_running(folder: Path, address: str | None, needed: Mapping[str, float]) -> Iterator[None]:
-    """Ray with what is needed of "CPU" and "GPU"; on a cluster, once it is free. Raises `ConfigError` for one
-    that cannot be joined or does not have as much.
-    """
+    """Provide Ray with the required "CPU" and "GPU" resources; on a cluster, wait until they are free. Raises
+    `ConfigError` for a cluster that cannot be joined or is too small."""
     import ray
 
     over = threading.Event()
@@ -83,9 +81,7 @@ def ray_running(folder: Path, address: str | None, needed: Mapping[str, float]) 
 
 
 def _settle_token(*, local: bool) -> None:
-    """Set the token, which upstream reads when it is imported: a local Ray gets one of its own, a cluster
-    the user's.
-    """
+    """Set the token that upstream reads on import: a new one for a local Ray, the user's for a cluster."""
     given_by_user = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ)
     if local and not given_by_user:
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
@@ -94,9 +90,8 @@ def _settle_token(*, local: bool) -> None:
 
 
 def _import_ray(home: Path) -> None:
-    """Import upstream, which decides on ~/ray_results then. What of this package runs on other machines needs
-    no package of ours there.
-    """
+    """Import upstream, which then chooses its results folder (~/ray_results by default). Code of this package
+    that runs on other machines does not need our packages there."""
     before = os.environ.get("HOME")
     os.environ["HOME"] = str(home)
     try:
@@ -119,7 +114,7 @@ def _start_local(ray: Any, folder: Path, cpus: int, over: threading.Event) -> No
     with _process_groups():
         try:
             _init(ray, over, **settings)
-        except Exception as error:  # its deadlines are too short for a first start on a machine that is busy
+        except Exception as error:  # its deadlines are too short for a first start on a busy machine
             log.warning("Ray has not started (%s); trying once more", one_line(error))
             ray.shutdown()
             _end(_family())
@@ -130,7 +125,7 @@ def _join(ray: Any, address: str, over: threading.Event) -> None:
     log.info("joining the Ray cluster at %s", address)
     try:
         _init(ray, over, address=address)
-    except Exception as error:  # whatever Ray makes of it
+    except Exception as error:  # Ray raises arbitrary exceptions
         raise ConfigError(
             f"address: the Ray cluster at {address} could not be joined: {one_line(error)}. This machine "
             "must be one of its nodes (`ray start --address=...`), with the same versions of Ray and Python; "
@@ -145,9 +140,8 @@ def _join(ray: Any, address: str, over: threading.Event) -> None:
 
 
 def _wait_for_capacity(ray: Any, address: str, needed: Mapping[str, float]) -> None:
-    """Wait until what is needed is free on the cluster. Upstream would wait for its runners without a word,
-    and for its learners only so long.
-    """
+    """Wait until the required resources are free on the cluster. Upstream would wait silently for its
+    runners, and only a limited time for its learners."""
     has, free = ray.cluster_resources(), ray.available_resources()
     for kind, amount in needed.items():
         if has.get(kind, 0) < amount:
@@ -165,9 +159,8 @@ def _wait_for_capacity(ray: Any, address: str, needed: Mapping[str, float]) -> N
 
 
 def _init(ray: Any, over: threading.Event, **settings: Any) -> None:
-    """`ray.init`. The thread stays until Ray is over: Ray's processes end with the thread that has started
-    them.
-    """
+    """Call `ray.init` in a thread that stays alive until Ray is stopped: Ray's processes end with the thread
+    that started them."""
 
     def start() -> None:
         ray.init(log_to_driver=True, configure_logging=False, **settings)
@@ -179,9 +172,8 @@ def _init(ray: Any, over: threading.Event, **settings: Any) -> None:
 
 
 def _handle_signals() -> None:
-    """Install Python's handlers of signals again. Ray replaces them behind Python's back: at its start by its
-    own, at its end by the default. Both end the process.
-    """
+    """Reinstall Python's signal handlers. Ray replaces them at the C level: at its start by its own, at its
+    end by the default. Both end the process."""
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, signal.getsignal(signum))
 
@@ -192,11 +184,11 @@ def hearing_signals(
     meanwhile: Callable[[], object] = lambda: None,
     seconds: float = math.inf,
 ) -> _T:
-    """Run a blocking call of Ray in a helper thread, so that the main thread still receives signals. Calls
+    """Run a blocking Ray call in a helper thread so that the main thread still receives signals. Calls
     `meanwhile` every second, and `then` in that thread once the call has returned.
 
-    Raises what the call or `meanwhile` raises, and `TimeoutError`. The thread of a call that is given up is
-    interrupted, at once or where it returns from Ray: what the call works on does not change any more.
+    Raises the errors of the call and of `meanwhile`, and `TimeoutError`. The thread of an abandoned call is
+    interrupted, at once or when it returns from Ray, so the call's data no longer change.
     """
     answer: Future[_T] = Future()
 
@@ -222,7 +214,7 @@ def hearing_signals(
 
 
 def _interrupt(thread: threading.Thread) -> None:
-    """Raise `SystemExit` in a thread, and wait a moment for its end."""
+    """Raise `SystemExit` in a thread, and wait briefly for its end."""
     ident, error = ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, error)
     thread.join(_INTERRUPT_SECONDS)
@@ -230,7 +222,7 @@ def _interrupt(thread: threading.Thread) -> None:
 
 @contextlib.contextmanager
 def _process_groups() -> Iterator[None]:
-    """Processes that are started meanwhile get process groups of their own."""
+    """Start processes in their own process groups within the block."""
     global _groups_of_their_own
     _groups_of_their_own = True
     try:
@@ -248,14 +240,14 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _family() -> list[Any]:
-    """All processes below this one. Ray brings psutil along."""
+    """Return all descendants of this process. psutil is a dependency of Ray."""
     import psutil
 
     return list(psutil.Process().children(recursive=True))
 
 
 def _end(family: list[Any]) -> None:
-    """Kill what is left of these processes and of those that they have started."""
+    """Kill the survivors among these processes and their descendants."""
     import psutil
 
     deadline = time.monotonic() + _KILL_SECONDS
@@ -269,12 +261,12 @@ def _end(family: list[Any]) -> None:
 
 
 def within(seconds: float, what: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Do something that may hang, for at most that long; and `meanwhile` every few milliseconds."""
+    """Run a function that may hang for at most `seconds`, calling `meanwhile` every few milliseconds."""
 
     def attempt() -> None:
         try:
             what()
-        except Exception as error:  # it ends all the same
+        except Exception as error:  # it is stopped regardless
             log.info("while the run was ending: %s", one_line(error))
 
     thread = threading.Thread(target=attempt, daemon=True)

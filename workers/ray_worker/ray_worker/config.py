@@ -1,4 +1,4 @@
-"""The plan of a training from a run's configuration, checked before anything starts."""
+"""The plan of a training from a run's configuration, validated before anything starts."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ _REACH_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
 _WIDTHS = ("fcnet_hiddens", "head_fcnet_hiddens")
 _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_atoms", "twin_q")
-"""Hyperparameters that a checkpoint is bound to: its networks are built, or its actions meant, by them."""
+"""Hyperparameters that a resumed training cannot change: they define its networks or the meaning of its
+actions."""
 
 
 @dataclass(frozen=True)
 class RllibPlan(PlannedTraining):
-    """Everything that is decided about a training."""
+    """A validated and resolved training."""
 
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
-    LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
+    LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index and seeds NumPy with the sum
     GAME_WRAPPERS = (CHANNELS_LAST, SCALED)
 
     algorithm: RllibAlgorithm
@@ -46,7 +47,7 @@ class RllibPlan(PlannedTraining):
     @classmethod
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
         name = config.algorithm.lower()  # upstream's own names are in capitals
-        # The cluster of a checkpoint's training is not that of this one.
+        # The cluster of the checkpoint's training does not apply to this one.
         given = {ADDRESS: None, **_upstreams_names(config.hyperparameters)}
         return replace(config, algorithm=name, hyperparameters=given)
 
@@ -108,19 +109,18 @@ class RllibPlan(PlannedTraining):
 
     @property
     def address(self) -> str | None:
-        """The Ray cluster that runs already, None for a local one."""
+        """The address of an existing Ray cluster, None for a local one."""
         return self.hyperparameters[ADDRESS]
 
     @property
     def runners(self) -> int:
-        """Processes that hold environments; 0: this one does."""
+        """The number of processes with environments; 0: only this process."""
         return int(self.hyperparameters["num_env_runners"])
 
     @property
     def cpus(self) -> int:
-        """CPUs that Ray accounts for: of runners, of learners without a GPU and of those that collect for
-        learners.
-        """
+        """The number of CPUs that Ray reserves: for runners, for learners without a GPU, and for processes
+        that collect data for learners."""
         values = self.hyperparameters
         learners = values["num_learners"]
         collecting = max(1, learners) * values["num_aggregator_actors_per_learner"]
@@ -129,20 +129,19 @@ class RllibPlan(PlannedTraining):
 
     @property
     def gpus(self) -> float:
-        """GPUs of all learners; the learner in this process is one."""
+        """The number of GPUs of all learners, including the learner in this process."""
         values = self.hyperparameters
         return float(max(1, values["num_learners"]) * values["num_gpus_per_learner"])
 
     @property
     def learns_here(self) -> bool:
-        """True where the learners are on this machine, and not where a cluster puts them."""
+        """Whether the learners run on this machine rather than on nodes of a cluster."""
         return self.address is None or not self.hyperparameters["num_learners"]
 
     @property
     def first_update(self) -> int:
         """The environment step of the first update. Off-policy algorithms also count the steps of the
-        trainings that this one resumes from.
-        """
+        trainings that this one resumes from."""
         values = self.hyperparameters
         if self.algorithm.on_policy:
             batch = values["train_batch_size_per_learner"] * max(1, values["num_learners"])
@@ -151,7 +150,7 @@ class RllibPlan(PlannedTraining):
 
 
 def rllib_folder(checkpoint: Path) -> Path:
-    """Upstream's own checkpoint, a folder beside the file of weights."""
+    """Return the folder of upstream's own checkpoint, beside the file of weights."""
     return checkpoint.with_suffix(".rllib")
 
 
@@ -165,7 +164,7 @@ def _upstreams_names(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wrong_lists(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lists that upstream would refuse only once it trains."""
+    """Yield the lists that upstream would reject only during training."""
     yield from not_widths({name: values.get(name) for name in _WIDTHS}, may_be_empty=_WIDTHS)
     if "epsilon" in values and not _is_schedule(values["epsilon"]):
         yield (
@@ -183,7 +182,7 @@ def _is_schedule(value: Any) -> bool:
 
 
 def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield values that are valid alone, but not with each other."""
+    """Yield values that are valid alone, but not together."""
     batch, minibatch = values["train_batch_size_per_learner"], values.get("minibatch_size")
     if minibatch is not None and minibatch > batch:
         yield f"minibatch_size={minibatch} is more than train_batch_size_per_learner={batch}"
@@ -211,9 +210,8 @@ def _unreachable(address: str | None) -> Iterator[str]:
 
 
 def _check_speaks_grpc(host: str, port: int) -> None:
-    """Begin a conversation as gRPC does, which Ray speaks: HTTP/2's preface, answered by a frame of settings.
-    Raises `OSError` for a server that does not answer like that; one with TLS is only reached.
-    """
+    """Open a connection with gRPC, Ray's protocol: send HTTP/2's preface and expect a settings frame. Raises
+    `OSError` for a server that answers differently; a server with TLS is only checked for reachability."""
     with socket.create_connection((host, port), _REACH_SECONDS) as connection:
         if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
             return

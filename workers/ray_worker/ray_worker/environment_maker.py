@@ -1,6 +1,5 @@
-"""Makes environments. It also runs on machines of a cluster that lack the contract, which is imported only
-where there are wrappers.
-"""
+"""Creation of environments. Also runs on cluster machines without the contract, which is imported only if
+there are wrappers."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ from .turns import TurnGame
 def make_environment(
     module: str | None, env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None
 ) -> Any:
-    """Make the parallel environment of a PettingZoo module, by its name, or its game in turns, or the
-    environment of Gymnasium with this id.
+    """Make a parallel PettingZoo environment by its module's name, a turn-based game, or the Gymnasium
+    environment with this id.
 
-    Raises whatever the environment's own code raises.
+    Raises the environment's own errors.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
@@ -28,8 +27,8 @@ def make_environment(
             if hasattr(made, "parallel_env"):
                 return made.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(made.env(render_mode=render_mode, **keywords))
-        # Gymnasium's own check costs something in every step; that of the contract is in its place. And an
-        # environment that cannot be drawn may have no keyword render_mode.
+        # Gymnasium's own checker adds a cost to every step; the contract's replaces it. An environment without
+        # rendering may not have the keyword render_mode.
         drawing = {} if render_mode is None else {"render_mode": render_mode}
         make = importlib.import_module("gymnasium").make
         return make(env_id, disable_env_checker=True, **drawing, **keywords)
@@ -38,7 +37,7 @@ def make_environment(
 def make_checked(
     module: str | None, env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None
 ) -> Any:
-    """`make_environment` for a training, checked where the contract is installed."""
+    """Call `make_environment` for a training, with checks if the contract is installed."""
     env = make_environment(module, env_id, keywords, render_mode)
     try:
         check = importlib.import_module("mosaic_contract.environment_check")
@@ -50,9 +49,8 @@ def make_checked(
 def make_game(
     env_id: str, keywords: Mapping[str, Any], wrappers: Sequence[str], render_mode: str | None = None
 ) -> Any:
-    """Make an Atari game to train on, or another environment of Gymnasium, with wrappers of the contract.
-    Upstream's own preset for games leaves their scores as they are, and so do these.
-    """
+    """Make an Atari game, or another Gymnasium environment, for a training, with wrappers of the contract.
+    Rewards are not transformed, as in upstream's own preset for games."""
     from mosaic_contract.atari import ATARI, make
     from mosaic_contract.registry import register
     from mosaic_contract.wrappers import wrap

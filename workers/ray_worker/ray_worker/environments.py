@@ -1,4 +1,4 @@
-"""Environments as this worker's algorithms take them. No Ray and no torch here."""
+"""The environments of this worker's algorithms. Does not import Ray or torch."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class RllibEnvironmentSpec(EnvironmentSpec):
     games: Mapping[str, Any] = field(default_factory=dict)
 
     def describe_spaces(self) -> dict[str, Any]:
-        """Return the spaces as an arena has them."""
+        """Return the spaces in the form of arenas."""
         if not self.games:
             return super().describe_spaces()
         return EnvironmentSpec(self.env_id, self.games, self.actions, self.several).describe_spaces()
 
 
 def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None) -> Any:
-    """Make an environment of Gymnasium, or a parallel one of PettingZoo, to act in.
+    """Make a Gymnasium or parallel PettingZoo environment to act in.
 
-    Raises `ConfigError` for one that is played in turns, and whatever the environment's own code raises.
+    Raises `ConfigError` for a turn-based environment, and the environment's own errors.
     """
     module = parallel_module(env_id)
     if module is None:
@@ -42,9 +42,8 @@ def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = Non
 
 
 def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
-    """Check an environment and return its spaces. Raises `ConfigError`, also for one that cannot be made with
-    these keywords, or is a game in turns that is not of two.
-    """
+    """Check an environment and return its spaces. Raises `ConfigError`, also if it cannot be made with these
+    keywords, or is a turn-based game without exactly two agents."""
     if (module := pettingzoo_module(env_id)) is None:
         register(env_id)
     try:
@@ -62,14 +61,13 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
 
 
 def is_pictures(spec: EnvironmentSpec) -> bool:
-    """Return whether the only agent sees pictures as upstream's own convolutions take them: 84×84, channels
-    last.
-    """
+    """Return whether the single agent's observations are images for upstream's own convolutions: 84×84,
+    channels last."""
     return not spec.several and (spec.observation_space.shape or ())[:2] == (84, 84)
 
 
 def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec) -> Iterator[str]:
-    """Yield why the algorithm cannot be used on this environment, one sentence a reason."""
+    """Yield why the algorithm cannot be used on this environment, one sentence per reason."""
     if spec.games and not algorithm.on_policy:
         masking = ", ".join(name for name, one in ALGORITHMS.items() if one.on_policy)
         yield f"{algorithm.name} cannot be kept from illegal moves; on games in turns train {masking}"

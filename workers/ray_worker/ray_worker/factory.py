@@ -1,4 +1,4 @@
-"""Upstream's configurations and networks, made of upstream's own classes and the run's hyperparameters."""
+"""Upstream's configurations and networks, made from upstream's own classes and the run's hyperparameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logging.getLogger("ray.rllib").setLevel(logging.WARNING)
 
 
 class PolicyOf:
-    """Maps agents to policies, in the form that upstream calls."""
+    """A mapping from agents to policies, callable as upstream requires."""
 
     def __init__(self, policy_of: Mapping[str, str]) -> None:
         self._policy_of = dict(policy_of)
@@ -35,9 +35,8 @@ class PolicyOf:
 
 
 def training_config(plan: RllibPlan) -> AlgorithmConfig:
-    """The configuration of a training. Raises `ConfigError` for what upstream itself refuses, and for GPUs
-    that a training on this machine does not have.
-    """
+    """Return the configuration of a training. Raises `ConfigError` if upstream rejects it, and if a training
+    on this machine lacks the GPUs."""
     if plan.learns_here and plan.gpus > torch.cuda.device_count():
         raise ConfigError(
             f"this training needs {plan.gpus:g} GPUs for its learners, and was given "
@@ -76,7 +75,7 @@ def training_config(plan: RllibPlan) -> AlgorithmConfig:
 
 
 def algorithm_config(algorithm: RllibAlgorithm, values: Mapping[str, Any]) -> AlgorithmConfig:
-    """Upstream's configuration of an algorithm with these hyperparameters, and no environment."""
+    """Return upstream's configuration of an algorithm with these hyperparameters and no environment."""
     module, name = algorithm.config_class
     config: AlgorithmConfig = getattr(importlib.import_module(module), name)()
     chosen = {**SETTINGS, "training": (*SETTINGS["training"], *algorithm.training)}
@@ -88,7 +87,7 @@ def algorithm_config(algorithm: RllibAlgorithm, values: Mapping[str, Any]) -> Al
 def make_modules(
     name: str, values: Mapping[str, Any], spaces: Mapping[str, tuple[Any, Any]]
 ) -> dict[str, Any]:
-    """A network with fresh weights for each policy, by their observations and actions."""
+    """Return a network with fresh weights for each policy, given its observation and action spaces."""
     config = algorithm_config(ALGORITHMS[name], values)
     return {
         policy: config.get_rl_module_spec(spaces={DEFAULT_MODULE_ID: pair}, inference_only=False).build()
@@ -97,9 +96,8 @@ def make_modules(
 
 
 def _model(algorithm: RllibAlgorithm, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the model's values that differ from upstream's: algorithms have defaults of their own for the
-    rest. Recurrent ones need the length of sequences.
-    """
+    """Return the model settings that differ from upstream's; algorithms have their own defaults for the rest.
+    Recurrent models need the sequence length."""
     known = parameters_of(algorithm.name)
     differ = {key: values[key] for key in MODEL if key in known and values[key] != known[key].default}
     return {**differ, "max_seq_len": values["max_seq_len"]} if values.get("use_lstm") else differ

@@ -1,7 +1,7 @@
-"""The hyperparameters of each algorithm, out of upstream's source text: names, types, defaults, meanings.
+"""The hyperparameters of each algorithm, from upstream's source text: names, types, defaults, descriptions.
 
-Upstream takes seconds to import, and a listing of workers should not: its files are parsed, nothing of them
-runs. A default is what the `__init__` of an algorithm's configuration assigns last.
+Importing upstream takes seconds, too long for a listing of workers: its files are parsed without executing
+them. A default is the value assigned last in the `__init__` of an algorithm's configuration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mosaic_contract.upstream import class_in, fields_of, first_sentence, method
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, RllibAlgorithm
 
 ALIASES = {"num_workers": "num_env_runners", "num_envs_per_worker": "num_envs_per_env_runner"}
-"""Older names of upstream's, which the MOSAIC platform uses."""
+"""Older names of upstream's parameters, used by the MOSAIC platform."""
 
 POLICIES, ADDRESS = "policies", "address"
 SHARED, EACH = "shared", "each"
@@ -34,7 +34,8 @@ _OURS = (
     Parameter(ADDRESS, str, None, "host:port of a Ray cluster that runs already; by default Ray is local"),
     Parameter("framework", str, "torch", "upstream's deep learning framework", ("torch",)),
 )
-_TYPES: Mapping[str, type] = {  # of those whose default is None, or whole where any number will do
+# for parameters with default None, or a whole default although any number is valid
+_TYPES: Mapping[str, type] = {
     "grad_clip": float,
     "minibatch_size": int,
     "training_intensity": float,
@@ -44,7 +45,7 @@ _TYPES: Mapping[str, type] = {  # of those whose default is None, or whole where
     "num_cpus_per_env_runner": float,
 }
 _WORDS = {"rollout_fragment_length", "target_entropy"}  # a number, or "auto"
-_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+_FROM = {  # minimum values other than 1 for integers and 0 for other numbers
     "num_env_runners": 0, "num_learners": 0, "num_aggregator_actors_per_learner": 0,
     "target_network_update_freq": 0, "min_sample_timesteps_per_iteration": 0,
     "num_steps_sampled_before_learning_starts": 0, "max_num_env_runner_restarts": 0, "v_min": None,
@@ -68,7 +69,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 
 @functools.cache
 def parameters_of(name: str) -> dict[str, Parameter]:
-    """Return the parameters of one algorithm by their names."""
+    """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
     found = {**dict(_settings(algorithm)), **dict(_of_model(algorithm))}
     found.update((parameter.name, parameter) for parameter in _OURS)
@@ -109,12 +110,13 @@ def _parameter(name: str, value: Any, meaning: str) -> Parameter:
     if kind is float and value is not None:
         value = float(value)
     if isinstance(value, list):
-        value = [list(one) if isinstance(one, tuple) else one for one in value]  # as JSON has it
+        value = [list(one) if isinstance(one, tuple) else one for one in value]  # as in JSON
     return Parameter(name, kind, value, meaning, _CHOICES.get(name, ()))
 
 
 def numbers_as_words(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers as text where the default is the word "auto": a parameter has one type."""
+    """Return the hyperparameters with numbers as strings if the default is the word "auto": a parameter has
+    one type."""
     known = parameters_of(name)
     return {
         key: str(value)
@@ -125,13 +127,13 @@ def numbers_as_words(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def number_of(word: str) -> Any:
-    """Return the number that a word spells, an int if it is whole; else the word."""
+    """Return the number spelled by a string, an int if it is whole; any other string itself."""
     value = float(word) if re.fullmatch(r"-?\d+(\.\d+)?", word) else word
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
-    """Return the numbers, texts and lists that the `__init__` of a class assigns to `self`."""
+    """Yield the numbers, strings and lists that the `__init__` of a class assigns to `self`."""
     init = method_of(node, "__init__")
     for statement in ast.walk(init) if init else ():
         if isinstance(statement, ast.AnnAssign) and statement.value:
@@ -148,7 +150,7 @@ def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
 
 
 def _literal(node: ast.expr) -> Any:
-    """The value of a literal, with `int(1e6)` inside. Raises ValueError for anything else."""
+    """Return the value of a literal, including `int(1e6)`. Raises ValueError for any other expression."""
 
     class Whole(ast.NodeTransformer):
         def visit_Call(self, call: ast.Call) -> ast.expr:
@@ -164,7 +166,7 @@ def _path(file: str) -> Path:
 
 
 def _meanings(node: ast.ClassDef, method: str) -> dict[str, str]:
-    """The first sentence of what the docstring of a method says of each argument."""
+    """Return the first sentence about each argument in the docstring of a method."""
     found = method_of(node, method)
     arguments = (ast.get_docstring(found) or "") if found else ""
     parts = re.split(r"^ {4}(\w+): ", arguments.partition("Args:")[2], flags=re.MULTILINE)

@@ -1,7 +1,7 @@
-"""Operators that act by trained policies, without Ray running.
+"""Operators that act by trained policies, without starting Ray.
 
-Without `deterministic` actions are drawn from the policy's distribution, DQN's at random with the last
-probability of its `epsilon`. Agents with the same checkpoint share its networks, and nothing else.
+Without `deterministic`, actions are sampled from the policy's distribution; DQN acts at random with the last
+probability of its `epsilon`. Agents with the same checkpoint share only its networks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, RllibPolicies)
     agent = setup.player_id if "agents" in described else ALONE
@@ -62,7 +62,7 @@ class RllibPolicies:
 
 
 class RllibOperator(TrainedOperator):
-    """Acts for one agent by its policy."""
+    """An operator that acts for one agent by its policy."""
 
     def __init__(self, policies: RllibPolicies, agent: str, deterministic: bool, seed: int | None) -> None:
         self._module = policies.modules[policies.policy_of[agent]]
@@ -88,7 +88,7 @@ class RllibOperator(TrainedOperator):
             batch = {"obs": batch["obs"][None], _STATE_IN: memory}
         with torch.inference_mode():
             found = self._module.forward_inference(batch)
-            if "actions" in found:  # of DQN, whose networks choose themselves
+            if "actions" in found:  # from DQN, whose networks select the action
                 return found["actions"][0].numpy(), None
             inputs = found["action_dist_inputs"]
             if memory is not None:
@@ -99,18 +99,18 @@ class RllibOperator(TrainedOperator):
         return action, found.get(_STATE_OUT)
 
     def allowed(self, inputs: Any) -> Any:
-        """Return the inputs of the distribution of actions without those that may not be chosen."""
+        """Return the inputs of the action distribution, with illegal actions masked out."""
         return inputs
 
     def bounded(self, action: Any) -> Any:
-        # As upstream's own last step before an environment does it; then for those that clip nothing.
+        # As in upstream's own last step before an environment; then for environments that do not clip.
         return clip_action(
             unsquash_action(action, self.actions) if self._normalized else action, self.actions
         )
 
 
 class RllibTurnOperator(RllibOperator):
-    """Acts for one player of a game in turns, by legal moves only."""
+    """An operator for one player of a turn-based game that plays only legal moves."""
 
     def select_action(self, observation: Any) -> Any:
         self._legal = torch.from_numpy(observation[MASK]).bool()

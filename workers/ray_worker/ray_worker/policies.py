@@ -1,4 +1,4 @@
-"""Which agents of an environment share a policy: "shared", "each", or a mapping from agents to names."""
+"""The assignment of policies to agents: "shared", "each", or a mapping from agents to names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _REST = "*"
 
 
 def mapping_of(policies: Any, spec: EnvironmentSpec) -> dict[str, str]:
-    """The name of each agent's policy; checked by `problems_of`."""
+    """Return the name of each agent's policy; `problems_of` validates `policies`."""
     if not spec.several:
         return dict.fromkeys(spec.actions, ALONE_POLICY)
     if isinstance(policies, Mapping):
         return {agent: policies.get(agent, policies.get(_REST, "")) for agent in spec.actions}
-    if policies == EACH:  # upstream names files by them
+    if policies == EACH:  # upstream uses them as file names
         names = {agent: re.sub(r"\W", "_", agent) for agent in spec.actions}
         return (
             names
@@ -33,7 +33,7 @@ def mapping_of(policies: Any, spec: EnvironmentSpec) -> dict[str, str]:
 
 
 def problems_of(policies: Any, spec: EnvironmentSpec) -> Iterator[str]:
-    """Yield why policies cannot be mapped like this, one sentence a reason."""
+    """Yield why policies cannot be assigned this way, one sentence per reason."""
     if not spec.several:
         if policies != SHARED:
             yield f"{POLICIES} is for environments of several agents; {spec.env_id} has one: leave it out"

@@ -1,7 +1,7 @@
-"""Errors of the processes that step environments, as a training sees them.
+"""Errors of the processes that step environments, reported to the training.
 
-Upstream logs such an error, restarts the runner and continues, for ever where every runner fails. Here a
-training ends once an iteration has no sample of any runner, with the environment's own error.
+Upstream logs such an error, restarts the runner and continues, forever if every runner fails. Here a training
+ends with the environment's own error once an iteration has no samples from any runner.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ray.experimental import internal_kv
 from .config import RllibPlan
 from .runners import error_key
 
-_LOGGER = "ray.rllib.utils.actor_manager"  # which is given the end of each runner
-_PAUSE_SECONDS = 1.0  # between iterations that no runner is there for
+_LOGGER = "ray.rllib.utils.actor_manager"  # logs the end of each runner
+_PAUSE_SECONDS = 1.0  # between iterations without any runner
 _LOCAL_SECONDS, _CLUSTER_SECONDS = 120.0, 600.0  # without a runner: a new process, or a new node
 
 
 class RunnerErrors(logging.Handler):
-    """Watches the runners of one training; to be closed at its end."""
+    """The monitor of the runners of one training. Close it at the end."""
 
     def __init__(self, plan: RllibPlan, algorithm: Any, telemetry: Telemetry) -> None:
         super().__init__()
@@ -48,15 +48,14 @@ class RunnerErrors(logging.Handler):
             self._ends.append(record.msg)
 
     def look(self) -> None:
-        """Check the runners during an iteration. Raises `UpstreamFailed` where all have failed before any had
-        a sample: upstream waits for a minute before it starts them again.
-        """
+        """Check the runners during an iteration. Raises `UpstreamFailed` if all have failed before any
+        sample: upstream waits for a minute before it restarts them."""
         reported = [] if self._any_samples else [self._reported(key) for key in self._keys]
         if reported and all(reported):
             raise reported[0]  # type: ignore[misc]
 
     def iteration_over(self, steps: int) -> None:
-        """Check the runners after an iteration of so many steps. Raises `UpstreamFailed` if none samples."""
+        """Check the runners after an iteration of `steps` steps. Raises `UpstreamFailed` if none samples."""
         reported = [self._reported(key) for key in self._keys]
         if steps or not self._keys:
             for key, error in zip(self._keys, reported):
@@ -75,7 +74,7 @@ class RunnerErrors(logging.Handler):
             time.sleep(_PAUSE_SECONDS)
 
     def own_error(self, error: BaseException) -> UpstreamFailed:
-        """Return the environment's error behind one that ended upstream's iteration."""
+        """Return the environment's error that caused the failure of upstream's iteration."""
         for key in self._keys:
             if (reported := self._reported(key)) is not None:
                 return reported

@@ -1,10 +1,11 @@
-"""Classes for the processes that step environments: this one, others on this machine, others on a cluster.
+"""Classes for the processes that step environments: this process, others on this machine, others on a
+cluster.
 
 Ray ships the functions and classes of this module by value, so that nodes of a cluster need upstream and the
-environments' libraries, and no package of this project: the contract is imported only where frames are shown.
+environments' libraries, but no package of this project: the contract is imported only to show frames.
 
-An episode that ended is a JSON text in upstream's metrics: returns by agent, length,
-terminated, truncated, seconds, the runner's index, the environment's within it, steps of this runner so far.
+A finished episode is a JSON string in upstream's metrics: returns by agent, length, terminated, truncated,
+seconds, the runner's index, the environment's index within it, and this runner's steps so far.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from .environment_maker import make_checked, make_game
 
 EPISODES = "mosaic_episodes"
 ALONE = "agent_0"
-"""The id of the agent that is the only one, as in the contract."""
+"""The id of the agent in a single-agent environment, as in the contract."""
 
 
 @dataclass(frozen=True)
 class EnvironmentRecipe:
-    """How a training's environments are made. `module` is a PettingZoo environment's, None for Gymnasium's.
+    """The recipe for a training's environments. `module` is a PettingZoo environment's, None for Gymnasium's.
 
-    Those of runner `shown_by` on the machine `host` send frames: the only runner in the run's own process,
-    else the first.
+    The environments of runner `shown_by` on the machine `host` send frames: the only runner if it is in the
+    run's own process, else the first.
     """
 
     run_id: str
@@ -54,7 +55,7 @@ class EnvironmentRecipe:
 
 
 class FrameContext:
-    """The frames of one process, and its own counts of steps and episodes, which are shown with them."""
+    """The frames of one process, with its own counts of steps and episodes to display."""
 
     def __init__(self, recipe: EnvironmentRecipe) -> None:
         from mosaic_contract import FastlaneConfig
@@ -65,7 +66,7 @@ class FrameContext:
         self.steps = self.episodes = 0
 
     def step(self, publishes: bool, *, over: bool) -> None:
-        """Count a step; `publishes`: of the environment after whose steps frames are drawn."""
+        """Count a step. `publishes`: it is a step of the environment after which frames are rendered."""
         self.steps += 1
         self.episodes += over
         if publishes and self.frames.due():
@@ -73,7 +74,7 @@ class FrameContext:
 
 
 class Score:
-    """The latest reward and the return so far; the mean over agents."""
+    """The latest reward and the return so far, averaged over agents."""
 
     def __init__(self) -> None:
         self.reward = self.total = 0.0
@@ -113,15 +114,14 @@ class SingleAgentEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class MultiAgentEnvironment(ParallelPettingZooEnv):  # type: ignore[misc]
-    """A parallel environment of PettingZoo. Upstream's wrapper keeps its agents in a set, whose order changes
-    from process to process; here it is the environment's own.
-    """
+    """A parallel PettingZoo environment. Upstream's wrapper stores its agents in a set, whose order changes
+    between processes; here they keep the environment's order."""
 
     def __init__(self, env: Any, context: FrameContext | None = None) -> None:
         super().__init__(env)
         self.agents = list(env.possible_agents)
         self.possible_agents = list(env.possible_agents)
-        # Upstream's has the spaces of those only that are there after a reset; others may come later.
+        # Upstream has only the spaces of agents present after a reset; others may join later.
         self.observation_space, self.action_space = (
             gymnasium.spaces.Dict({agent: space(agent) for agent in self.possible_agents})
             for space in (env.observation_space, env.action_space)
@@ -149,14 +149,14 @@ class MultiAgentEnvironment(ParallelPettingZooEnv):  # type: ignore[misc]
 
 
 class EnvironmentCreator:
-    """Makes the environments of a runner. Those of one process share their frames."""
+    """The creator of a runner's environments. The environments of one process share their frames."""
 
     def __init__(self, recipe: EnvironmentRecipe) -> None:
         self._recipe = recipe
         self._context: FrameContext | None = None
 
     def __call__(self, context: EnvContext) -> Any:
-        """Make one environment of the runner in `context`."""
+        """Make an environment for the runner in `context`."""
         recipe = self._recipe
         make = partial(make_checked, recipe.module, recipe.env_id, recipe.keywords)
         if recipe.wrappers:
@@ -181,9 +181,8 @@ def error_key(run_id: str, runner: int) -> str:
 
 
 def _report_errors(env: Any, key: str) -> None:
-    """Leave the error that an environment raises, or an end of the process, for the training: upstream only
-    logs it. The first since the last sample counts.
-    """
+    """Report an environment's exception, or its exit of the process, to the training: upstream only logs it.
+    The first error since the last sample is kept."""
     leave = os._exit
 
     def report(error: BaseException, frames: list[traceback.FrameSummary], trace: str) -> None:
@@ -214,7 +213,7 @@ def _report_errors(env: Any, key: str) -> None:
 
 
 class Episodes(RLlibCallback):  # type: ignore[misc]
-    """Puts each episode that ends into the runner's metrics, by which it reaches the driver."""
+    """A callback that adds each finished episode to the runner's metrics, which reach the driver."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -238,7 +237,7 @@ class Episodes(RLlibCallback):  # type: ignore[misc]
         for chunk in chunks:
             for agent, part in getattr(chunk, "agent_episodes", {ALONE: chunk}).items():
                 returns[agent] = returns.get(agent, 0.0) + float(part.get_return())
-        # A team that is cut off counts as terminated too, for upstream: all its agents are done.
+        # For upstream a truncated team also counts as terminated: all its agents are done.
         team = hasattr(episode, "agent_episodes")
         cut = bool(episode.is_truncated and (team or not episode.is_terminated))
         ended = {

@@ -1,5 +1,4 @@
-"""The life of one training: upstream's algorithm in this process, its runners and learners where Ray puts
-them."""
+"""The life of one training: upstream's algorithm in this process, its runners and learners as placed by Ray."""
 
 from __future__ import annotations
 
@@ -14,14 +13,13 @@ from mosaic_contract.fastlane import TrainingFrames
 from .cluster import hearing_signals, ray_running, scratch, within
 from .config import RllibPlan
 
-_STOP_SECONDS = 2.0  # for upstream to end its runners
+_STOP_SECONDS = 2.0  # for upstream to stop its runners
 log = logging.getLogger(__name__)
 
 
 def train(plan: RllibPlan, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end and return the final metrics. A signal ends it with a checkpoint, once an iteration is
-    over.
-    """
+    """Train to the end and return the final metrics. After a signal, training ends with a checkpoint at the
+    end of the current iteration."""
     log.info("importing RLlib")
     with ExitStack() as stack:
         folder = stack.enter_context(scratch(plan.address))
@@ -83,7 +81,7 @@ def _caused_by_signal(error: BaseException | None) -> bool:
 
 
 def _report_remote_frames(plan: RllibPlan, algorithm: Any, stack: ExitStack) -> None:
-    """Say why there are no frames where the first runner is on another machine."""
+    """Report why there are no frames if the first runner is on another machine."""
     hosts = algorithm.env_runner_group.foreach_env_runner(
         lambda _: socket.gethostname(), local_env_runner=False
     )

@@ -1,7 +1,7 @@
-"""Telemetry of what upstream reports after each of its iterations.
+"""Telemetry from upstream's results after each of its iterations.
 
-Metrics under upstream's names (`learners/default_policy/policy_loss`,
-`env_runners/episode_return_mean`), which also go to TensorBoard files, and ours; episodes of each agent.
+Metrics under upstream's names (`learners/default_policy/policy_loss`, `env_runners/episode_return_mean`),
+also written to TensorBoard files, and under ours; episodes of each agent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ LOSSES = {
     "value_loss": ["learners/*/mean_vf_loss", "learners/*/vf_loss", "learners/*/qf_*loss"],
 }
 _REPORTED = ("env_runners", "learners", "fault_tolerance", "timers")
-_HIDDEN = ("connector", "throughput")  # parts of names: thirty timers of upstream's pipelines
+_HIDDEN = ("connector", "throughput")  # parts of names: upstream's pipelines have thirty timers
 
 log = logging.getLogger(__name__)
 
 
 class RllibLogger(EpisodeLogger):
-    """A logger that takes upstream's results."""
+    """A logger of upstream's results."""
 
     def __init__(self, telemetry: Telemetry, plan: RllibPlan) -> None:
         super().__init__(telemetry, plan.start_step)
@@ -43,7 +43,7 @@ class RllibLogger(EpisodeLogger):
         self._then = time.monotonic()
 
     def result(self, result: Mapping[str, Any]) -> None:
-        """An iteration is over."""
+        """Log the result of an iteration."""
         found = dict(result.get("env_runners", {}))
         episodes = found.pop(EPISODES, [])
         if isinstance(episodes, str):  # upstream unpacks a list of one
@@ -61,9 +61,8 @@ class RllibLogger(EpisodeLogger):
         self._log_lost_runners(values)
 
     def _send_episode(self, episode: Mapping[str, Any], after: int) -> None:
-        """An episode. Where this process holds the environments the step at its end is known, else it is
-        that at which it was reported.
-        """
+        """Log an episode. If this process has the environments, the step at its end is known; otherwise the
+        step at which it was reported is used."""
         before = self.steps
         self.steps = after if self._runners else min(after, self._start + episode["steps"])
         returns = episode["returns"]
@@ -78,7 +77,7 @@ class RllibLogger(EpisodeLogger):
         self.steps = before
 
     def _log_lost_runners(self, values: Mapping[str, float]) -> None:
-        """Log the runners that were lost, and those that are back."""
+        """Log lost and restarted runners."""
         healthy = int(values.get("fault_tolerance/num_healthy_workers", self._healthy))
         if healthy < self._healthy:
             log.warning("%d of %d runners are left; the training continues", healthy, self._runners)

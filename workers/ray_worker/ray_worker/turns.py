@@ -1,9 +1,9 @@
-"""PettingZoo's games of two that are played in turns, as parallel environments, which upstream trains on.
+"""PettingZoo's turn-based two-player games as parallel environments, the form that upstream trains on.
 
-Every agent sees a vector: the board, flattened, and 1 for each move that is legal for it now (none while it
-waits). Of the actions only the one of the agent whose turn it is counts. An illegal move is replaced by a
-legal one at random, as where policies act an illegal one is never chosen. Imports nothing of the contract:
-it also runs on machines of a cluster that lack it.
+Every agent observes a vector: the flattened board, and 1 for each move that is currently legal (none while it
+waits). Only the action of the agent to move counts. An illegal move is replaced by a random legal move, since
+trained policies never choose an illegal move when they act. Imports nothing of the contract: it also runs on
+cluster machines without it.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 from gymnasium import spaces
 
 BOARD, MASK = "observation", "action_mask"
-"""The parts of an observation of the game."""
+"""The keys of an observation of the game."""
 
 
 def seen_vector(observation: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-    """Return what an agent sees, float32[board + moves]."""
+    """Return an agent's observation vector, float32[board + moves]."""
     return np.concatenate([np.asarray(observation[part]).reshape(-1) for part in (BOARD, MASK)], dtype="f4")
 
 
 def seen_space(observations: Any) -> spaces.Box:
-    """Return the space of what an agent sees, of that of its observations of the game."""
+    """Return the space of the observation vector, from an agent's observation space in the game."""
     numbers = sum(math.prod(observations[part].shape) for part in (BOARD, MASK))
     return spaces.Box(-np.inf, np.inf, (numbers,), np.float32)
 
 
 class TurnGame:
-    """The game ``env`` (AEC) with PettingZoo's parallel interface. Raises ValueError for a game of other than
-    two, and where agents do not see a board with a mask of legal moves."""
+    """The game ``env`` (AEC) with PettingZoo's parallel interface. Raises ValueError unless the game has two
+    agents that observe a board with a mask of legal moves."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -52,7 +52,7 @@ class TurnGame:
         return self._env.unwrapped
 
     def game_space(self, agent: str) -> Any:
-        """Return the space of an agent's observations of the game, as arenas have them."""
+        """Return an agent's observation space in the game, in the form of arenas."""
         return self._env.observation_space(agent)
 
     def observation_space(self, agent: str) -> spaces.Box:

@@ -1,6 +1,6 @@
-"""The algorithms: which classes of upstream they are, and what they can take.
+"""The algorithms: their classes in upstream, and the supported spaces and settings.
 
-Nothing of upstream is imported here.
+Upstream is not imported here.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _OF_NETWORKS = (
 
 @dataclass(frozen=True)
 class Sb3Algorithm(Algorithm):
-    """One algorithm: the class `upstream`, in the file `file` that begins with its package.
+    """One algorithm: the class `upstream`, in the file `file`, whose path begins with its package.
 
-    `policies` are upstream's names of its policies, the usual one first. `policy` is the (file, class) whose
-    signature has the hyperparameters `policy_parameters`. `critic` is what upstream calls the critic's part
-    of `net_arch`, "" where there is none.
+    `policies` are upstream's names of its policies, the default first. `policy` is the (file, class) with the
+    signature that defines the hyperparameters `policy_parameters`. `critic` is upstream's name of the
+    critic's part of `net_arch`, "" if there is none.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Sb3Algorithm(Algorithm):
 
     @property
     def masked(self) -> bool:
-        """Whether it takes action masks."""
+        """Whether it supports action masks."""
         return self.name == "maskable_ppo"
 
 
@@ -157,7 +157,7 @@ _SAVE_REPLAY_BUFFER = Parameter(
 
 
 def own_parameters(algorithm: Sb3Algorithm) -> tuple[Parameter, ...]:
-    """Return the hyperparameters of what upstream takes as objects: policies, noise, schedules."""
+    """Return the hyperparameters that replace object arguments of upstream: policies, noise, schedules."""
     policy = Parameter("policy", str, AUTO, "auto: by the observations", (AUTO, *algorithm.policies))
     found = [policy, _NET_ARCH, *([_CRITIC_NET_ARCH] if algorithm.critic else []), _ACTIVATION, _DEVICE]
     if algorithm.family == EVOLUTION:

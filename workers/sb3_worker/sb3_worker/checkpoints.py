@@ -1,4 +1,4 @@
-"""Checkpoints: `step-N.zip` as upstream saves it, with `step-N.json` beside it that describes it."""
+"""Checkpoints: `step-N.zip` as saved by upstream, with its description in `step-N.json`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .replay import load_replay, replay_path, save_replay
 log = logging.getLogger(__name__)
 
 _COUNTERS = ("_n_updates", "_episode_num", "_n_calls", "_current_progress_remaining", "exploration_rate")
-"""Numbers that upstream's algorithms count and schedule by."""
+"""Counters of upstream's algorithms, which also drive its schedules."""
 
 
 def checkpoints_of(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -> Checkpoints:
@@ -40,7 +40,7 @@ def checkpoints_of(plan: Sb3Plan, model: BaseAlgorithm, logger: EpisodeLogger) -
 
 
 def restore(plan: Sb3Plan, model: BaseAlgorithm) -> None:
-    """Put the checkpoint's state into a model that was built alike. Raises `ConfigError`."""
+    """Load the checkpoint's state into a model with the same configuration. Raises `ConfigError`."""
     if plan.resume_from is None:
         return
     path = plan.resume_from[0]
@@ -50,7 +50,7 @@ def restore(plan: Sb3Plan, model: BaseAlgorithm) -> None:
         if hasattr(model, name):
             setattr(model, name, saved.number(name, getattr(model, name)))
     model.num_timesteps = plan.start_step
-    if hasattr(model, "weights"):  # what ARS changes; its policy is made of them
+    if hasattr(model, "weights"):  # modified by ARS; its policy is made from them
         model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
     if isinstance(model, OffPolicyAlgorithm):
         _restore_replay(plan, model, replay_path(path.parents[1]))
@@ -63,7 +63,7 @@ def _restore_states(model: BaseAlgorithm, saved: ModelZip) -> None:
         for name in names:
             owner = recursive_getattr(model, name)
             if isinstance(owner, torch.optim.Optimizer):
-                if name in states:  # a coefficient may be learned from now on
+                if name in states:  # a coefficient may become learned when resuming
                     load_optimizer(owner, states[name])
             else:
                 owner.load_state_dict(states[name])

@@ -1,4 +1,4 @@
-"""The plan of a training from a run's configuration, checked before anything trains."""
+"""The plan of a training from a run's configuration, validated before training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMAT = "mosaic-sb3/1"
 
 @dataclass(frozen=True)
 class Sb3Plan(PlannedTraining):
-    """Everything that is decided about a training."""
+    """A validated and resolved training."""
 
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
@@ -49,12 +49,12 @@ class Sb3Plan(PlannedTraining):
 
     @property
     def policy(self) -> str:
-        """Upstream's name of the policy: the one requested, by default the one for the observations."""
+        """Upstream's name of the policy: the requested one, by default the one for the observations."""
         return _policy_name(self.algorithm, self.spec.observation_space, self.hyperparameters["policy"])
 
     @property
     def update_steps(self) -> int:
-        """The steps from one update to the next; 1 where that depends on the episodes."""
+        """The number of steps between updates; 1 if it depends on the episodes."""
         if self.algorithm.family == EVOLUTION:
             return 1
         name = "n_steps" if self.algorithm.family == ON_POLICY else "train_freq"
@@ -63,8 +63,7 @@ class Sb3Plan(PlannedTraining):
     @property
     def steps(self) -> int | None:
         """The environment step at which the training ends. Upstream collects whole updates, so the last may
-        exceed the configured end. None for algorithms that collect whole episodes.
-        """
+        exceed the configured end. None for algorithms that collect whole episodes."""
         if self.algorithm.family == EVOLUTION:
             return None
         remaining = self.config.end_step - self.start_step
@@ -72,9 +71,8 @@ class Sb3Plan(PlannedTraining):
 
 
 def _plain(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hyperparameters with upstream's words and dictionaries as this worker has them: "auto" is
-    None, and the parts of `net_arch` are two lists.
-    """
+    """Return the hyperparameters with upstream's strings and dictionaries in this worker's form: "auto"
+    becomes None, and the parts of `net_arch` become two lists."""
     values = dict(given)
     for key in ("ent_coef", "target_entropy"):
         if values.get(key) == AUTO:
@@ -129,7 +127,7 @@ def _of_steps(plan: Sb3Plan) -> Iterator[str]:
 
 
 def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that are within their limits, and that upstream would refuse once it trains."""
+    """Yield values that are within their limits, but that upstream would reject during training."""
     yield from not_widths(values, may_be_empty=("net_arch", "critic_net_arch"))
     if values.get("critic_net_arch") is not None and values["net_arch"] is None:
         yield "critic_net_arch needs net_arch, the widths of the policy's own layers"

@@ -1,4 +1,4 @@
-"""Environments as this worker's algorithms take them. Nothing here imports torch."""
+"""The environments of this worker's algorithms. Does not import torch."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ METHOD, IN_INFO = "action_masks", "action_mask"
 """Names of action masks: sb3-contrib's method and Gymnasium's key of infos."""
 
 SMALLEST_IMAGE = 36
-"""Height and width that upstream's convolutions need."""
+"""Minimum height and width for upstream's convolutions."""
 
 _OBSERVATIONS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary")
 
 
 @dataclass(frozen=True)
 class MaskableSpec(EnvironmentSpec):
-    """The spaces of an environment, and whether it says which actions are allowed."""
+    """The spaces of an environment, and whether it provides action masks."""
 
     masks: bool
 
@@ -42,7 +42,7 @@ def spec_of(env_id: str) -> MaskableSpec:
 
 
 def misfits(algorithm: Sb3Algorithm, spec: MaskableSpec) -> Iterator[str]:
-    """Yield why the algorithm cannot be used on these spaces, one sentence a reason."""
+    """Yield why the algorithm cannot be used on these spaces, one sentence per reason."""
     if problem := _observation_problem(spec.observation_space):
         has = f"{spec.env_id} has {in_short(spec.observation_space)}"
         hint = advice(spec.observation_space, spec.env_id)
@@ -57,7 +57,7 @@ def misfits(algorithm: Sb3Algorithm, spec: MaskableSpec) -> Iterator[str]:
 
 
 def is_image(space: Any) -> bool:
-    """Whether upstream takes observations for images: bytes from 0 to 255 in three dimensions."""
+    """Return whether upstream treats observations as images: bytes from 0 to 255 in three dimensions."""
     return (
         type(space).__name__ == "Box"
         and len(space.shape) == 3
@@ -67,18 +67,18 @@ def is_image(space: Any) -> bool:
 
 
 def is_small(space: Any) -> bool:
-    """Whether an image is too small for upstream's convolutions."""
+    """Return whether an image is too small for upstream's convolutions."""
     height, width = sorted(space.shape)[-2:]
     return bool(min(height, width) < SMALLEST_IMAGE)
 
 
 def in_short(space: Any) -> str:
-    """Return a space as errors name it."""
+    """Return a short description of a space for errors."""
     return text_of(describe_space(space))
 
 
 def parts_of(space: Any) -> dict[str, Any]:
-    """Return the parts of a Dict; a space that is none is its own only part, called ""."""
+    """Return the parts of a Dict; any other space is its own only part, named ""."""
     return dict(space.spaces) if type(space).__name__ == "Dict" else {"": space}
 
 
@@ -119,12 +119,12 @@ def _action_problem(algorithm: Sb3Algorithm, space: Any) -> str:
 
 
 def has_masks(env: Any, info: Mapping[str, Any]) -> bool:
-    """Whether an environment says which actions are allowed; `info` is that of its reset."""
+    """Return whether an environment provides action masks; `info` is from its reset."""
     return IN_INFO in info or _method(env) is not None
 
 
 def mask_of(env: Any, info: Mapping[str, Any]) -> Any:
-    """Return the flat mask of an environment's next action, all of whose sources are known to be there."""
+    """Return the flat mask of an environment's next action. It must provide masks."""
     method = _method(env)
     return flat_mask(info[IN_INFO] if method is None else method())
 

@@ -1,4 +1,4 @@
-"""Policies of zips that were trained elsewhere: their algorithm, and whether they fit the agent."""
+"""Policies from zip files trained elsewhere: their algorithm, and their compatibility with the agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .model_zip import ModelZip
 from .saved_policy import SavedPolicy, channels_first, finished, load_policy
 
 _OF_CONTRIB = {"recurrent": "recurrent_ppo", "maskable": "maskable_ppo"}
-_MARKS = (  # the first attribute that a model has says what it is
+_MARKS = (  # the first attribute found in a model identifies its algorithm
     ("delta_std_schedule", "ars"),
     ("cg_max_steps", "trpo"),
     ("top_quantiles_to_drop_per_net", "tqc"),
@@ -58,7 +58,7 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool]:
 
 
 def _algorithm(saved: ModelZip, given: Any) -> Sb3Algorithm:
-    """Return the algorithm of a file: the one that is given, else by the attributes of its model."""
+    """Return the algorithm of a file: the given one, else the one identified by the model's attributes."""
     if given is not None:
         if given not in ALGORITHMS:
             raise ConfigError(f"unknown algorithm {given!r:.100}{nearest_algorithm(str(given), ALGORITHMS)}")
@@ -78,7 +78,7 @@ def _algorithm(saved: ModelZip, given: Any) -> Sb3Algorithm:
 
 
 def _unpickled(path: Path, algorithm: Sb3Algorithm) -> SavedPolicy:
-    with loading(path):  # which also reports whatever the file's own code raises
+    with loading(path):  # also reports errors raised by the file's own code
         model: Any = upstream_class(algorithm).load(path, device="cpu")
     return finished(model.policy, getattr(model, "exploration_rate", 0.0), model.use_sde)
 
@@ -98,7 +98,8 @@ def _shape_of(space: Any) -> dict[str, Any]:
 
 
 def _described(saved: ModelZip, name: str) -> dict[str, Any]:
-    """Return a space as `describe_space` has it, as far as its texts say; {} where they do not say enough."""
+    """Return a space in the form of `describe_space`, as far as its texts describe it; {} if they are
+    incomplete."""
     kind, texts = saved.kind(name), saved.attributes(name)
     read = _READERS.get(kind)
     try:
@@ -112,7 +113,8 @@ def _numbers(text: Any) -> list[float]:
 
 
 def _box(texts: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounds are read where their texts have them all: one number for all, or one for each."""
+    """Return the bounds of a Box if its texts contain all of them: one number for all, or one for each
+    element."""
     shape = [int(length) for length in texts["_shape"]]
     bounds = {bound: _numbers(texts.get(f"{bound}_repr")) for bound in ("low", "high")}
     if "..." in f"{texts.get('low_repr')}{texts.get('high_repr')}" or not all(bounds.values()):

@@ -1,7 +1,7 @@
-"""The hyperparameters of each algorithm, out of upstream's source text: names, types, defaults, meanings.
+"""The hyperparameters of each algorithm, from upstream's source text: names, types, defaults, descriptions.
 
-Upstream takes seconds to import, and a listing of workers should not: its files are parsed, nothing of them
-runs. Arguments that are objects (policies, noise, schedules) are defined in `algorithms.own_parameters`.
+Importing upstream takes seconds, too long for a listing of workers: its files are parsed without executing
+them. Arguments that are objects (policies, noise, schedules) are defined in `algorithms.own_parameters`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from mosaic_contract.upstream import arguments_of, class_in, meanings_of
 from .algorithms import ALGORITHMS, own_parameters
 
 _LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "sb3-contrib"}
-_TYPES = {"float": float, "int": int, "bool": bool}  # the first that an annotation has
+_TYPES = {"float": float, "int": int, "bool": bool}  # the first in an annotation is used
 _DECIDED_HERE = {"seed", "verbose", "optimize_memory_usage", "_init_setup_model"}
-_HELP = {  # where upstream's text is long, missing, or about what is not a number
+_HELP = {  # if upstream's text is long, missing, or not about a number
     "n_steps": "Steps of each environment from one update to the next",
     "train_freq": "Steps of each environment from one update to the next",
     "gradient_steps": "Gradient steps of an update; -1: as many as there were steps",
@@ -29,12 +29,12 @@ _HELP = {  # where upstream's text is long, missing, or about what is not a numb
     "sde_sample_freq": "Steps from one noise of gSDE to the next; -1: one for each collection",
 }
 _HELP_OFF_POLICY = {"n_steps": "Steps of n-step returns"}
-_HELP_LEARNED = {  # of values that are words by default
+_HELP_LEARNED = {  # of parameters with a string as default
     "ent_coef": "Entropy coefficient; None or 'auto': it is learned",
     "target_entropy": "Entropy to reach where ent_coef is learned; None or 'auto': by the action space",
 }
-_FUNCTIONS = "it can be a function"  # schedules, for which there are parameters here
-_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+_FUNCTIONS = "it can be a function"  # schedules, which have their own parameters here
+_FROM = {  # minimum values other than 1 for integers and 0 for other numbers
     "learning_starts": 0, "gradient_steps": -1, "sde_sample_freq": -1, "top_quantiles_to_drop_per_net": 0,
     "target_entropy": None, "alive_bonus_offset": None, "log_std_init": None,
 }  # fmt: skip
@@ -55,7 +55,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 
 @functools.cache
 def parameters_of(name: str) -> dict[str, Parameter]:
-    """Return the parameters of one algorithm by their names."""
+    """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
     own = {parameter.name: parameter for parameter in own_parameters(algorithm)}
     return {**constructor_parameters(name), **policy_parameters(name), **_limited(own)}
@@ -99,9 +99,8 @@ def _of_class(file: str, name: str) -> Iterator[tuple[str, Parameter]]:
 
 
 def _parameter(name: str, annotation: ast.expr | None, default: ast.expr) -> Parameter | None:
-    """Return the parameter; None for a value that is neither a number nor a bool. A word in place of a
-    number ("auto") becomes None.
-    """
+    """Return the parameter; None for a value that is neither a number nor a bool. A string in place of a
+    number ("auto") becomes None."""
     if annotation is None:
         return None
     kinds = [part.strip() for part in ast.unparse(annotation).split("|")]

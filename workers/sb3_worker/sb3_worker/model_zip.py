@@ -1,8 +1,8 @@
-"""The zip files of upstream's `model.save()`, read without running anything of them.
+"""The zip files of upstream's `model.save()`, read without executing any of their code.
 
-Their `data` is JSON, in which whatever JSON does not have is pickled. Beside each pickle upstream writes the
-first level of the object as text, and that is what is read here; no pickle is loaded. Weights are loaded with
-`weights_only=True`.
+Their `data` is JSON, with pickles for all values that JSON cannot represent. Beside each pickle, upstream
+writes the first level of the object as text. Only these texts are read; no pickle is loaded. Weights are
+loaded with `weights_only=True`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INIT = re.compile(r"<function ([\w.]+)\.__init__ ")
 
 
 class ModelZip:
-    """One file. Raises `ConfigError` where it cannot be read."""
+    """One zip file. Raises `ConfigError` if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,9 +35,8 @@ class ModelZip:
             self._data: dict[str, Any] = dict(json.loads(archive.read("data")))
 
     def parameters(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the states of networks and optimisers by name, and further tensors, on the CPU. Raises
-        `ConfigError`.
-        """
+        """Return the states of networks and optimizers by name, and other tensors, on the CPU. Raises
+        `ConfigError`."""
         with loading(self.path):
             _, states, variables = load_from_zip_file(self.path, load_data=False, device="cpu")
         return states, variables or {}
@@ -47,30 +46,30 @@ class ModelZip:
         return frozenset(self._data)
 
     def number(self, name: str, default: Any) -> Any:
-        """Return an attribute that is a number or a switch, the default where it is none."""
+        """Return an attribute that is a number or a boolean, the default for any other."""
         value = self._data.get(name)
         return value if isinstance(value, (bool, int, float)) else default
 
     def attributes(self, name: str) -> dict[str, Any]:
-        """Return the attributes of an attribute: JSON's values as they are, others as texts."""
+        """Return the attributes of an attribute: JSON values unchanged, others as strings."""
         value = self._data.get(name)
         if not isinstance(value, dict):
             return {}
         return {key: one for key, one in value.items() if key not in (_PICKLE, _KIND)}
 
     def kind(self, name: str) -> str:
-        """Return the name of an attribute's class, without its module; "" of plain values."""
+        """Return the name of an attribute's class, without its module; "" for plain values."""
         value = self._data.get(name)
         return class_in_text(value.get(_KIND)).rpartition(".")[2] if isinstance(value, dict) else ""
 
     def class_name(self, name: str) -> str:
-        """Return the module and the name of an attribute that is a class, as far as they are known."""
+        """Return the module and name of an attribute that is a class, as far as known."""
         about = self.attributes(name)
         init = _INIT.match(str(about.get("__init__")))
         return f"{about.get('__module__', '?')}.{init[1] if init else '?'}"
 
 
 def class_in_text(text: Any) -> str:
-    """Return the module and the name of a class that is written as text, "" for any other text."""
+    """Return the module and name of a class written as text, "" for any other text."""
     found = _CLASS.fullmatch(text) if isinstance(text, str) else None
     return found[1] if found else ""

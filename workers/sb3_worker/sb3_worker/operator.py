@@ -1,7 +1,7 @@
-"""Operators that act by trained policies, from this worker's checkpoints or from zips made elsewhere.
+"""Operators that act by trained policies, from this worker's checkpoints or from other zip files.
 
-Without `deterministic` actions are drawn as upstream's `predict` draws them: from the policy's distribution,
-or at random with the exploration rate of the end of the training.
+Without `deterministic`, actions are sampled as by upstream's `predict`: from the policy's distribution, or at
+random with the exploration rate at the end of the training.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .saved_policy import SavedPolicy, load_policy
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     import torch
 
     torch.set_num_threads(1)
@@ -43,7 +43,7 @@ def _make(path: Path, described: Mapping[str, Any]) -> SavedPolicy:
 
 
 class Sb3Operator:
-    """Acts for one agent by its policy. Its random numbers are its own."""
+    """An operator that acts for one agent by its policy, with its own random generators."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Sb3Operator:
         self.episode_begin(None, 0)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Begin an episode; with a seed, the random numbers begin again from it."""
+        """Begin an episode. A seed reseeds the random generators."""
         self._state: Any = None
         self._starts = True
         self._generators.begin(seed)

@@ -1,6 +1,6 @@
-"""The replay buffer as a file: `replay_buffer.npz` in the run's folder, of the newest checkpoint.
+"""The replay buffer as a file: `replay_buffer.npz` in the run's folder, for the newest checkpoint.
 
-Upstream pickles it; here its arrays are written and read, and nothing else.
+Upstream pickles it; here only its arrays are written and read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ def replay_path(run_dir: Path) -> Path:
 
 
 def save_replay(buffer: ReplayBuffer, path: Path, step: int) -> None:
-    """Write the transitions, oldest first, with the step of their checkpoint. A buffer that is too large, or
-    a full disk, costs the file, and is logged.
-    """
+    """Write the transitions, oldest first, with the step of their checkpoint. If the buffer is too large or
+    the disk full, no file is written, which is logged."""
     order = _oldest_first(buffer)
     arrays = dict(_arrays_of(buffer))
     size = sum(array[:1].nbytes for array in arrays.values()) * len(order)
@@ -45,9 +44,8 @@ def save_replay(buffer: ReplayBuffer, path: Path, step: int) -> None:
 
 
 def load_replay(buffer: ReplayBuffer, path: Path, step: int) -> str:
-    """Put the newest transitions of a file into an empty buffer. Return why that cannot be done, "" where
-    they are there.
-    """
+    """Load the newest transitions of a file into an empty buffer. Return the reason for a failure, "" on
+    success."""
     if not path.is_file():
         return f"there is no {path}"
     try:
@@ -63,7 +61,7 @@ def load_replay(buffer: ReplayBuffer, path: Path, step: int) -> str:
             return f"{path} has {name} of the shape {found[name].shape[1:]}, not {array.shape[1:]}"
     for name, array in _arrays_of(buffer):
         array[:count] = found[name][-count:] if count else found[name][:0]
-    if count:  # what follows is of other episodes
+    if count:  # later transitions belong to other episodes
         buffer.dones[count - 1] = buffer.timeouts[count - 1] = 1
     buffer.pos, buffer.full = count % buffer.buffer_size, count == buffer.buffer_size
     return ""

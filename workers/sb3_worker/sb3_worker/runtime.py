@@ -1,4 +1,4 @@
-"""The life of one training: upstream's `learn` on watched environments, in this process."""
+"""The life of one training: upstream's `learn` on monitored environments, in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .training_environments import environments
 
 
 def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
     config = plan.config
     device = torch_device(plan.hyperparameters["device"])
     logger = EpisodeLogger(telemetry, plan.start_step)
@@ -34,14 +34,14 @@ def train(plan: Sb3Plan, telemetry: Telemetry) -> Mapping[str, Any]:
         model.set_logger(log)
         with suppress(Cancelled):
             _learn(plan, model, Sb3Callback(logger, checkpoints, config.end_step))
-            log.dump(logger.steps)  # what came after the last of upstream's own
+            log.dump(logger.steps)  # values logged after upstream's last dump
         checkpoints.save(logger.steps)
     return logger.final_metrics
 
 
 def _learn(plan: Sb3Plan, model: BaseAlgorithm, watch: Sb3Callback) -> None:
     """Train to `end_step`; schedules extend to `total_timesteps`."""
-    # Upstream logs at the end of every fourth episode: minutes, where these are long.
+    # Upstream logs at the end of every fourth episode, which takes minutes for long episodes.
     often = {"log_interval": 1} if plan.algorithm.family == OFF_POLICY else {}
     with suppress(Ended):
         model.learn(plan.config.total_timesteps - plan.start_step, watch, reset_num_timesteps=False, **often)

@@ -1,6 +1,7 @@
-"""Policies out of the zip files of `model.save()`: built from spaces and plain values, with the weights.
+"""Policies from the zip files of `model.save()`: built from spaces and plain values, with the weights.
 
-A file's pickles are not loaded: what only they have, classes of the user's own for example, is refused.
+A file's pickles are not loaded: values available only in pickles, such as the user's own classes, are
+refused.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from .factory import upstream_class
 from .model_zip import ModelZip, class_in_text
 
 _EXTRACTORS = "stable_baselines3.common.torch_layers"
-_NOT_NEEDED = ("optimizer_class", "optimizer_kwargs")  # to act
+_NOT_NEEDED = ("optimizer_class", "optimizer_kwargs")  # for acting
 _ACTIVATION = "torch.nn.modules.activation"
 
 
 @dataclass(frozen=True)
 class SavedPolicy:
-    """A policy with the probability of random actions, where it is one by value."""
+    """A policy, with the probability of random actions if it is value-based."""
 
     policy: BasePolicy
     exploration: float
     use_sde: bool
 
     def of_one_agent(self) -> BasePolicy:
-        """Return the policy, a copy where it keeps noise from action to action."""
+        """Return the policy, as a copy if it keeps noise between actions."""
         return copy.deepcopy(self.policy) if self.use_sde else self.policy
 
 
@@ -47,7 +48,7 @@ def load_policy(path: Path, algorithm: Sb3Algorithm, observations: Any, actions:
     kind = _policy_class(saved, algorithm)
     kwargs = dict(_policy_kwargs(saved))
     use_sde = bool(saved.number("use_sde", False))
-    if use_sde and algorithm.family != OFF_POLICY:  # of the others they are among the keywords
+    if use_sde and algorithm.family != OFF_POLICY:  # for other families they are among the keywords
         kwargs["use_sde"] = True
     schedule = () if algorithm.family == EVOLUTION else (_no_rate,)
     states, _ = saved.parameters()
@@ -60,7 +61,7 @@ def load_policy(path: Path, algorithm: Sb3Algorithm, observations: Any, actions:
 
 
 def finished(policy: BasePolicy, exploration: float, use_sde: bool) -> SavedPolicy:
-    """Return a policy as agents act by it."""
+    """Return a policy prepared for acting."""
     policy.set_training_mode(False)
     if use_sde:
         with torch.no_grad():
@@ -69,7 +70,7 @@ def finished(policy: BasePolicy, exploration: float, use_sde: bool) -> SavedPoli
 
 
 def channels_first(space: Any) -> Any:
-    """Return a space with its images as upstream's policies have them."""
+    """Return a space with its images in the form of upstream's policies."""
     if isinstance(space, spaces.Dict):
         return spaces.Dict({key: channels_first(part) for key, part in space.spaces.items()})
     if is_image(space) and min(space.shape) != space.shape[0]:
@@ -104,7 +105,7 @@ def _policy_kwargs(saved: ModelZip) -> Iterator[tuple[str, Any]]:
         if name in _NOT_NEEDED:
             continue
         if name == "net_arch" and isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-            value = value[0]  # as Stable-Baselines3 1 had it
+            value = value[0]  # the format of Stable-Baselines3 1
         if isinstance(value, str):
             value = _known_class(saved, name, value)
         yield name, value

@@ -1,4 +1,4 @@
-"""Telemetry of what upstream logs: under its own names, which also go to TensorBoard files."""
+"""Telemetry from upstream's logs, under upstream's names, also written to TensorBoard files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOSSES = {
 
 @contextmanager
 def upstream_logger(logger: EpisodeLogger, folder: Path) -> Iterator[Logger]:
-    """Make upstream's logger, which sends to the run's; it is closed at the end."""
+    """Make upstream's logger, which forwards to the run's. It is closed at the end."""
     found = Logger(str(folder), [_Metrics(logger), _TensorBoard(str(folder))])
     try:
         yield found
@@ -41,11 +41,11 @@ class _Metrics(KVWriter):
         self._logger.metrics(with_losses(values, LOSSES))
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 class _TensorBoard(TensorBoardOutputFormat):
-    """Holds signals while it writes: one in the middle may leave the writer's queue locked for good."""
+    """A writer that holds signals while it writes: an interruption could leave its queue locked."""
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
         with signals_held():
@@ -53,11 +53,11 @@ class _TensorBoard(TensorBoardOutputFormat):
 
 
 class Ended(Exception):
-    """Raised in upstream's loop between two updates, where the training ends before its last step."""
+    """Raised in upstream's loop between two updates, if the training ends before its last step."""
 
 
 class Sb3Callback(BaseCallback):
-    """Between updates: saves checkpoints that are due, and raises `Ended` from `end_step` on."""
+    """A callback between updates that saves due checkpoints, and raises `Ended` from `end_step` on."""
 
     def __init__(self, logger: EpisodeLogger, checkpoints: Checkpoints, end_step: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The environments that upstream trains on, in a wrapper that reports episodes and sends frames."""
+"""The training environments, in a wrapper that reports episodes and sends frames."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> I
 
 
 class Sb3Environment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """One environment. `action_masks` is what MaskablePPO calls, whichever form the masks have."""
+    """One environment. MaskablePPO calls `action_masks`, which supports all forms of masks."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], episode: TrainingEpisode) -> None:
         super().__init__(env)

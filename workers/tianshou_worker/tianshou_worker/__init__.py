@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for Tianshou: upstream's algorithms, collectors and trainers, in this process."""
+"""MOSAIC Lab's worker for Tianshou: runs upstream's algorithms, collectors and trainers in this process."""

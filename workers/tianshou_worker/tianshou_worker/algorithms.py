@@ -1,8 +1,8 @@
-"""The algorithms: which classes of upstream they are, and what upstream's own examples set for them.
+"""The algorithms: their classes in upstream, and the defaults of upstream's own examples.
 
-Nothing of upstream is imported here. A hyperparameter's default is the value in upstream's example of the
-algorithm (`test/discrete/test_dqn.py` and its like in upstream's repository, on CartPole or Pendulum), else
-that of upstream's signature.
+Upstream is not imported here. A hyperparameter's default is its value in upstream's example of the algorithm
+(such as `test/discrete/test_dqn.py` in upstream's repository, on CartPole or Pendulum), else the default of
+upstream's signature.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ OWN: Mapping[str, tuple[Parameter, ...]] = {
     ACTOR_CRITIC: (*_ACTOR_CRITIC_LR, *_OFF_POLICY),
     OFFLINE: (_DATASET, *_ALWAYS),
 }
-"""Hyperparameters of what upstream's signatures take as objects: networks, optimisers, buffers."""
+"""Hyperparameters that replace object arguments of upstream's signatures: networks, optimizers, buffers."""
 
 _NOISY_STD = Parameter("noisy_std", float, 0.1, "initial deviation of the noise in the weights")
 _NUM_COSINES = Parameter("num_cosines", int, 64, "cosines that a quantile is embedded by")
@@ -71,10 +71,9 @@ _DISC_LR = Parameter("disc_lr", float, 5e-4, "learning rate of Adam for the disc
 
 @dataclass(frozen=True)
 class TianshouAlgorithm(Algorithm):
-    """One algorithm. `upstream` is its class, in the module of its name in a folder of `tianshou.algorithm`,
-    `policy` the (module, class) of a policy; their signatures have its hyperparameters. `extra` are further
-    ones, `defaults` what upstream's example sets.
-    """
+    """One algorithm. `upstream` is its class, in the module of the same name in a folder of
+    `tianshou.algorithm`, `policy` the (module, class) of a policy; their signatures define its
+    hyperparameters. `extra` are additional ones, `defaults` the values of upstream's example."""
 
     name: str
     family: str
@@ -99,7 +98,8 @@ class TianshouAlgorithm(Algorithm):
 
     @property
     def offline(self) -> bool:
-        """True where environments are stepped for evaluation only and steps are gradient steps."""
+        """Whether it learns from a dataset: environments are stepped for evaluation only, and steps are
+        gradient steps."""
         return self.family == OFFLINE
 
     @property
@@ -145,7 +145,7 @@ def _actor_critic(name: str, upstream: str, *extra: Parameter, **more: Any) -> T
 
 
 def _every_step(envs: int) -> dict[str, Any]:
-    """Return the defaults by which each step of all environments is followed by one gradient step."""
+    """Return defaults with one gradient step after each step of all environments."""
     return {"collection_step_num_env_steps": envs, "update_step_num_gradient_steps_per_sample": 1 / envs}
 
 

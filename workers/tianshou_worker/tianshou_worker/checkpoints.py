@@ -1,4 +1,4 @@
-"""Checkpoints: `step-N.pt` with weights, optimisers and counters, `step-N.json` beside it that describes it.
+"""Checkpoints: `step-N.pt` with weights, optimizers and counters, and `step-N.json` with its description.
 
 Files load with `weights_only=True`.
 """
@@ -22,7 +22,7 @@ _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
 """Counters of gradient steps that upstream's algorithms keep outside of their state."""
 _RETURNS = ("mean", "var", "count")
 _MULTIPLIERS = ("cql_log_alpha",)
-"""Tensors of one number that upstream's algorithms learn outside of their state."""
+"""Scalar tensors that upstream's algorithms learn outside of their state."""
 
 
 def checkpoints_of(plan: TianshouPlan, algorithm: Algorithm, logger: EpisodeLogger) -> Checkpoints:
@@ -38,7 +38,7 @@ def checkpoints_of(plan: TianshouPlan, algorithm: Algorithm, logger: EpisodeLogg
 
 
 def restore(algorithm: Algorithm, path: Path) -> None:
-    """Put a checkpoint's state into an algorithm that was built alike. Raises `ConfigError`."""
+    """Load a checkpoint's state into an algorithm with the same configuration. Raises `ConfigError`."""
     state = load_torch(path, "algorithm")
     try:
         for optimizer, saved in zip(algorithm._optimizers, state["algorithm"][_OPTIMIZERS], strict=True):

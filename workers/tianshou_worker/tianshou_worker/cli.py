@@ -36,7 +36,7 @@ WORKER = Worker(
 )
 
 if __name__ == "__main__":
-    # Compiling with numba takes longer than the small loops that upstream has it for ever save.
+    # Compiling with numba takes longer than it saves in upstream's small loops.
     os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     os.environ.setdefault("TQDM_DELAY", "1000000")  # seconds: no progress bars in the run's log
     sys.exit(main(WORKER))

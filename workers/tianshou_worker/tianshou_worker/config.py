@@ -1,4 +1,4 @@
-"""The plan of a training from a run's configuration, checked before anything trains."""
+"""The plan of a training from a run's configuration, validated before training."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FORMAT = "mosaic-tianshou/1"
 
 @dataclass(frozen=True)
 class TianshouPlan(PlannedTraining):
-    """Everything that is decided about a training. Of a game in turns `spec` has what the policy of both
-    players sees.
+    """A validated and resolved training. For a turn-based game, `spec` has the observations of the policy
+    that plays both sides.
 
-    `steps` is where the training ends, of which `start_step` were done by the checkpoint, and `warm_up` are
-    taken before the first update; every update comes after `collection` steps.
+    `steps` is the end of the training, `start_step` the step of the checkpoint, and `warm_up` the number of
+    steps before the first update; each update follows `collection` steps.
     """
 
     FORMAT = FORMAT
@@ -71,7 +71,7 @@ class TianshouPlan(PlannedTraining):
             )
         yield from found
         if not found:
-            _ = self.dataset  # read before anything starts: it may not be one
+            _ = self.dataset  # read before anything starts, since it may be invalid
             if self.updates < 1:
                 yield _too_short(self)
 
@@ -83,9 +83,8 @@ class TianshouPlan(PlannedTraining):
 
     @property
     def collection(self) -> int:
-        """All environments step together, so a collection is rounded up to whole steps of all. Of an offline
-        algorithm: an epoch of gradient steps, after which it is evaluated.
-        """
+        """The steps of a collection, rounded up to whole steps of all environments, which step together. For
+        an offline algorithm: an epoch of gradient steps, followed by an evaluation."""
         if self.algorithm.offline:
             return int(self.hyperparameters["epoch_num_steps"])
         return self._whole(self.hyperparameters["collection_step_num_env_steps"])
@@ -122,7 +121,7 @@ def _too_short(plan: TianshouPlan) -> str:
 
 
 def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that are within their limits, and that upstream would refuse once it trains."""
+    """Yield values that are within their limits, but that upstream would reject during training."""
     yield from not_widths(values)
     if "v_min" in values and not values["v_min"] < values["v_max"]:
         yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"

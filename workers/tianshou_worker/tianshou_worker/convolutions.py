@@ -18,7 +18,7 @@ _FEATURES = 512  # as in upstream's examples
 
 
 def features(observations: Any) -> ActionReprNetWithVectorOutput:
-    """Return a network from pictures (channels, height, width) to features, for actors and critics."""
+    """Return a network from images (channels, height, width) to features, for actors and critics."""
     net = DQNet(
         **_size(observations),
         action_shape=1,
@@ -32,9 +32,8 @@ def features(observations: Any) -> ActionReprNetWithVectorOutput:
 def values_of_actions(
     name: str, observations: Any, count: int, values: Mapping[str, Any]
 ) -> ActionReprNetWithVectorOutput:
-    """Return the network of an algorithm that learns a value, or its distribution, of each of `count`
-    actions.
-    """
+    """Return the network of an algorithm that learns the value, or its distribution, of each of `count`
+    actions."""
     shape = {**_size(observations), "action_shape": [count]}
     if name == "c51":
         net: DQNet = C51Net(**shape, num_atoms=values["num_atoms"])

@@ -1,8 +1,8 @@
-"""Datasets: recorded transitions, in the HDF5 files of upstream's replay buffers.
+"""Datasets: recorded transitions, in the HDF5 format of upstream's replay buffers.
 
-A dataset is `dataset.hdf5`, and `dataset.json` beside it, which describes its origin; a file
-without it is judged by its arrays alone. Upstream's own loader unpickles what is not an array; here arrays of
-numbers are read and nothing else. Nothing of upstream is imported.
+A dataset is `dataset.hdf5`, with `dataset.json` beside it, which describes its origin; a file without a
+description is validated by its arrays alone. Upstream's own loader unpickles values that are not arrays; here
+only numeric arrays are read. Upstream is not imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mosaic_contract.errors import one_line
 
 FORMAT = "mosaic-tianshou-dataset/1"
 _LARGEST = 8 * 2**30  # bytes of arrays
-_LARGEST_INDEX = 2**19  # bytes of each array with a number for each environment: 65,536 of them
+_LARGEST_INDEX = 2**19  # bytes of each array with one number per environment, for up to 65,536 environments
 _KEYS = ("obs", "act", "rew", "terminated", "truncated", "obs_next")
 _INDICES = ("_offset", "_lengths", "last_index")
 Array = np.ndarray[Any, Any]
@@ -29,17 +29,15 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Transitions in the order of time, one environment's after the other's. The last of each environment
-    counts as truncated: what follows it is not its next.
-    """
+    """Transitions in temporal order, one environment after another. The last transition of each environment
+    counts as truncated, since the following transition does not continue it."""
 
     arrays: Mapping[str, Array]
 
 
 def read_dataset(path: Path, spec: EnvironmentSpec, wrappers: Sequence[str]) -> Dataset:
-    """Return a dataset for an environment that has these spaces behind these wrappers. Raises `ConfigError`
-    with all that is wrong.
-    """
+    """Return a dataset for an environment with these spaces after these wrappers. Raises `ConfigError` with
+    all problems."""
     if not path.is_file():
         raise ConfigError(f"there is no dataset {path}")
     arrays = _read(path, path.stat().st_mtime_ns)
@@ -53,7 +51,7 @@ def read_dataset(path: Path, spec: EnvironmentSpec, wrappers: Sequence[str]) -> 
 
 
 def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> None:
-    """Save a buffer of upstream's with its description beside it. Raises `OSError`."""
+    """Save an upstream buffer with its description beside it. Raises `OSError`."""
     file = io.BytesIO()
     buffer.save_hdf5(file, compression="gzip")
     document = {"format": FORMAT, **description, "transitions": len(buffer)}
@@ -62,7 +60,8 @@ def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> No
 
 @functools.lru_cache(1)
 def _read(path: Path, modified: int) -> Mapping[str, Array]:
-    """The arrays of a file that was modified then. What a configuration was checked by is learned from."""
+    """Return the arrays of a file with this modification time, so that training uses the same data as
+    validation."""
     import h5py
 
     try:
@@ -92,14 +91,14 @@ def _arrays(file: Any) -> dict[str, Array]:
 
 
 def _size(key: str, node: Any) -> int:
-    """The bytes of an array. Raises `ValueError` for what is none."""
+    """Return the size of an array in bytes. Raises `ValueError` if it is not an array."""
     if not hasattr(node, "nbytes"):
         raise ValueError(f"its {key} is not an array")
     return int(node.nbytes)
 
 
 def _parts(file: Any, rows: int) -> Iterator[Array]:
-    """The rows of each environment in the order of time: a full part is overwritten from its beginning on."""
+    """Yield the rows of each environment in temporal order: a full buffer is overwritten from its beginning."""
     if "_lengths" in file:
         for key in _INDICES:
             if (size := _size(key, file[key])) > _LARGEST_INDEX:

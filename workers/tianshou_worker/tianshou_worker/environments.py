@@ -1,4 +1,4 @@
-"""Environments as this worker's algorithms take them. Nothing here imports torch."""
+"""The environments of this worker's algorithms. Does not import torch."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def spec_of(env_id: str) -> EnvironmentSpec:
 
 
 def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Make an environment to act in, a game in turns or one of Gymnasium. Raises as `make_gymnasium`."""
+    """Make an environment to act in, a turn-based game or a Gymnasium environment. Raises the errors of
+    `make_gymnasium`."""
     if is_game(env_id):
         return make_game(env_id, render_mode, **settings)
     return make_gymnasium(env_id, settings, render_mode)
 
 
 def is_pictures(space: Any) -> bool:
-    """Return whether observations are pictures as upstream's convolutions take them: bytes, channels first,
-    which the wrapper "atari" makes.
-    """
+    """Return whether observations are images for upstream's convolutions: bytes, channels first, as made by
+    the wrapper "atari"."""
     return len(space.shape or ()) == 3 and space.dtype == "uint8" and min(space.shape) == space.shape[0]
 
 
 def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
-    """Return why the algorithm cannot be used on these spaces, one sentence a reason."""
+    """Return why the algorithm cannot be used on these spaces, one sentence per reason."""
     kinds = {name: one.actions for name, one in ALGORITHMS.items()}
     sees = algorithm.sees_pictures and is_pictures(spec.observation_space)
     return [
@@ -52,7 +52,7 @@ def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
 
 
 def game_problems(algorithm: TianshouAlgorithm, wrappers: Sequence[str]) -> Iterator[str]:
-    """Yield why the algorithm cannot learn a game in turns by playing itself, one sentence a reason."""
+    """Yield why the algorithm cannot learn a turn-based game by self-play, one sentence per reason."""
     if algorithm.family != VALUE:
         masking = ", ".join(name for name, one in ALGORITHMS.items() if one.family == VALUE)
         yield f"{algorithm.name} cannot be kept from illegal moves; on games in turns train {masking}"

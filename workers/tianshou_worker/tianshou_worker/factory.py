@@ -1,4 +1,4 @@
-"""Networks, policy and algorithm, put together as upstream's examples do it."""
+"""Networks, policy and algorithm, assembled as in upstream's examples."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .algorithms import ACTOR_CRITIC, ALGORITHMS, VALUE
 from .environments import is_pictures
 from .hyperparameters import parameters_of
 
-# Advice of upstream that its own examples do not follow either.
+# Upstream's advice that its own examples do not follow either.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"tianshou\.")
 
 Values = Mapping[str, Any]
@@ -48,9 +48,8 @@ Values = Mapping[str, Any]
 def make_algorithm(
     name: str, observations: Any, actions: Any, values: Values, expert: ReplayBuffer | None = None
 ) -> Algorithm:
-    """Upstream's algorithm with fresh weights, for a Box of one dimension or of pictures, and a Discrete or
-    Box. `values` are all hyperparameters; GAIL imitates the `expert`, which its policy can act without.
-    """
+    """Return upstream's algorithm with fresh weights, for a one-dimensional Box or images, and a Discrete or
+    Box. `values` are all hyperparameters; GAIL imitates the `expert`, which is not needed for acting."""
     if name == "gail":
         parts = _discriminator(observations, actions, values)
         return _on_policy(name, observations, actions, values, expert_buffer=expert, **parts)
@@ -60,12 +59,12 @@ def make_algorithm(
 
 
 def gaussian(loc_scale: tuple[torch.Tensor, torch.Tensor]) -> Distribution:
-    """The distribution of continuous actions."""
+    """Return the distribution of continuous actions."""
     return Independent(Normal(*loc_scale), 1)
 
 
 def _assemble(name: str, values: Values, **parts: Any) -> Algorithm:
-    """The algorithm of these parts and of those hyperparameters that its own signature has."""
+    """Return the algorithm made from these parts and from the hyperparameters in its own signature."""
     kind = getattr(upstream, ALGORITHMS[name].upstream)
     taken = set(kind.__init__.__annotations__) & set(parameters_of(name)) - set(parts)
     return kind(**parts, **{key: values[key] for key in taken})
@@ -93,7 +92,8 @@ def _value(name: str, observations: Any, actions: Any, values: Values) -> Algori
 
 
 def _value_network(name: str, observations: Any, count: int, values: Values) -> Any:
-    """The network of the values of `count` actions; of IQN what its quantiles are computed from."""
+    """Return the network for the values of `count` actions; for IQN, the features from which its quantiles
+    are computed."""
     hidden = values["hidden_sizes"]
     if is_pictures(observations):
         if name == "iqn":
@@ -127,7 +127,7 @@ def _on_policy(name: str, observations: Any, actions: Any, values: Values, **par
     critic: nn.Module
     if discrete:
         actor = DiscreteActor(preprocess_net=net, action_shape=int(actions.n))
-        # Trust regions are of all the actor's weights: a critic that shares some would move them.
+        # Trust regions cover all weights of the actor: a critic that shares some would change them.
         critic = DiscreteCritic(preprocess_net=features() if trust_region else net)
         policy = DiscreteActorPolicy(actor=actor, dist_fn=Categorical, action_space=actions)
     else:
@@ -197,7 +197,7 @@ def _bcq(name: str, observations: Any, actions: Any, values: Values) -> Algorith
         latent_dim=latent,
         max_action=1.0,
     )
-    # Not the MLP of upstream's example: its answer's first row would be taken for that of all.
+    # Not the MLP of upstream's example: the first row of its output would be used for all rows.
     moves = Net(state_shape=size + count, action_shape=count, hidden_sizes=values["hidden_sizes"])
     policy = BCQPolicy(
         actor_perturbation=Perturbation(preprocess_net=moves, max_action=1.0, phi=values["phi"]),
@@ -237,7 +237,7 @@ def _discrete_bcq(name: str, observations: Any, actions: Any, values: Values) ->
 
 
 def _critic(observations: Any, actions: Any, values: Values) -> ContinuousCritic:
-    """One critic, or an ensemble of them in one."""
+    """Return one critic, or an ensemble in one module."""
     shape = {"state_shape": observations.shape, "action_shape": actions.shape}
     hidden, count = values["hidden_sizes"], values.get("ensemble_size")
     if count is None:

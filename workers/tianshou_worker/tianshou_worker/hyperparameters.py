@@ -1,7 +1,7 @@
-"""The hyperparameters of each algorithm, out of upstream's source text: names, types, defaults, meanings.
+"""The hyperparameters of each algorithm, from upstream's source text: names, types, defaults, descriptions.
 
-Upstream takes seconds to import, and a listing of workers should not: its files are parsed, nothing of them
-runs. Arguments that are objects (networks, optimisers) are defined in `algorithms.OWN`.
+Importing upstream takes seconds, too long for a listing of workers: its files are parsed without executing
+them. Arguments that are objects (networks, optimizers) are defined in `algorithms.OWN`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DECIDED_HERE = {
 }  # fmt: skip
 _ONLINE = ("OnlineTrainerParams", ("collection_step_num_env_steps",))
 _OFF_POLICY = ("OffPolicyTrainerParams", ("batch_size", "update_step_num_gradient_steps_per_sample"))
-_TRAINER_PARAMETERS = {  # of the trainer; the others are callbacks, or counted by total_timesteps
+_TRAINER_PARAMETERS = {  # of the trainer; the others are callbacks, or set by total_timesteps
     VALUE: (_ONLINE, _OFF_POLICY),
     ACTOR_CRITIC: (_ONLINE, _OFF_POLICY),
     ON_POLICY: (_ONLINE, ("OnPolicyTrainerParams", ("batch_size", "update_step_num_repetitions"))),
@@ -32,7 +32,7 @@ _TRAINER_PARAMETERS = {  # of the trainer; the others are callbacks, or counted 
         ("OfflineTrainerParams", ("batch_size",)),
     ),
 }
-_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+_FROM = {  # minimum values other than 1 for integers and 0 for other numbers
     "target_update_freq": 0, "start_timesteps": 0, "max_backtracks": 0, "num_atoms": 2, "sample_size": 2,
     "online_sample_size": 2, "target_sample_size": 2, "v_min": None, "v_max": None, "dual_clip": 1,
     "lagrange_threshold": None,
@@ -54,7 +54,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 
 @functools.cache
 def parameters_of(name: str) -> dict[str, Parameter]:
-    """Return the parameters of one algorithm by their names."""
+    """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
     own = {parameter.name: parameter for parameter in (*OWN[algorithm.family], *algorithm.extra)}
     found = {**dict(_of_algorithm(algorithm)), **dict(_of_trainer(algorithm.family)), **own}
@@ -89,7 +89,7 @@ def _class(file: str, name: str) -> ast.ClassDef:
 
 
 def _parameter(name: str, annotation: ast.expr | None, default: ast.expr | None) -> Parameter | None:
-    """Return the parameter, None for a value that is not a number, switch or word."""
+    """Return the parameter, None for a value that is not a number, boolean or string."""
     if annotation is None or default is None:
         return None
     kinds = [part.strip() for part in ast.unparse(annotation).split("|")]

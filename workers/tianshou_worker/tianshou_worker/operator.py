@@ -1,7 +1,7 @@
 """Operators that act by trained policies.
 
-Without `deterministic` actions are drawn as the training drew them: from the policy's distribution, at random
-with the probability `eps_training`, or with `exploration_noise`.
+Without `deterministic`, actions are sampled as in training: from the policy's distribution, at random with
+the probability `eps_training`, or with `exploration_noise`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .self_play import board_space, seen
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     kind = TianshouTurnOperator if "agents" in described else TianshouOperator
@@ -33,7 +33,7 @@ def operate(setup: AgentSetup) -> Operator:
 
 
 class TianshouOperator(TrainedOperator):
-    """Acts for one agent by its policy."""
+    """An operator that acts for one agent by its policy."""
 
     def __init__(
         self, policy: Policy, described: dict[str, Any], deterministic: bool, seed: int | None
@@ -65,7 +65,7 @@ class TianshouOperator(TrainedOperator):
 
 
 class TianshouTurnOperator(TianshouOperator):
-    """Acts for either player of a game in turns, by legal moves only."""
+    """An operator for either player of a turn-based game that plays only legal moves."""
 
     def select_action(self, observation: Any) -> Any:
         now = self._wrapped(observation)
@@ -93,7 +93,7 @@ def _make(path: Path, described: dict[str, Any]) -> Policy:
 
 
 def _spaces(described: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the spaces that the networks were built for."""
+    """Return the spaces for which the networks were built."""
     if "agents" not in described:
         return make_space(transform_of(described).space), make_space(described["action_space"])
     one = next(iter(described["agents"].values()))

@@ -1,4 +1,4 @@
-"""The life of one training: upstream's collector and trainer on watched environments, in this process."""
+"""The life of one training: upstream's collector and trainer on monitored environments, in this process."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _PRIORITIES = {"alpha": 0.6, "beta": 0.4}  # as in upstream's examples
 
 
 def train(plan: TianshouPlan, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
     config = plan.config
     values = plan.hyperparameters
     device = torch_device(values["device"])
     for seed in (random.seed, np.random.seed, torch.manual_seed):
         seed(config.seed)
     dataset = None if plan.dataset is None else buffer_of(plan.dataset, config.seed)
-    with torch.device(device):  # some of upstream's algorithms make tensors that do not move with them
+    with torch.device(device):  # some upstream algorithms create tensors that do not move with them
         algorithm = make_algorithm(
             config.algorithm, plan.spec.observation_space, plan.spec.action_space, values, dataset
         ).to(device)
@@ -98,14 +98,14 @@ def _learn(
 
 
 def _move(policy: Policy, seen: Mapping[str, Any]) -> int:
-    """Return a move of the policy that is trained, for the other player, with the learner's exploration."""
+    """Return the other player's move, chosen by the policy in training with the learner's exploration."""
     batch = Batch(obs=Batch({name: value[None] for name, value in seen.items()}), info={})
     with torch.no_grad(), policy_within_training_step(policy):
         return int(policy.add_exploration_noise(policy(batch).act, batch)[0])
 
 
 def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
-    """Return a replay buffer of the configured size; for on-policy algorithms of one collection."""
+    """Return a replay buffer of the configured size; for on-policy algorithms, of one collection."""
     values = plan.hyperparameters
     count = values["num_training_envs"]
     if plan.algorithm.on_policy:
@@ -116,8 +116,8 @@ def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
 
 
 def _warm_up(plan: TianshouPlan, algorithm: Algorithm, collector: Collector[Any]) -> None:
-    """Fill the buffer before the first update: with random actions, or with the policy's when resuming and in
-    games, whose moves are not all legal."""
+    """Fill the buffer before the first update: with random actions, or with the policy's own when resuming
+    and in games, because not all moves are legal."""
     if plan.warm_up:
         at_random = plan.resume_from is None and not plan.own_spec.several
         with policy_within_training_step(algorithm.policy):
@@ -125,7 +125,7 @@ def _warm_up(plan: TianshouPlan, algorithm: Algorithm, collector: Collector[Any]
 
 
 def _record(plan: TianshouPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> None:
-    """Leave the replay buffer as a dataset, its actions within the bounds that they were played in."""
+    """Save the replay buffer as a dataset, with actions within the bounds of the environment."""
     if not hasattr(plan.spec.action_space, "n"):
         np.clip(buffer.act, -1, 1, out=buffer.act)
     description = {
@@ -139,17 +139,17 @@ def _record(plan: TianshouPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> 
     }
     try:
         write_dataset(plan.config.run_dir / "dataset.hdf5", buffer, description)
-    except OSError as error:  # a full disk costs the dataset, not the training
+    except OSError as error:  # a full disk loses the dataset, not the training
         log.warning("no dataset: %s", error)
 
 
 def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
-    """Return upstream's buffer of the dataset's own arrays, which are not copied. It samples by this seed."""
+    """Return upstream's buffer with the dataset's arrays, without copying them. It samples by this seed."""
     arrays = dataset.arrays
     count = len(arrays["rew"])
     buffer = ReplayBuffer(count, random_seed=seed)
     buffer.set_batch(Batch(**arrays, done=arrays["terminated"] | arrays["truncated"]))
-    # What upstream's from_data leaves undone: its counts take the first transition for an end.
+    # Not done by upstream's from_data: its counts treat the first transition as an end.
     buffer.last_index[0], buffer._size = count - 1, count
     return buffer
 
@@ -161,7 +161,7 @@ def learn_offline(
     logger: EpisodeLogger,
     checkpoints: Checkpoints,
 ) -> None:
-    """Take the plan's gradient steps on a dataset, with an evaluation at first and after every epoch."""
+    """Take the plan's gradient steps on a dataset, with an evaluation at the start and after every epoch."""
     episodes = plan.hyperparameters["test_step_num_episodes"]
 
     def after_each_step() -> None:

@@ -1,8 +1,8 @@
-"""PettingZoo's games of two that are played in turns, as environments of Gymnasium for upstream's algorithms.
+"""PettingZoo's turn-based two-player games as Gymnasium environments for upstream's algorithms.
 
-The learner has a seat, drawn in each episode. After each of its moves the other seat is played, by the very
-policy that is trained, as it is then: its moves are part of the step. Observations have upstream's form for
-legal moves: `obs`, the board as a vector, and `mask`.
+The learner's seat is drawn in each episode. After each of its moves, the current version of the same policy
+plays the other seat; its move is part of the step. Observations have upstream's form for legal moves: `obs`,
+the board as a vector, and `mask`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from mosaic_contract.messages import ALONE
 from mosaic_contract.pettingzoo_ids import pettingzoo_module
 
 BOARD, MASK = "observation", "action_mask"
-"""The parts of an observation of the game."""
+"""The keys of an observation of the game."""
 Player = Callable[[dict[str, Any]], int]
-"""Chooses a move by what `seen` returns."""
+"""A function that selects a move from the result of `seen`."""
 
 
 def seen(observation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a policy sees: the board, float32[n], and which moves are legal, bool[moves]."""
+    """Return a policy's observation: the board, float32[n], and the mask of legal moves, bool[moves]."""
     return {
         "obs": np.asarray(observation[BOARD], "f4").reshape(-1),
         "mask": np.asarray(observation[MASK]).astype(bool),
@@ -38,22 +38,22 @@ def seen(observation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_game(env_id: str) -> bool:
-    """Whether an id is of a game of PettingZoo that is played in turns. Raises `ConfigError` where its module
-    cannot be imported."""
+    """Return whether an id is a turn-based PettingZoo game. Raises `ConfigError` if its module cannot be
+    imported."""
     name = pettingzoo_module(env_id)
     if name is None:
         return False
     try:
         return not hasattr(importlib.import_module(name), "parallel_env")
-    except Exception as error:  # whatever an environment's own code raises
+    except Exception as error:  # environments raise arbitrary exceptions
         raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
 
 
 def spec_of_game(env_id: str) -> EnvironmentSpec:
-    """Check a game and return its spaces as arenas have them.
+    """Check a game and return its spaces in the form of arenas.
 
-    Raises `ConfigError` where it cannot be made here, or is not one of two agents that see boards of one size
-    with a mask of legal moves.
+    Raises `ConfigError` if it cannot be made here, or does not have two agents that observe boards of one
+    size with a mask of legal moves.
     """
     game, _ = probe(env_id, functools.partial(make_game, env_id))
     agents = list(game.possible_agents)
@@ -79,12 +79,12 @@ def learner_spec(game: EnvironmentSpec) -> EnvironmentSpec:
 
 
 def board_space(observations: Any) -> spaces.Box:
-    """Return the space of the board as a vector, by that of an agent's observations of the game."""
+    """Return the space of the board as a vector, from an agent's observation space in the game."""
     return spaces.Box(-np.inf, np.inf, (math.prod(observations[BOARD].shape),), np.float32)
 
 
 def make_game(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make a game of PettingZoo. Raises whatever its own code raises."""
+    """Make a PettingZoo game. Raises the game's own errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = importlib.import_module(str(pettingzoo_module(env_id)))
@@ -92,7 +92,7 @@ def make_game(env_id: str, render_mode: str | None = None, **settings: Any) -> A
 
 
 class SelfPlay(gymnasium.Env[Any, Any]):
-    """The game from the learner's seat; `opponent` plays the other one."""
+    """The game from the learner's seat; `opponent` plays the other seat."""
 
     def __init__(self, game: Any, opponent: Player) -> None:
         self._game, self._opponent = game, opponent
@@ -112,7 +112,7 @@ class SelfPlay(gymnasium.Env[Any, Any]):
         return seen(self._game.observe(self._seat)), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Move, and let the other seat move."""
+        """Play a move, followed by the other seat's move."""
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._move(int(action))
         self._reply()

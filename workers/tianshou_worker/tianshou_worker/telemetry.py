@@ -1,7 +1,6 @@
-"""Telemetry of what upstream's trainer logs.
+"""Telemetry from upstream's trainer.
 
-Metrics keep upstream's names (`update/…`, `training/…`, `test/…`), and also go to
-TensorBoard files.
+Metrics keep upstream's names (`update/…`, `training/…`, `test/…`), and are also written to TensorBoard files.
 """
 
 from __future__ import annotations
@@ -20,16 +19,15 @@ LOSSES = {
         "update/vf_loss/mean",
         "update/q_loss",
         "update/qr_loss",
-        "update/loss",  # of DQN and its kind, which have no other
+        "update/loss",  # of DQN and similar algorithms, which have no other
     ],
 }
-_OFF_POLICY_STEPS = 250  # from one update whose metrics are sent to the next
+_OFF_POLICY_STEPS = 250  # between updates with reported metrics
 
 
 class TianshouLogger(TensorboardLogger):
-    """Upstream's logger: the same names, at the steps of the logger. Its `info` at the end of epochs is left
-    out: best scores and times.
-    """
+    """Upstream's logger, with the same names, at the steps of the run's logger. Its `info` at the end of
+    epochs, best scores and times, is dropped."""
 
     def __init__(self, logger: EpisodeLogger, folder: Path, *, on_policy: bool, collection: int) -> None:
         steps = 1 if on_policy else _OFF_POLICY_STEPS
@@ -51,7 +49,7 @@ class TianshouLogger(TensorboardLogger):
 
 
 class GradientLog(TianshouLogger):
-    """The logger of a training whose steps are gradient steps: calls `after` for each."""
+    """The logger of a training with gradient steps; calls `after` for each."""
 
     def __init__(self, logger: EpisodeLogger, folder: Path, after: Callable[[], None]) -> None:
         super().__init__(logger, folder, on_policy=False, collection=1)

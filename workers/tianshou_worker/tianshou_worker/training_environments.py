@@ -1,4 +1,4 @@
-"""The environments that upstream trains on, in a wrapper that reports episodes and sends frames."""
+"""The training environments, in a wrapper that reports episodes and sends frames."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def environments(
 ) -> Iterator[DummyVectorEnv]:
     """Make `count` environments of the run, seeded, with frames; they are closed at the end.
 
-    Steps of those that are not `counted` are not steps of the training. With an `opponent` they are games in
-    turns.
+    Steps of environments that are not `counted` do not count as training steps. With an `opponent`, the
+    environments are turn-based games.
     """
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
@@ -54,9 +54,8 @@ def environments(
 
 
 class TianshouEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """One environment. Its infos stay out of the replay buffer: upstream's algorithms do not use them, and
-    it cannot hold those whose keys change.
-    """
+    """One environment. Its infos are kept out of the replay buffer: upstream's algorithms do not use them,
+    and the buffer cannot store infos with changing keys."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], episode: TrainingEpisode) -> None:
         super().__init__(env)
@@ -75,7 +74,7 @@ class TianshouEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class TrainingGame(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """One game in turns; its episodes are reported for both players."""
+    """One turn-based game; its episodes are reported for both players."""
 
     def __init__(self, env: SelfPlay, episode: TrainingEpisode) -> None:
         super().__init__(env)

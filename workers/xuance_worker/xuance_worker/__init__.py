@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for XuanCe: upstream's agents, learners and buffers, in this process."""
+"""MOSAIC Lab's worker for XuanCe: runs upstream's agents, learners and buffers in this process."""

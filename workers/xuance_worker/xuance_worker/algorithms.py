@@ -1,6 +1,6 @@
-"""The algorithms: what upstream calls them, which of its files configures them, and what they can act with.
+"""The algorithms: their names in upstream, their configuration files, and the supported actions.
 
-Nothing of upstream is imported here.
+Upstream is not imported here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.metadata import Algorithm
 
 GAMES = "games"
-"""The key of upstream's configurations for Atari games, beside the keys for kinds of actions."""
+"""The key of upstream's configurations for Atari games, in addition to the keys for kinds of actions."""
 
 _TEAM = "mpe/simple_spread_v3.yaml"
 _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum-v1.yaml"
@@ -33,8 +33,8 @@ _BOUND = dict.fromkeys(
 class XuanceAlgorithm(Algorithm):
     """One algorithm.
 
-    `policies` are upstream's names of the policy for each kind of actions that it can act with. `several`:
-    trains several agents at once. `games`: upstream configures it for Atari games, too.
+    `policies` are upstream's names of the policy for each supported kind of actions. `several`: trains
+    several agents at once. `games`: upstream also has a configuration for Atari games.
     """
 
     name: str
@@ -62,11 +62,11 @@ class XuanceAlgorithm(Algorithm):
 
     @property
     def kind(self) -> str:
-        """A kind of actions that it can act with: continuous, where there are both."""
+        """A supported kind of actions: continuous, if both are supported."""
         return list(self.policies)[-1]
 
     def file(self, kind: str) -> str:
-        """Upstream's configuration of it for a kind of actions or games, below `xuance/configs`."""
+        """Return upstream's configuration file for a kind of actions or games, below `xuance/configs`."""
         if kind == GAMES:
             return f"{self.name}/atari.yaml"
         return f"{self.name}/{_TEAM if self.several else _CART if kind == DISCRETE else _PENDULUM}"

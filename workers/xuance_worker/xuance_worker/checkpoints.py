@@ -1,7 +1,7 @@
-"""Checkpoints: `step-N.pt` with weights, optimisers and statistics, and `step-N.json`, which describes it.
+"""Checkpoints: `step-N.pt` with weights, optimizers and statistics, and `step-N.json` with its description.
 
-Files load with `weights_only=True`. Upstream's own lack what its learners keep outside of the policy: PPO's
-value normalisation, SAC's temperature, the number of updates.
+Files load with `weights_only=True`. Upstream's own checkpoints lack the state that its learners keep outside
+of the policy: PPO's value normalization, SAC's temperature, the number of updates.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def checkpoints_of(plan: XuancePlan, agent: Any, logger: EpisodeLogger) -> Check
 def restore(agent: Any, path: Path, step: int) -> None:
     """Load a checkpoint into an agent of the same configuration, to resume training. Raises `ConfigError`.
 
-    The replay buffer is empty: learning waits for as many new steps as at first.
+    The replay buffer is empty: learning waits for as many new steps as initially.
     """
     state, learner = load_torch(path, "policy"), agent.learner
     try:
@@ -63,7 +63,7 @@ def restore(agent: Any, path: Path, step: int) -> None:
 
 
 def restore_policy(agent: Any, state: dict[str, Any]) -> None:
-    """Restore what acting needs: weights, and the statistics that observations are normalised by."""
+    """Restore the state needed for acting: weights and the statistics for normalizing observations."""
     agent.policy.load_state_dict(state["policy"])
     for name, saved in state["statistics"].items():
         statistics = getattr(agent, name)
@@ -99,7 +99,7 @@ def _load(what: Any, state: Any) -> None:
 
 
 def _states(what: Any) -> Any:
-    """The states of optimisers, schedulers or modules: one, none, or dictionaries of them."""
+    """Return the states of optimizers, schedulers or modules: one, none, or dictionaries of them."""
     if what is None:
         return None
     if isinstance(what, dict):

@@ -38,7 +38,7 @@ WORKER = Worker(
 
 if __name__ == "__main__":
     os.environ.setdefault("WANDB_MODE", "disabled")  # upstream imports it; nothing is ever sent
-    # Bars are for terminals, and this is a log. Switched off, upstream's recurrent loop would miss its own.
+    # Progress bars do not belong in a log. If disabled, upstream's recurrent loop would miss its own bar.
     os.environ.setdefault("TQDM_DELAY", "1e9")
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     os.environ.setdefault("SDL_NO_SIGNAL_HANDLERS", "1")  # SDL would swallow SIGTERM

@@ -1,4 +1,4 @@
-"""The plan of a training from a run's configuration, checked before anything trains."""
+"""The plan of a training from a run's configuration, validated before training."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAY_BE_EMPTY_FOR_GAMES = ("actor_hidden_size", "critic_hidden_size")  # after c
 
 @dataclass(frozen=True)
 class XuancePlan(PlannedTraining):
-    """Everything that is decided about a training."""
+    """A validated and resolved training."""
 
     FORMAT = FORMAT
     ALGORITHMS = ALGORITHMS
@@ -74,7 +74,7 @@ class XuancePlan(PlannedTraining):
 
     @property
     def _known(self) -> Mapping[str, Parameter]:
-        """The parameters as upstream configures them for the environment, where it does."""
+        """The parameters as configured by upstream for the environment, if it has a configuration."""
         algorithm, configured = self.algorithm, self.spec.configured
         return parameters_of(
             algorithm.name, configured if configured in algorithm.configured else algorithm.kind
@@ -82,21 +82,20 @@ class XuancePlan(PlannedTraining):
 
     @property
     def parallels(self) -> int:
-        """Environments that are stepped together."""
+        """The number of environments stepped together."""
         return int(self.hyperparameters["parallels"])
 
     @property
     def steps(self) -> int:
         """The step at which the training ends. All environments step together, so it is a whole number of
-        their joint steps, at least one when resuming from a checkpoint. Where upstream plays whole episodes
-        (`use_rnn`), training continues to the end of the last ones.
-        """
+        joint steps, at least one when resuming from a checkpoint. If upstream plays whole episodes
+        (`use_rnn`), training continues to the end of the last ones."""
         fit = (self.config.end_step - self.start_step) // self.parallels
         return self.start_step + (max(fit, 1) if self.resume_from else fit) * self.parallels
 
     @property
     def first_update(self) -> int:
-        """Steps before something is learned for the first time."""
+        """The number of steps before the first update."""
         values, parallels = self.hyperparameters, self.parallels
         if values.get("use_rnn"):
             episodes = values["buffer_size"] if self.algorithm.on_policy else parallels
@@ -104,13 +103,13 @@ class XuancePlan(PlannedTraining):
         if self.algorithm.on_policy:
             return _rollout(values)
         between = math.lcm(values["training_frequency"], parallels)
-        # A single agent's learner waits until start_training has passed, a team's until it is reached.
+        # A single agent's learner waits until start_training is exceeded, a team's until it is reached.
         waits = values["start_training"] + (0 if self.algorithm.several else 1)
         return math.ceil(waits / between) * between + parallels
 
 
 def _rollout(values: Mapping[str, Any]) -> int:
-    """Transitions that an on-policy algorithm learns from at once."""
+    """Return the number of transitions per update of an on-policy algorithm."""
     if "horizon_size" in values:
         return int(values["horizon_size"] * values["parallels"])
     return int(values["buffer_size"])
@@ -125,7 +124,7 @@ def _what_waits(plan: XuancePlan) -> str:
 def _disagreements(
     algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield values that are valid alone, but not with each other or with this environment."""
+    """Yield values that are valid alone, but not together or not in this environment."""
     if algorithm.several and values["buffer_size"] % values["parallels"]:
         yield (
             f"buffer_size={values['buffer_size']} must be a multiple of parallels={values['parallels']}: "

@@ -1,4 +1,4 @@
-"""The environments that trainings and arenas use. No torch here."""
+"""The environments of trainings and arenas. Does not import torch."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 _CONTINUOUS_KEYWORD = "continuous_actions"
-"""The keyword of environments whose actions are discrete by default and may be made continuous."""
+"""The keyword of environments with discrete actions by default that can be made continuous."""
 
 
 @dataclass(frozen=True)
 class XuanceEnvironmentSpec(EnvironmentSpec):
-    """An environment's spaces, and what else upstream's learners depend on.
+    """An environment's spaces, and other properties that upstream's learners depend on.
 
-    `chooses`: whether its actions are discrete or continuous is decided when it is made. `longest`: the steps
-    of an episode, 0 if unknown.
+    `chooses`: a keyword decides whether its actions are discrete or continuous. `longest`: the maximum number
+    of steps in an episode, 0 if unknown.
     """
 
     chooses: bool
@@ -41,27 +41,27 @@ class XuanceEnvironmentSpec(EnvironmentSpec):
 
     @property
     def configured(self) -> str:
-        """Which of upstream's configurations is for it: that of the kind of actions, or that for games."""
+        """The key of upstream's configuration for it: the kind of actions, or games."""
         return GAMES if not self.several and is_pictures(self.observation_space) else self.kind
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The keywords that it was made with, beside its own defaults."""
+        """The keywords that it was made with, in addition to its own defaults."""
         return {_CONTINUOUS_KEYWORD: True} if self.chooses and self.kind == CONTINUOUS else {}
 
 
 def is_pictures(space: Any) -> bool:
-    """Return whether observations are pictures as upstream's convolutions take them: bytes, channels last."""
+    """Return whether observations are images for upstream's convolutions: bytes, channels last."""
     return len(space.shape or ()) == 3 and space.dtype == "uint8" and min(space.shape) == space.shape[2]
 
 
 def make(
     env_id: str, *, continuous: bool, wrappers: Sequence[str] = (), render_mode: str | None = None
 ) -> Any:
-    """Make an environment of Gymnasium, or a parallel one of PettingZoo, to train on.
+    """Make a Gymnasium or parallel PettingZoo environment for a training.
 
-    `wrappers` are the run's, which `mosaic_contract.wrappers.wrap` completes. `continuous` is for
-    environments that have both kinds of actions. Raises what the environment's own code raises.
+    `wrappers` are the run's, which `mosaic_contract.wrappers.wrap` completes. `continuous` applies to
+    environments with both kinds of actions. Raises the environment's own errors.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -71,17 +71,17 @@ def make(
 
 
 def _make_team(env_id: str, continuous: bool, render_mode: str | None = None) -> Any:
-    """Make a parallel environment of PettingZoo. Raises `ConfigError` for one that is played in turns."""
+    """Make a parallel PettingZoo environment. Raises `ConfigError` for a turn-based environment."""
     module = parallel_module(env_id)
     keywords = {_CONTINUOUS_KEYWORD: continuous} if _chooses(module) else {}
     return module.parallel_env(render_mode=render_mode, **keywords)
 
 
 def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """Make an environment to act in, with ``settings`` as the keywords of its maker.
+    """Make an environment to act in, with ``settings`` as keywords.
 
-    Raises `ConfigError` for one that is unknown or played in turns, and for settings that it does not take;
-    otherwise whatever its maker raises.
+    Raises `ConfigError` for unknown and turn-based environments and for unsupported settings, else the
+    environment's own errors.
     """
     from mosaic_contract.arena import check_settings, make_gymnasium  # trainings do not need these
 
@@ -95,7 +95,7 @@ def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | 
 
 
 def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
-    """Check an environment and return what it offers. Raises `ConfigError`."""
+    """Check an environment and return its spec. Raises `ConfigError`."""
     several = pettingzoo_module(env_id) is not None
     try:
         env, _ = probe(env_id, lambda: _make_team(env_id, continuous) if several else registry.make(env_id))
@@ -110,7 +110,7 @@ def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
 
 
 def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str]:
-    """Return why the algorithm cannot be used on this environment, one sentence a reason."""
+    """Return why the algorithm cannot be used on this environment, one sentence per reason."""
     alike = {name: one for name, one in ALGORITHMS.items() if one.several == spec.several}
     if algorithm.name not in alike:
         trains = "several agents at once" if algorithm.several else "one agent"
@@ -135,7 +135,7 @@ def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str
 
 
 def _nearest(env_id: str) -> str:
-    """Return how an error about an unknown environment ends: with the nearest id, if one is near."""
+    """Return the end of an error about an unknown environment: the nearest id, if any."""
     given = env_id.rpartition("/")[2]
     known = [found.rpartition("/")[2] for found in pettingzoo_ids()]
     close = difflib.get_close_matches(given, known, n=1, cutoff=0.8)

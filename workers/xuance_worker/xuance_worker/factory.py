@@ -1,4 +1,4 @@
-"""Upstream's agents, made with upstream's own configuration and the run's hyperparameters in it."""
+"""Upstream's agents, made from upstream's own configuration and the run's hyperparameters."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ _UNUSED_DELTA = 1.0
 
 
 class Settings(Namespace):
-    """Upstream's configuration object. COMA's learner puts None where it has no Huber loss, and makes a loss
-    of it all the same, which PyTorch refuses: it finds a number that nothing is computed with.
-    """
+    """Upstream's configuration object. Without a Huber loss, COMA's learner sets its delta to None but still
+    creates the loss, which PyTorch rejects; the delta is replaced by an unused number."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, _UNUSED_DELTA if (name, value) == ("huber_delta", None) else value)
 
 
 class Spaces:
-    """Stands for upstream's vector of environments where nothing is stepped: to build networks by."""
+    """A replacement for upstream's vector of environments, with spaces only, for building networks."""
 
     num_envs = 1
 
@@ -51,7 +50,7 @@ class Spaces:
 
 
 def make_training_agent(plan: XuancePlan, context: TrainingContext) -> Any:
-    """The agent with its environments, its buffer and its writer; the seed is set by it."""
+    """Return the agent with its environments, buffer and writer. It also sets the seed."""
     config = plan.config
     settings = _settings(
         plan.algorithm,
@@ -71,7 +70,7 @@ def make_training_agent(plan: XuancePlan, context: TrainingContext) -> Any:
 def make_acting_agent(
     algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], folder: Path
 ) -> Any:
-    """The agent with fresh weights and no environments. Upstream writes an empty log to `folder`."""
+    """Return the agent with fresh weights and no environments. Upstream writes an empty log to `folder`."""
     smallest = {"parallels": 1, "buffer_size": 1, "horizon_size": 1, "n_minibatch": 1, "batch_size": None}
     settings = _settings(
         algorithm, spec, {**values, **smallest}, env_id=spec.env_id, device="cpu", log_dir=str(folder)

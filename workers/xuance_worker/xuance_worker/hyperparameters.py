@@ -1,6 +1,6 @@
-"""The hyperparameters of each algorithm, out of upstream's own YAML configurations: names, types, defaults.
+"""The hyperparameters of each algorithm, from upstream's own YAML configurations: names, types, defaults.
 
-Upstream takes seconds to import, and a listing of workers should not: only its files are read.
+Importing upstream takes seconds, too long for a listing of workers: only its files are read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from mosaic_contract.hyperparameters import merged
 
 from .algorithms import ALGORITHMS, GAMES
 
-_DECIDED_HERE = {  # by the run's configuration and the environment's spaces
+_DECIDED_HERE = {  # set by the run's configuration and the environment's spaces
     "agent", "env_name", "env_id", "env_seed", "learner", "policy", "representation", "vectorize", "runner",
     "seed", "running_steps", "eval_interval", "test_episode", "log_dir", "model_dir", "use_actions_mask",
     "representation_critic",
     "obs_type", "img_size", "num_stack", "frame_skip", "noop_max",  # by the wrapper "atari"
 }  # fmt: skip
 _UNUSED = {"clip_type", "initialize", "gain", "target_kl", "kl_coef", "sigma"}
-"""Keys in upstream's configuration files that none of these algorithms reads."""
+"""Keys in upstream's configuration files that none of these algorithms uses."""
 
-_NUMBERS = {"weight_decay", "dropout", "obsnorm_range", "rewnorm_range"}  # whole only in upstream's files
+# numbers that happen to be whole in upstream's files
+_NUMBERS = {"weight_decay", "dropout", "obsnorm_range", "rewnorm_range"}
 _ACTIVATIONS = ("relu", "leaky_relu", "tanh", "sigmoid", "elu")
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "activation": _ACTIVATIONS,
@@ -36,7 +37,7 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
 _FROM = {"start_training": 0}
 _TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
 _ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
-_MEANINGS = {"weight_decay": "weight decay of Adam"}  # upstream's comment there is about something else
+_MEANINGS = {"weight_decay": "weight decay of Adam"}  # upstream's comment there describes something else
 _BACKEND = Parameter("backend", str, "torch", "upstream's deep learning toolbox", ("torch",))
 _DEVICE = Parameter(
     "device",
@@ -59,7 +60,7 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 
 @functools.cache
 def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
-    """Return the parameters of one algorithm by their names, as upstream sets them for a kind of actions."""
+    """Return the parameters of one algorithm by name, with upstream's values for a kind of actions."""
     algorithm = ALGORITHMS[name]
     meanings = _meanings(algorithm.file(kind))
     found = {
@@ -68,7 +69,7 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
         if key not in _DECIDED_HERE | _UNUSED
     }
     if CONTINUOUS_ACTION in found:
-        # The environments' own default, which arenas play: discrete where an algorithm can have both.
+        # The environments' own default, used by arenas: discrete if an algorithm supports both.
         default, actions = DISCRETE not in algorithm.policies, " or ".join(algorithm.actions)
         found[CONTINUOUS_ACTION] = Parameter(
             CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {actions}"
@@ -82,7 +83,7 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
 
 
 def configuration(name: str, kind: str) -> dict[str, Any]:
-    """Everything that upstream's files set for an algorithm, its `basic.yaml` included."""
+    """Return all settings in upstream's files for an algorithm, including its `basic.yaml`."""
     return {**_file("basic.yaml"), **_file(ALGORITHMS[name].file(kind))}
 
 

@@ -1,8 +1,8 @@
 """Operators that act by trained policies.
 
-Without `deterministic` actions are drawn as they were at the end of upstream's schedules: from the policy's
+Without `deterministic`, actions are sampled as at the end of upstream's schedules: from the policy's
 distribution, at random with the probability `end_greedy`, or with noise of `end_noise`. Agents with the same
-checkpoint share its networks, and nothing else.
+checkpoint share only its networks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .factory import make_acting_agent
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, XuancePolicies)
     agent = setup.player_id if policies.several else ALONE
@@ -36,7 +36,7 @@ def operate(setup: AgentSetup) -> Operator:
 
 
 class XuancePolicies:
-    """The policies of one checkpoint: of a team or of a single agent."""
+    """The policies of one checkpoint, of a team or of a single agent."""
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:
         spaces = spaces_of(described)
@@ -64,28 +64,27 @@ class XuancePolicies:
         }
 
     def memory(self) -> Any:
-        """Return the state of a recurrent network at the start of an episode, None for any other network."""
+        """Return the initial state of a recurrent network, None for any other network."""
         if not self.values.get("use_rnn"):
             return None
         hidden = self._agent.init_rnn_hidden(1)
         return hidden[0] if isinstance(hidden, tuple) else hidden
 
     def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
-        """Return the action of one agent, and its recurrent state after it."""
+        """Return the action of one agent, and its new recurrent state."""
         with torch.inference_mode():
             if self.several:
                 return self._act_in_team(agent, x, memory, deterministic)
             return self._act_alone(x, deterministic), None
 
     def _act_in_team(self, agent: str, x: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
-        """Upstream's agents act for the whole team at once. Each is computed from its own observation alone,
-        so the others' are left empty.
-        """
+        """Return the action of one agent, computed for the whole team as upstream requires. Each action
+        depends only on the agent's own observation, so the others' observations are left empty."""
         seen = [{**self._nothing, agent: x}]
         on_policy = ALGORITHMS[self.name].on_policy
         hidden = {"rnn_hidden_actor" if on_policy else "rnn_hidden": memory}
         samples_coma = self.name == "coma" and not deterministic
-        if samples_coma:  # upstream then uses its critic, too
+        if samples_coma:  # upstream then also uses its critic
             hidden["rnn_hidden_critic"] = self._agent.init_rnn_hidden(1)[1]
         answer = self._agent.get_actions(
             obs_dict=seen,
@@ -101,7 +100,7 @@ class XuancePolicies:
         seen = agent._process_observation(x[None])
         if self.name == "ppo":
             return agent.get_actions(seen, deterministic=deterministic)["actions"][0]
-        if self.name == "sac" and deterministic:  # upstream itself always draws
+        if self.name == "sac" and deterministic:  # upstream itself always samples
             distribution = agent.policy.actor(agent.policy.actor_representation(seen)["state"])
             best = distribution.deterministic_sample()
             activate = getattr(distribution, "activation_fn", None)
@@ -110,7 +109,7 @@ class XuancePolicies:
 
 
 class XuanceOperator(TrainedOperator):
-    """Acts for one agent by its policy."""
+    """An operator that acts for one agent by its policy."""
 
     def __init__(self, policies: XuancePolicies, agent: str, deterministic: bool, seed: int | None) -> None:
         self._policies, self._agent, self._deterministic = policies, agent, deterministic

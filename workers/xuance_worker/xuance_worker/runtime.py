@@ -1,4 +1,4 @@
-"""The life of one training: upstream's agent on watched environments, in this process."""
+"""The life of one training: upstream's agent on monitored environments, in this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .training_environments import TrainingContext
 
 
 def train(plan: XuancePlan, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    """Train to the end and return the final metrics. After a signal, training ends with a checkpoint."""
     config = plan.config
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.parallels)

@@ -1,7 +1,7 @@
-"""Telemetry of what upstream's learners log.
+"""Telemetry from upstream's learners.
 
-Metrics keep upstream's names (`agent_0/actor_loss`, `Train-Results/…`), and also
-go to TensorBoard files, through its own writer.
+Metrics keep upstream's names (`agent_0/actor_loss`, `Train-Results/…`), and are also written to TensorBoard
+files, through upstream's own writer.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ LOSSES = {
     "policy_loss": ["actor_loss", "*/actor_loss", "*/loss_actor", "Ploss"],
     "value_loss": ["critic_loss", "*/critic_loss", "*/loss_critic", "Qloss", "loss_Q", "*/loss_Q"],
 }
-_UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where there is one every few steps
+_UPDATE_STEPS = 250  # between updates with reported metrics, if updates follow within a few steps
 
 
 class XuanceLogger(EpisodeLogger):
-    """A logger that upstream's agents write to. `writer` is upstream's, once there is one."""
+    """The logger for upstream's agents. `writer` is upstream's, once it exists."""
 
     def __init__(self, telemetry: Telemetry, steps: int, *, on_policy: bool) -> None:
         super().__init__(telemetry, steps)
@@ -28,9 +28,8 @@ class XuanceLogger(EpisodeLogger):
         self._last_sent = steps - _UPDATE_STEPS
 
     def infos(self, info: Mapping[str, Any], step: int) -> None:
-        """Send what upstream logs. Replaces `log_infos` of its agents, whose `except:` of everything would
-        swallow a signal.
-        """
+        """Send the values that upstream logs. Replaces `log_infos` of its agents, whose bare `except:` would
+        swallow a signal."""
         values = self.telemetry.numbers({name: value for name, value in info.items() if value is not None})
         if not any("Episode" in name for name in values):
             if not any("loss" in name.lower() for name in values):

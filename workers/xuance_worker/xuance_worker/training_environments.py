@@ -1,7 +1,7 @@
-"""The environments that upstream trains on: upstream's interfaces, with episodes reported and frames sent.
+"""The training environments: upstream's interfaces, with reported episodes and frames.
 
-Upstream's own of the same names import them from where PettingZoo no longer has them (`pettingzoo.mpe`), and
-leave their action spaces unseeded. Registered with upstream under the names of `UPSTREAM_NAMES`.
+Upstream's own classes of the same names import from modules that PettingZoo has removed (`pettingzoo.mpe`),
+and do not seed their action spaces. Registered with upstream under the names of `UPSTREAM_NAMES`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .config import XuancePlan
 from .environments import make
 
 UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_team"}
-"""The names in upstream's registries, of environments of one agent and of several."""
+"""The names in upstream's registries, for single-agent and multi-agent environments."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class TrainingContext:
     made: int = 0
 
     def make(self) -> Any:
-        """One more environment, able to draw if it will be shown."""
+        """Make one more environment, able to render if it will be shown."""
         spec = self.plan.spec
         wrappers = self.plan.config.wrappers
         continuous = spec.kind == CONTINUOUS
@@ -50,7 +50,8 @@ class TrainingContext:
 
 
 class XuanceEpisode(TrainingEpisode):
-    """The current episode of one environment. A signal that upstream would swallow is raised at a step."""
+    """The current episode of one environment. A signal that upstream would swallow is raised at the next
+    step."""
 
     def __init__(self, context: TrainingContext, env: Any) -> None:
         super().__init__(env, context.made, context.logger, context.frames)
@@ -63,9 +64,8 @@ class XuanceEpisode(TrainingEpisode):
             raise self._stopped
 
     def reset(self, env: Any) -> Any:
-        """The first observation. A signal that comes meanwhile is kept for the next step: upstream resets
-        within an `except:` of everything.
-        """
+        """Reset the environment and return the first observation. A signal during the reset is kept for the
+        next step: upstream resets within a bare `except:`."""
         while True:
             try:
                 return env.reset()[0]
@@ -123,9 +123,8 @@ class XuanceSingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
 
 
 class XuanceMultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
-    """A parallel environment of PettingZoo. Its state is all agents' observations, one after the other. An
-    agent that has left before the others, or has yet to come, sees zeros, earns nothing, and is masked.
-    """
+    """A parallel PettingZoo environment. Its state is the concatenation of all agents' observations. An agent
+    that has left early or has not joined yet observes zeros, receives no reward, and is masked."""
 
     def __init__(self, config: Namespace) -> None:
         super().__init__()
@@ -152,7 +151,8 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
         return self._observations, {}
 
     def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
-        for agent, action in actions.items():  # in place, as upstream's own: what is stored is what was done
+        # in place, like upstream's own: the buffer stores the executed actions
+        for agent, action in actions.items():
             space = self.action_space[agent]
             if isinstance(space, Box):
                 actions[agent] = np.clip(action, space.low, space.high)
@@ -180,7 +180,7 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
         return {agent: agent in present for agent in self.agents}
 
     def avail_actions(self) -> None:
-        """No action is ever masked."""
+        """Return None: no action is ever masked."""
         return
 
     def render(self, *args: Any) -> Any:
@@ -191,7 +191,7 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
 
 
 def state_space(observations: Mapping[str, Any]) -> Box:
-    """The space of all agents' observations, one after the other."""
+    """Return the space of all agents' concatenated observations."""
     return Box(-np.inf, np.inf, (sum(space.shape[0] for space in observations.values()),), np.float32)
 
 

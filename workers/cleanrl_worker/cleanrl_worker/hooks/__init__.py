@@ -1,10 +1,10 @@
-"""The hooks inside upstream's process, installed before the script starts, by `__main__.py`.
+"""The hooks inside upstream's process, installed by `__main__.py` before the script starts.
 
-The script's own code is not touched. Its process gets: scalars and episodes sent to the shim over a pipe,
-checkpoints at safe points, frames for whoever watches, the environments of Gymnasium under the old gym's
-API where the script wants that, and an orderly end on SIGTERM, on SIGINT and when the shim dies. Nothing
-here runs per step but one closure around the environment's `step`; a thread that wakes four times a second
-does the sending.
+The script's own code is not changed. The hooks add to its process: scalars and episodes sent to the shim
+through a pipe, checkpoints at safe points, frames for viewers, Gymnasium's environments with the old gym's
+API if the script needs it, and an orderly end on SIGTERM, on SIGINT and when the shim dies. The only code
+that runs per step is one closure around the environment's `step`; a thread that wakes four times per second
+sends the records.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .channel import Channel
 from .training import Frames, Training
 
 VARIABLE = "MOSAIC_CLEANRL_HOOKS"
-"""The environment variable that holds the hooks' settings as JSON."""
+"""The environment variable with the hooks' settings as JSON."""
 
 
 def install_from_environment() -> Training:
-    """Install the hooks with the settings of this process; its children do not inherit them."""
+    """Install the hooks with the settings of this process. Its children do not inherit them."""
     settings = json.loads(os.environ.pop(VARIABLE))  # from `runtime.hook_settings`
     os.set_inheritable(settings["fd"], False)
     watch_parent(settings["shim_pid"])
@@ -69,7 +69,7 @@ def install_from_environment() -> Training:
 
 
 class _Zero(int):
-    """A zero that counts as given: the release replaces a seed that is false by the time of day."""
+    """A zero that is true: the release replaces a false seed by the time of day."""
 
     def __bool__(self) -> bool:
         return True
@@ -88,7 +88,7 @@ def _accept_seed_zero(module: Any) -> None:
 
 
 def after_import(name: str, callback: Callable[[Any], None]) -> None:
-    """Call `callback(module)` once `name` is imported; at once if it already is."""
+    """Call `callback(module)` once `name` has been imported; immediately if it already is."""
     if name in sys.modules:
         callback(sys.modules[name])
     else:

@@ -1,4 +1,4 @@
-"""`python -m cleanrl_worker.hooks MODULE ARGUMENT…`: run a script, with the hooks, as `python -m` does."""
+"""`python -m cleanrl_worker.hooks MODULE ARGUMENT…`: run a script with the hooks, as `python -m` does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cleanrl_worker.hooks import install_from_environment
 
 def main() -> None:
     name, *arguments = sys.argv[1:]
-    script = sys.modules["__main__"] = ModuleType("__main__")  # the script's variables, and no others
+    script = sys.modules["__main__"] = ModuleType("__main__")  # contains only the script's variables
     training = install_from_environment()
     spec = find_spec(name)
     if spec is None or spec.origin is None:

@@ -1,7 +1,7 @@
-"""The pipe to the shim: records are collected in memory, and a thread sends them four times a second.
+"""The pipe to the shim: records are collected in memory and sent by a thread four times per second.
 
-One JSON array a line, each record in it an array `[kind, ...]`; `cleanrl_worker/telemetry.py` reads them.
-What the script pays for a record is one append.
+Each line is a JSON array of records, and each record an array `[kind, ...]`; `cleanrl_worker/telemetry.py`
+reads them. A record costs the script only one append.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import threading
 from collections import deque
 from typing import Any, Callable
 
-_INTERVAL = 0.25  # seconds: each turn of the thread takes the interpreter away from the training
-_BATCH = 1_000  # records a line
-_BACKLOG = 200_000  # records; reached only when the shim does not read
+_INTERVAL = 0.25  # seconds; each turn of the thread takes the interpreter from the training
+_BATCH = 1_000  # records per line
+_BACKLOG = 200_000  # records; reached only if the shim does not read
 
 
 class Channel:
-    """Sends records. `push` may be called from any thread; it neither blocks nor fails."""
+    """The sender of records. `push` may be called from any thread; it neither blocks nor fails."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -33,11 +33,12 @@ class Channel:
             self._dropped += 1
 
     def start(self, each_time: Callable[[], None]) -> None:
-        """Start the thread; it calls `each_time` before it sends."""
+        """Start the thread, which calls `each_time` before it sends."""
         threading.Thread(target=self._run, args=(each_time,), name="mosaic-channel", daemon=True).start()
 
     def flush(self) -> None:
-        """Send all that waits. Gives up silently when the shim is gone: the process is about to end then."""
+        """Send all pending records. Gives up silently if the shim has exited, because this process then ends
+        too."""
         with self._sending:
             if self._dropped:
                 self._waiting.appendleft(("dropped", self._dropped))

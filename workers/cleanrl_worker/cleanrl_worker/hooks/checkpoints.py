@@ -1,7 +1,7 @@
-"""Everything a training can be continued from and a policy be rebuilt from, in two files.
+"""Checkpoints: everything needed to resume a training and to rebuild its policy, in two files.
 
-`step-N.pt` loads with `torch.load(..., weights_only=True)`: state dicts of all modules and optimisers that
-are global variables of the script, other trained tensors, normalisation statistics, random states.
+`step-N.pt` loads with `torch.load(..., weights_only=True)`: state dicts of all modules and optimizers that
+are global variables of the script, other trained tensors, normalization statistics, random states.
 `step-N.json` describes it: algorithm, environment, spaces, hyperparameters, preprocessing.
 """
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .training import Training
 
 
-_CLIP = 10.0  # the bound of a normalised observation in the scripts that normalise
-# Running statistics (mean, variance, count), as Gymnasium's wrappers and the release's own name them.
+_CLIP = 10.0  # bound of a normalized observation in the scripts that normalize
+# Running statistics (mean, variance, count), by their names in Gymnasium's wrappers and in the release.
 _NAMES = {"observation": ("obs_rms", "ob_rms"), "reward": ("return_rms", "ret_rms")}
 
 
 def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
-    """Write both files. Returns the path of the first and the metrics at this point. Raises `OSError`."""
+    """Write both files. Return the path of the first and the current metrics. Raises `OSError`."""
     folder = Path(training.settings["checkpoints_dir"])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{training.steps:012d}.pt"
@@ -58,14 +58,14 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
 
 
 def trained_state() -> dict[str, Any]:
-    """All that learns among the script's variables, by their names."""
+    """Return the trained variables of the script by name."""
     variables = dict(global_variables())
     modules = {name: v for name, v in variables.items() if isinstance(v, torch.nn.Module)}
     optimizers = {name: v for name, v in variables.items() if isinstance(v, torch.optim.Optimizer)}
     return {
         "modules": {name: state for name, v in modules.items() if (state := v.state_dict())},
         "optimizers": {name: v.state_dict() for name, v in optimizers.items()},
-        "tensors": {name: v.detach() for name, v in variables.items() if _is_trained(v)},  # log_alpha of SAC
+        "tensors": {name: v.detach() for name, v in variables.items() if _is_trained(v)},  # SAC's log_alpha
         "variables": {name: v for name, v in variables.items() if name == "alpha" and isinstance(v, float)},
     }
 
@@ -77,7 +77,7 @@ def _is_trained(value: Any) -> bool:
 def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the preprocessing of observations and the scaling of actions."""
     algorithm, legacy = training.settings["description"]["algorithm"], training.settings["legacy"]
-    space = training.environments[0].observation_space  # before any wrapper, which make vectors
+    space = training.environments[0].observation_space  # before any wrapper; wrappers make vectors
     is_discrete = type(space).__name__ == "Discrete" and not training.settings["wrappers"]
     continuous_ppo = algorithm in ("ppo_continuous", "rpo")
     mean_and_variance = pooled([s["observation"] for s in statistics if s["observation"] is not None])
@@ -90,7 +90,7 @@ def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict
 
 
 def random_state() -> dict[str, Any]:
-    """The states of Python's, NumPy's and PyTorch's (CPU) generators."""
+    """Return the states of the generators of Python, NumPy and PyTorch (CPU)."""
     version, internal, gauss = random.getstate()
     name, keys, *rest = np.random.get_state()
     return {
@@ -109,12 +109,13 @@ def set_random_state(state: dict[str, Any]) -> None:
 
 
 def read_statistics(environments: Sequence[Any]) -> list[dict[str, Any]]:
-    """For each environment {"observation", "reward"}, each None or {"mean", "var", "count"} as tensors."""
+    """Return for each environment {"observation", "reward"}, each None or {"mean", "var", "count"} as
+    tensors."""
     return [{kind: _read(_find(env, names)) for kind, names in _NAMES.items()} for env in environments]
 
 
 def write_statistics(environments: Sequence[Any], statistics: Sequence[dict[str, Any]]) -> None:
-    """Put statistics back; with more environments than there were, they are used again from the first."""
+    """Restore statistics; if there are more environments than before, they are reused from the first."""
     for index, env in enumerate(environments):
         saved = statistics[index % len(statistics)]
         for kind, names in _NAMES.items():

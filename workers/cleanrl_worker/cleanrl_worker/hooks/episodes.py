@@ -1,7 +1,7 @@
-"""Counts the steps and the episodes of the environments that the script makes, and has them shown.
+"""Counting of the steps and episodes of the script's environments, and their display.
 
-The counting is a closure in the place of the environment's own `step`: the types of the environment and of
-its wrappers stay what they are, and a step costs well under a microsecond more.
+A closure replaces the environment's own `step`: the types of the environment and of its wrappers do not
+change, and the cost per step is well under a microsecond.
 """
 
 from __future__ import annotations
@@ -30,20 +30,19 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
 
 
 def observed(env: Any, training: Training) -> Any:
-    """The environment with the wrappers of the run. They go around what counts, so that `training` sees the
-    environment's own spaces.
-    """
+    """Return the environment with the wrappers of the run, outside of the counting closure, so that
+    `training` sees the environment's own spaces."""
     return wrap(env, training.settings["wrappers"], training.settings["description"]["env_id"])
 
 
 def count(env: Any, training: Training) -> Any:
-    """Check and count on `env`, which has Gymnasium's API; the first environment also drives the training's
-    clock, except where its steps differ from the training's (`hook_games`).
+    """Check `env`, which has Gymnasium's API, and count its steps. The first environment also drives the
+    training's clock, unless its steps differ from the training's (`hook_games`).
 
-    Environments made after training began (upstream's evaluation of a saved model) are not counted.
+    Environments made after the training began (upstream's evaluation of a saved model) are not counted.
     """
     own = env
-    if not isinstance(own, FromGym):  # of the old gym only pybullet's are made
+    if not isinstance(own, FromGym):  # from the old gym only pybullet's environments are made
         env = checked(own, training.settings["description"]["env_id"])
     if training.started:
         return env
@@ -83,10 +82,11 @@ def count(env: Any, training: Training) -> Any:
 
 
 def hook_games(gymnasium: Any, training: Training) -> None:
-    """Have games made with every frame, whatever their ids skip, and count the steps of their vector.
+    """Make games without frame skipping, whatever their ids specify, and count the steps of their vector
+    environment.
 
-    Their scripts step an environment frame by frame: four times for an action, and more often where an
-    episode begins. The training's steps are the steps of the script's vector environment.
+    Their scripts step an environment frame by frame: four times per action, and more often at the start of an
+    episode. The training's steps are the steps of the script's vector environment.
     """
     make, vector = gymnasium.make, gymnasium.vector.SyncVectorEnv
     initialise = vector.__init__

@@ -1,4 +1,4 @@
-"""Gymnasium's environments under the old gym's API: four values from `step`, `seed()`, render modes."""
+"""Gymnasium's environments with the old gym's API: four values from `step`, `seed()`, render modes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .training import Training
 
 
 def hook_gym(module: Any, training: Training, *, render: bool) -> None:
-    """Make `gym.make` return Gymnasium's environment, or the old gym's where only that has the id."""
+    """Make `gym.make` return Gymnasium's environment, or the old gym's if only that has the id."""
     make_old = module.make
 
     def make(env_id: str, **kwargs: Any) -> Any:
@@ -35,7 +35,8 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
 
 
 class OldGym(gym.Env):  # type: ignore[misc]
-    """A Gymnasium environment under the old API; `done` is `terminated or truncated`, `info` says which."""
+    """A Gymnasium environment with the old API; `done` is `terminated or truncated`, and `info` distinguishes
+    them."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -64,7 +65,7 @@ class OldGym(gym.Env):  # type: ignore[misc]
         return self.env.reset(**kwargs)[0]
 
     def seed(self, seed: int | None = None) -> list[int]:
-        """Seed the next reset, as the old API means it."""
+        """Seed the next reset, the meaning of `seed` in the old API."""
         self._seed = None if seed is None else int(seed)
         return [] if seed is None else [int(seed)]
 
@@ -76,7 +77,7 @@ class OldGym(gym.Env):  # type: ignore[misc]
 
 
 def old_space(space: Any) -> Any:
-    """The old gym's space of the same kind, for the kinds that the scripts can use."""
+    """Return the old gym's space of the same kind, for the kinds supported by the scripts."""
     if isinstance(space, gymnasium.spaces.Box):
         return gym.spaces.Box(space.low, space.high, space.shape, space.dtype)
     if isinstance(space, gymnasium.spaces.Discrete):

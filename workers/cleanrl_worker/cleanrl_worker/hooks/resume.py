@@ -1,9 +1,9 @@
-"""Resume from a checkpoint: the script builds everything again, and at its main loop the saved state is put
-in.
+"""Resuming from a checkpoint: the script builds everything as usual, and the saved state is restored at its
+main loop.
 
-The script's main loop is the one `for` over the steps, or over the updates of an on-policy script. Until it
-is reached the name `range` in the script refers to a function of ours; there it restores the checkpoint
-and skips the iterations that were done, so that step counts, schedules and the x axis continue.
+The script's main loop is its one `for` over the steps, or over the updates of an on-policy script. Until it
+is reached, the name `range` in the script refers to our function, which then restores the checkpoint and
+skips the completed iterations, so that step counts, schedules and the x axis continue.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is_main_loop(candidate: range, settings: dict[str, Any]) -> bool:
 
 
 def restore(training: Training, settings: dict[str, Any]) -> int:
-    """Load the checkpoint into the script's variables. Returns the step that the training resumes from."""
+    """Load the checkpoint into the script's variables. Return the step that the training resumes from."""
     import torch
     from mosaic_contract.pytorch import load_optimizer, load_torch
 
@@ -65,7 +65,7 @@ def restore(training: Training, settings: dict[str, Any]) -> int:
     variables.update({name: saved["variables"][name] for name in present["variables"]})
     write_statistics(wrapped_environments(), saved["normalisation"])
     set_random_state(saved["random"])
-    step = saved["step"] // settings["rollout"] * settings["rollout"]  # a part of a rollout is done again
+    step = saved["step"] // settings["rollout"] * settings["rollout"]  # a partial rollout is repeated
     if not settings["on_policy"]:
         _learn_once_refilled(variables["args"], step)
     training.steps = step
@@ -76,16 +76,16 @@ def restore(training: Training, settings: dict[str, Any]) -> int:
 
 
 def _learn_once_refilled(arguments: Any, step: int) -> None:
-    """The replay buffer starts empty: the policy acts at once, learning waits as long as at first."""
+    """Delay learning after a resume, because the replay buffer is empty: the policy acts immediately,
+    learning waits as long as initially."""
     at_first = int(arguments.learning_starts)
     refilled = step + max(at_first, int(arguments.batch_size))
     arguments.learning_starts = _Threshold(acting=at_first, learning=refilled)
 
 
 class _Threshold(int):
-    """`learning_starts` after a resume. The scripts ask two questions of it, each with its own operator:
-    `step < threshold` (act at random?) and `step > threshold` (learn?).
-    """
+    """`learning_starts` after a resume. The scripts compare it in two ways, each with its own operator: `step
+    < threshold` (act at random?) and `step > threshold` (learn?)."""
 
     _learning: int
 

@@ -1,4 +1,4 @@
-"""Scalars that the script writes to TensorBoard, sent to the shim too."""
+"""Forwarding of the script's TensorBoard scalars to the shim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .training import Training
 
 
 def hook_writer(writer: Any, training: Training) -> None:
-    """Wrap `SummaryWriter`: scalars go to the shim too, and a disk that is full does not end the training."""
+    """Wrap `SummaryWriter`: scalars are also sent to the shim, and a full disk does not end the training."""
     push, initialise = training.channel.push, writer.__init__
     add = _forgiving(writer.add_scalar)
 
@@ -22,7 +22,7 @@ def hook_writer(writer: Any, training: Training) -> None:
         self: Any, tag: str, scalar_value: Any, global_step: Any = None, *args: Any, **kw: Any
     ) -> None:
         add(self, tag, scalar_value, global_step, *args, **kw)
-        item = getattr(scalar_value, "item", None)  # tensors and arrays of one element
+        item = getattr(scalar_value, "item", None)  # tensors and arrays with one element
         push("scalar", tag, float(item() if item else scalar_value), global_step)
 
     writer.__init__, writer.add_scalar = __init__, add_scalar
@@ -30,7 +30,7 @@ def hook_writer(writer: Any, training: Training) -> None:
 
 
 def _forgiving(method: Callable[..., None]) -> Callable[..., None]:
-    """The method, but an `OSError` of it is printed, once."""
+    """Return the method, with an `OSError` printed once instead of raised."""
     reported = False
 
     @functools.wraps(method)

@@ -1,7 +1,7 @@
-"""The training as the hooks see it: its clock, its safe points, its end.
+"""The training from the perspective of the hooks: its clock, its safe points, its end.
 
-A safe point is the moment before the first environment's step: no update is under way then. There the
-training is noticed to have begun, a due checkpoint is saved, and a requested stop happens.
+A safe point is the moment before a step of the first environment, when no update is running. At safe points
+the hooks detect the start of the training, save due checkpoints, and stop on request.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from .channel import Channel
 from .script import global_variables
 
 _RECENT = 20  # episodes
-_STOP_SECONDS = 3.0  # from a signal until the training is stopped wherever it is
+_STOP_SECONDS = 3.0  # after a signal, until the training is stopped at any point
 _PROGRESS_SECONDS = 1.0
-_EXIT_SECONDS = 20.0  # for what libraries do at exit once the training is over
+_EXIT_SECONDS = 20.0  # for the exit hooks of libraries once the training is over
 
 
 class Frames(TrainingFrames):
     """The frames of one training. `settings` come from `runtime.hook_settings`.
 
-    Environments are made as the script makes them, but able to draw: with `render_mode="rgb_array"` where it
-    names no mode.
+    Environments are made as by the script, but able to render: with `render_mode="rgb_array"` if it sets no
+    mode.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -55,15 +55,14 @@ class Frames(TrainingFrames):
             self.end(f"{env_id} has no render mode {RENDER_MODE}; it renders {renders}")
 
     def make_as(self, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """`make(...)`, able to draw if it will be shown. Raises what `make` raises."""
+        """Return `make(...)`, able to render if it will be shown. Raises the errors of `make`."""
         make = functools.partial(make, *args, **kwargs)
         return make() if "render_mode" in kwargs else self.make(make)
 
 
 class Training:
-    """The one training of this process. `steps` counts as the script does, steps before a resume included;
-    `steps_per_second` is the latest that was reported.
-    """
+    """The one training of this process. `steps` counts as the script does, including steps before a resume;
+    `steps_per_second` is the latest reported speed."""
 
     def __init__(self, settings: dict[str, Any], channel: Channel, frames: Frames) -> None:
         self.settings = settings
@@ -73,13 +72,13 @@ class Training:
         self.stop_at: float = settings["stop_at"] or math.inf
         self.steps = 0
         self.steps_per_second: float | None = None
-        self.due = 0  # the first step is a safe point: there training begins
+        self.due = 0  # the first step is a safe point: training begins there
         self.started = False
         self.episodes = 0
         self.recent_returns: deque[float] = deque(maxlen=_RECENT)
         self.environments: list[Any] = []
         self.writers: list[Any] = []
-        self.stepping: CodeType | None = None  # of what steps the first environment
+        self.stepping: CodeType | None = None  # the code object of the first environment's step
         self.restored = not settings["resume_from"]
         self._stopping: int | None = None
         self._saving = False
@@ -93,7 +92,7 @@ class Training:
     # --- what the environments report -------------------------------------------------------------
 
     def register(self, env: Any) -> int:
-        """Take note of an environment that the training uses. Returns its index."""
+        """Register an environment used by the training. Return its index."""
         self.environments.append(env)
         return len(self.environments) - 1
 
@@ -109,18 +108,18 @@ class Training:
     ) -> None:
         self.episodes += 1
         self.recent_returns.append(float(total))
-        step = global_variables().get("global_step", self.steps)  # where the script will plot it
+        step = global_variables().get("global_step", self.steps)  # the x coordinate of the script's plots
         flags = (bool(terminated), bool(truncated))
         self.channel.push("episode", int(step), float(total), length, *flags, seed, round(seconds, 6), index)
 
     def step(self) -> None:
-        """Take note of a step of all environments, right before it."""
+        """Record a step of all environments, just before it is taken."""
         if self.steps >= self.due:
             self.safe_point()
         self.steps += self.stride
 
     def safe_point(self) -> None:
-        """Called before the first environment's step whenever `due` is reached."""
+        """Handle a safe point, before a step of the first environment once `due` is reached."""
         if self._stopping is not None:
             self._leave(128 + self._stopping)
         if not self.started:
@@ -136,24 +135,25 @@ class Training:
                 self._leave(0)
         every, rollout = self.settings["checkpoint_every"], self.settings["rollout"]
         following = min((self.steps // every + 1) * every, self.stop_at)
-        self.due = -(-following // rollout) * rollout  # an on-policy script is whole between two rollouts
+        # an on-policy script is consistent only between two rollouts
+        self.due = -(-following // rollout) * rollout
 
     # --- what leaves ------------------------------------------------------------------------------
 
     def report_progress(self) -> None:
-        """Send how far the training is and how fast, once a second. Called by the channel's thread."""
+        """Send the number of steps and the speed, once per second. Called by the channel's thread."""
         if self.started and time.monotonic() - self._last_progress[0] >= _PROGRESS_SECONDS:
             self._push_progress()
 
     def _push_progress(self) -> None:
         (then, before), now, steps = self._last_progress, time.monotonic(), self.steps
-        if steps > before:  # during a long update no step is taken: its time counts into the next report
+        if steps > before:  # no step is taken during a long update: its time counts towards the next report
             self.steps_per_second = (steps - before) / max(now - then, 1e-6)
             self.channel.push("progress", steps, self.steps_per_second)
             self._last_progress = (now, steps)
 
     def save(self) -> None:
-        """Save a checkpoint of the current step, once; a disk that is full does not end the training."""
+        """Save a checkpoint of the current step, once. A full disk does not end the training."""
         if self._saving or self._last_saved == self.steps:
             return
         from .checkpoints import save_checkpoint
@@ -173,7 +173,8 @@ class Training:
     # --- how it ends ------------------------------------------------------------------------------
 
     def take_signals(self) -> None:
-        """SIGTERM and SIGINT stop the training at its next safe point, at the latest after a few seconds."""
+        """Make SIGTERM and SIGINT stop the training at its next safe point, at the latest after a few
+        seconds."""
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, self._stop)
         signal.signal(signal.SIGALRM, self._stop_here)
@@ -191,12 +192,12 @@ class Training:
         signal.setitimer(signal.ITIMER_REAL, _STOP_SECONDS)
 
     def _stop_here(self, signum: int, frame: FrameType | None) -> None:
-        """A long update is under way: what it has changed so far is saved with the rest."""
+        """Stop during a long update; the changes that it has already made are saved with the rest."""
         if not self._saving and not self._ended and self._stopping is not None:
             self._leave(128 + self._stopping)
 
     def _leave(self, code: int) -> None:
-        """Save and end at once: nothing of the script may catch it or take its time."""
+        """Save and exit immediately, so that the script can neither intercept nor delay it."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         self.save()
         self._ended = True
@@ -218,7 +219,7 @@ class Training:
         sys.__excepthook__(kind, error, where)
 
     def run(self, script: CodeType, variables: dict[str, Any]) -> None:
-        """Run the script, and report how it was left."""
+        """Run the script and report how it ended."""
         try:
             exec(script, variables)
             self._finished()
@@ -230,13 +231,13 @@ class Training:
             leave_within(_EXIT_SECONDS, 0)
 
     def _exited(self, code: Any, lines: Lines) -> int:
-        """Report that code of the training ends the process; return the exit code."""
+        """Report that the training's code ended the process; return the exit code."""
         total, steps = self.settings["steps"], self.steps
         if self._ended or (not code and steps >= total):
             self._finished()
             return int(code or 0)
         if any(frame.f_code is self.stepping for frame, _ in lines):
-            steps -= self.stride  # the one under way
+            steps -= self.stride  # without the current step
         self._ended = True
         error = exit_error(code, lines, f"at step {steps:,} of {total:,}")
         self.channel.push("error", ERROR_TYPE, error, stack_text(lines))
@@ -254,7 +255,7 @@ class Training:
         self.channel.flush()
 
     def _push_end(self) -> None:
-        """Report that all steps are trained: a failure where the last checkpoint is lost."""
+        """Report that all steps have been trained, or a failure if the last checkpoint was lost."""
         if self._last_saved == self.steps:
             self.channel.push("finished")
         else:

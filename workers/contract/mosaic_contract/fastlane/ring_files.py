@@ -68,7 +68,6 @@ def _create_in(folder: Path, name: str, size: int) -> tuple[Ring, int]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         # Not the mapped descriptor: a mapping keeps its own copy, also in forked children, and the lock would
         # live as long as the last copy.
-        # would live as long as the last of them.
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -105,8 +105,7 @@ class Describer:
             return observation[:_MOST_TEXT]
         try:
             return read(observation, description or {})
-        # an observation that does not match its space
-        except (TypeError, ValueError, LookupError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError):  # does not match its space
             return spaces.text_of(observation, self._space)
 
 
