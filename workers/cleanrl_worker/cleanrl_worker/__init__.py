@@ -1,1 +1,1 @@
-"""MOSAIC Lab's worker for CleanRL: runs upstream's scripts unmodified and reports their metrics and models."""
+"""MOSAIC Lab's worker for CleanRL: runs unmodified scripts and reports their metrics and models."""

@@ -65,7 +65,7 @@ class ScriptOperator:
 
 
 class DiscreteOperator(ScriptOperator):
-    """An operator that acts by the scores of the actions. It ignores masks, which the training did not have."""
+    """An operator that acts by the scores of the actions. Masks are ignored, as in training."""
 
     def __init__(self, policy: CleanRLPolicy, deterministic: bool, seed: int | None) -> None:
         super().__init__(policy, deterministic, seed)

@@ -287,7 +287,7 @@ def _train(
 def _write_manifest(
     worker_type: str, config: TrainingConfig, resolved: Mapping[str, Any], telemetry: Telemetry
 ) -> None:
-    """Write `analytics.json`. The best checkpoint is the one with the highest mean return when it was saved."""
+    """Write `analytics.json`. The best checkpoint has the highest mean return when it was saved."""
     saved = telemetry.checkpoints
     with_return = [one for one in saved if "mean_episode_return" in one.metrics]
     best = max(with_return, key=lambda one: one.metrics["mean_episode_return"], default=None)

@@ -113,7 +113,8 @@ def as_number(value: Any) -> float:
 
 
 def whole_number(value: Any) -> int | None:
-    """Return a whole number given as an int, a float or a zero-dimensional array; None for any other value."""
+    """Return a whole number given as an int, a float or a zero-dimensional array; None for any other
+    value."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()
     if type(value) is int:

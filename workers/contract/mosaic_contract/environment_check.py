@@ -185,7 +185,8 @@ class EpisodeCheck:
         self._seed: int | None = None
 
     def begin(self, seed: Any, episode: int | None = None) -> None:
-        """Begin an episode with this number, or the next one. A reset without a seed keeps the latest seed."""
+        """Begin an episode with this number, or the next one. A reset without a seed keeps the latest
+        seed."""
         if episode is not None or self.steps:
             self.episode = self.episode + 1 if episode is None else episode
         self.steps = 0

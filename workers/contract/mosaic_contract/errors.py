@@ -112,7 +112,8 @@ class Cancelled(BaseException):
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's type and text in one line; only the text for Gymnasium's errors, which are sentences."""
+    """Return an error's type and text in one line; only the text for Gymnasium's errors, which are
+    sentences."""
     text = " ".join(str(error).split())
     if text and type(error).__module__ == "gymnasium.error":
         return text.rstrip(".")

@@ -162,7 +162,8 @@ def _unknown(name: str, known: Collection[str]) -> str:
 
 
 def converted(parameter: Parameter, value: Any) -> Any:
-    """Return a value converted to a parameter's type. Raises ValueError with the reason if it is not valid."""
+    """Return a value converted to a parameter's type. Raises ValueError with the reason if it is not
+    valid."""
     wanted = parameter.type
     if value is None and parameter.default is None:
         return None

@@ -173,7 +173,7 @@ class Data(Message):
 
 @dataclass(frozen=True)
 class Step(Data):
-    """One step of one agent. `messages` are the messages sent to other agents; the field is omitted if empty."""
+    """One step of one agent. `messages` were sent to other agents; omitted if empty."""
 
     KIND = "step"
     step_index: int

@@ -55,7 +55,7 @@ def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) ->
 
 
 def noop_indices(meanings: Sequence[Any]) -> list[int]:
-    """Return the indices of names that mean "nothing", then of names with a similar meaning ("pass", "done")."""
+    """Return the indices of names that mean "nothing", then of similar names ("pass", "done")."""
     words = [re.findall(r"[a-z]+", str(meaning).lower()) for meaning in meanings]
     whole = ["".join(parts) for parts in words]
     indices = range(len(words))

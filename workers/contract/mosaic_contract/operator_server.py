@@ -60,7 +60,7 @@ class OperatorServer:
         }
 
     def serve(self, commands: int, answers: int) -> None:
-        """Read commands from one descriptor and answer on the other until the input ends or `stop` arrives."""
+        """Read commands from one descriptor and answer on the other until end of input or `stop`."""
         self._answers = answers
         splitter, dropped = LineSplitter(OPERATING_LINE_LIMIT), 0
         too_long = _error(BadLine(f"a command of more than {OPERATING_LINE_LIMIT} bytes"), {})

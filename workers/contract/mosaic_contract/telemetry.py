@@ -74,7 +74,7 @@ class Telemetry:
 
     @classmethod
     def take_stdout(cls, run_id: str, *, sealed: bool = False) -> Telemetry:
-        """Move stdout to a private descriptor for messages. From then on fd 1 is stderr, also for children."""
+        """Move stdout to a private descriptor for messages. fd 1 then is stderr, also for children."""
         sys.stdout.flush()
         private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
         os.dup2(2, 1)

@@ -83,7 +83,8 @@ class PlannedTraining:
         return bound
 
     def misfits(self) -> Iterable[str]:
-        """Yield the reasons why the algorithm cannot be trained with this configuration, one sentence each."""
+        """Yield the reasons why the algorithm cannot be trained with this configuration, one sentence
+        each."""
         return ()
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
@@ -92,7 +93,8 @@ class PlannedTraining:
         raise NotImplementedError
 
     def disagreements(self) -> Iterable[str]:
-        """Yield, one sentence each, values that are valid alone but not together or not in this environment."""
+        """Yield, one sentence each, values that are valid alone but not together or not in this
+        environment."""
         return ()
 
     @property

@@ -27,7 +27,7 @@ def make_environment(
             if hasattr(made, "parallel_env"):
                 return made.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(made.env(render_mode=render_mode, **keywords))
-        # Gymnasium's own checker adds a cost to every step; the contract's replaces it. An environment without
+        # Gymnasium's own checker slows every step; the contract's replaces it. An environment without
         # rendering may not have the keyword render_mode.
         drawing = {} if render_mode is None else {"render_mode": render_mode}
         make = importlib.import_module("gymnasium").make

@@ -1,4 +1,4 @@
-"""The life of one training: upstream's algorithm in this process, its runners and learners as placed by Ray."""
+"""The life of one training: upstream's algorithm in this process, runners and learners as placed by Ray."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _size(key: str, node: Any) -> int:
 
 
 def _parts(file: Any, rows: int) -> Iterator[Array]:
-    """Yield the rows of each environment in temporal order: a full buffer is overwritten from its beginning."""
+    """Yield the rows of each environment in temporal order: a full buffer is overwritten from the start."""
     if "_lengths" in file:
         for key in _INDICES:
             if (size := _size(key, file[key])) > _LARGEST_INDEX:

@@ -30,7 +30,7 @@ class ActionRules:
         self._read = action_reader(self.described)
 
     def accept(self, value: Any, mask: Any) -> Any:
-        """Return the action to play. Raises `Unusable` if the value is not an action or the mask excludes it."""
+        """Return the action to play. Raises `Unusable` if the value is not a legal action."""
         if not self._discrete:
             return self._accept_other(value, mask)
         action = self._read_action(value)

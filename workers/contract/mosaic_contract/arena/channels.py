@@ -30,7 +30,7 @@ class Incoming:
         return self._splitter.oversize
 
     def lines(self) -> list[bytes]:
-        """Return the lines completed by one read. At the end of the stream it is empty, and `ended` is set."""
+        """Return the lines completed by one read. At the end of the stream, set `ended`."""
         try:
             data = os.read(self.descriptor, _READ_BYTES)
         except OSError:  # a terminal or a socket that broke: nothing more arrives
@@ -105,7 +105,7 @@ class KernelChannel:
         return self._commands.popleft() if self._commands else None
 
     def read_while_waiting(self) -> list[Mapping[str, Any]]:
-        """Return the answers among the received commands. Raises `Abandoned` if a command ends the waiting."""
+        """Return the received answers. Raises `Abandoned` if a command ends the waiting."""
         self._read()
         answers = [command for command in self._commands if command.get("cmd") == "answer"]
         if answers:

@@ -15,7 +15,7 @@ _FAULTS = ("late", "illegal")  # all other faults are errors
 
 
 class ArenaEpisode:
-    """Counter of steps, returns and faults. `to_message` returns the summary sent to the kernel at the end."""
+    """Counter of steps, returns and faults. `to_message` returns the final summary for the kernel."""
 
     def __init__(self, index: int, seed: int, agents: Sequence[str], max_steps: int | None) -> None:
         self.index, self.seed = index, seed
@@ -30,7 +30,7 @@ class ArenaEpisode:
         self._began: float | None = None
 
     def begin(self) -> None:
-        """Start the clock at the first step, so that time spent looking at the initial state does not count."""
+        """Start the clock at the first step, since time before it does not count."""
         if self._began is None:
             self._began = time.monotonic()
 

@@ -68,7 +68,7 @@ class FramePublisher:
             self._draw()
 
     def idle(self) -> float | None:
-        """Render a due frame between steps. Return the seconds until the next call, None if none is needed."""
+        """Render a due frame between steps. Return the seconds until the next call, or None."""
         if not self._fresh or self._writer.ended:
             return None
         if self._writer.due():

@@ -109,7 +109,7 @@ class Hints:
         self._frame = None
 
     def of(self, agent: str, operator: ArenaOperator) -> Mapping[str, Any]:
-        """Return the current inputs for an operator. Raises `ArenaError` if the environment's own code fails."""
+        """Return the current inputs for an operator. Raises `ArenaError` if the environment's code fails."""
         if operator.plain or not (operator.needs or agent in self.mailboxes):
             return _NOTHING
         hints: dict[str, Any] = {}

@@ -219,7 +219,8 @@ class Seats:
     # ------------------------------------------------------------------ waiting
 
     def handle_pending(self) -> None:
-        """Handle received messages without waiting. Raises `Abandoned` if the kernel sends another command."""
+        """Handle received messages without waiting. Raises `Abandoned` if the kernel sends another
+        command."""
         self._poll.wait(0.0)
 
     def pause(self, seconds: float) -> None:

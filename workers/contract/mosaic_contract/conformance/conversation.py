@@ -85,7 +85,8 @@ class Conversation:
 def conversation(
     subject: Subject, name: str, *arguments: str, unsolicited: Sequence[str] = ()
 ) -> Iterator[Conversation]:
-    """Start the worker with these arguments, in a folder with this name, for the duration of a conversation."""
+    """Start the worker with these arguments, in a folder with this name, for the duration of a
+    conversation."""
     with subject.start(name, *arguments, talks=True) as process:
         yield Conversation(process, unsolicited)
 

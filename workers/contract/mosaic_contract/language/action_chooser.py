@@ -1,4 +1,4 @@
-"""From a prompt to a legal action: one request, one repair turn, then the default action, which does nothing."""
+"""From a prompt to a legal action: one request, one repair turn, then the passive default action."""
 
 from __future__ import annotations
 

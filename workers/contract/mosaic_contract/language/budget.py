@@ -34,7 +34,7 @@ _BYTES_PER_TOKEN = 3  # conservative estimate; English text has about 4
 
 
 class Budget:
-    """One operator process's share of a budget: `usd`, `tokens` or both. `price` is the price of its model."""
+    """One operator process's share of a budget: `usd`, `tokens` or both. `price` is its model's."""
 
     def __init__(
         self, folder: Path, usd: float | None, tokens: int | None, price: Price | None, patience: float

@@ -1,4 +1,4 @@
-"""Gymnasium's classic control environments and Lunar Lander: each number of an observation with its meaning."""
+"""Gymnasium's classic control environments and Lunar Lander: the meaning of each number."""
 
 from __future__ import annotations
 
