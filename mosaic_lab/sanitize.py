@@ -1,5 +1,6 @@
-"""Sanitize text of other processes for display, so that it cannot control a terminal. Standard library
-only.
+"""Sanitize text of other processes for display, so that it cannot control a terminal.
+
+Standard library only.
 """
 
 from __future__ import annotations

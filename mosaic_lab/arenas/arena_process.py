@@ -149,8 +149,9 @@ class ArenaProcess:
         self.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send(self, line: bytes) -> None:
-        """Send an encoded line. If the process has ended, the line is dropped; the end of its output reports
-        that.
+        """Send an encoded line.
+
+        If the process has ended, the line is dropped; the end of its output reports that.
         """
         if self._unsent:
             self._unsent += line
@@ -214,8 +215,9 @@ class ArenaProcess:
         return self._cleared.is_set()
 
     def _clear(self) -> None:
-        """End the folder, and any operators left behind. An arena that closed normally has stopped its
-        operators.
+        """End the folder, and any operators left behind.
+
+        An arena that closed normally has stopped its operators.
         """
         code = self._process.returncode
         try:

@@ -133,8 +133,9 @@ def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEn
 
 
 def operator_commands(specs: Iterable[OperatorSpec], progress: Callable[[str], None]) -> dict[str, list[str]]:
-    """Return the command of each worker that these operators need. Raises ConfigurationError for a worker
-    without operators.
+    """Return the command of each worker that these operators need.
+
+    Raises ConfigurationError for a worker without operators.
     """
     names = sorted({spec.worker for spec in specs if spec.worker is not None})
     return {name: _worker(name, "operate", "has no operators", progress).command() for name in names}

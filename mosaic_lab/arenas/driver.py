@@ -54,8 +54,9 @@ class Command:
 
 
 class Driver:
-    """The driver of a comparison. ``lock`` is held during all changes to lanes; hold it for consistent
-    reads.
+    """The driver of a comparison.
+
+    ``lock`` is held during all changes to lanes; hold it for consistent reads.
     """
 
     def __init__(self) -> None:

@@ -69,8 +69,9 @@ class KernelOperators:
         return key in self._operators and self._operators[key].function is None
 
     def receive(self, message: Mapping[str, Any]) -> None:
-        """Process a request for an action from the arena. Raises KeyError, TypeError or ValueError if it is
-        malformed.
+        """Process a request for an action from the arena.
+
+        Raises KeyError, TypeError or ValueError if it is malformed.
         """
         key, agent = str(message["operator"]), str(message["agent"])
         spec = self._operators[key]

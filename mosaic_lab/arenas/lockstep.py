@@ -14,8 +14,9 @@ from mosaic_lab.errors import MosaicError
 
 
 class Lockstep:
-    """The lanes of a comparison, opened by `open`. ``seed`` and ``episode`` (from 0) are those of the last
-    reset.
+    """The lanes of a comparison, opened by `open`.
+
+    ``seed`` and ``episode`` (from 0) are those of the last reset.
     """
 
     def __init__(self, lanes: Sequence[Lane], seeds: Sequence[int]) -> None:

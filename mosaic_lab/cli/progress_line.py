@@ -14,8 +14,9 @@ _WIDTH = 119
 def show_until(
     finished: Callable[[], bool], line: Callable[[], str], state: Callable[[], object] = lambda: None
 ) -> None:
-    """Print ``line()`` until ``finished()``. Without a terminal, print it every ten seconds and whenever
-    ``state()`` changes.
+    """Print ``line()`` until ``finished()``.
+
+    Without a terminal, print it every ten seconds and whenever ``state()`` changes.
     """
     terminal = sys.stdout.isatty()
     shown: object = None

@@ -95,8 +95,9 @@ def key_of(record: Record) -> Key:
 
 
 def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
-    """Return the keys of the episodes that `resume` does not play again. Failures under ``on_failure="stop"``
-    are played again.
+    """Return the keys of the episodes that `resume` does not play again.
+
+    Failures under ``on_failure="stop"`` are played again.
     """
     again = plan.on_failure == "stop"
     return {key for key, record in episodes.items() if record["status"] == "ok" or not again}
@@ -105,8 +106,9 @@ def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
 def write_episode(
     telemetry: Telemetry, job: EpisodeJob, played: Mapping[str, Any], category: str, arena: str
 ) -> None:
-    """Record a finished episode. ``played`` is the arena's report, ``arena`` the name of its folder. Raises
-    NotRecorded.
+    """Record a finished episode.
+
+    ``played`` is the arena's report, ``arena`` the name of its folder. Raises NotRecorded.
     """
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
     kept = ("forfeit", "success", "progression", "operators")

@@ -38,8 +38,9 @@ _LAST_LINES = 12  # of a part's log, in an error
 
 
 class FanOut:
-    """Distribute the episodes of a plan. ``recorded`` are the episodes already in the telemetry of the run in
-    ``folder``.
+    """Distribute the episodes of a plan.
+
+    ``recorded`` are the episodes already in the telemetry of the run in ``folder``.
     """
 
     def __init__(
@@ -137,8 +138,9 @@ class FanOut:
         return ended
 
     def _has_ended(self, part: Part) -> bool:
-        """Return whether a part has ended, here and on the cluster. Follow it again if its local keeper was
-        killed.
+        """Return whether a part has ended, here and on the cluster.
+
+        Follow it again if its local keeper was killed.
         """
         run = part.run
         if run.state is State.LOST and (run.path / PLACEMENT).is_file():

@@ -104,8 +104,9 @@ def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def _counts(operator: Mapping[str, Any]) -> list[Any]:
-    """Return an operator's counts. A language model's count of late answers depends on its endpoint and is
-    left out.
+    """Return an operator's counts.
+
+    A language model's count of late answers depends on its endpoint and is left out.
     """
     return [operator[name] for name in _COUNTS if name != "late" or "exchanges" not in operator]
 
@@ -113,8 +114,9 @@ def _counts(operator: Mapping[str, Any]) -> list[Any]:
 def fingerprint(
     ours: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
-    """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`. ``ours`` is the version
-    of mosaic_lab.
+    """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`.
+
+    ``ours`` is the version of mosaic_lab.
     """
     facts = {"versions": versions, "episodes": outcomes(records)}
     return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})

@@ -33,8 +33,9 @@ def evaluate(
     progress: Callable[[str], None] = print,
     league: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Plan and start an evaluation. ``progress`` is called with a line for each worker that is installed; for
-    ``league`` see `start`.
+    """Plan and start an evaluation.
+
+    ``progress`` is called with a line for each worker that is installed; for ``league`` see `start`.
     """
     plan = _ready(plan_evaluation(request, supervisor.run), request.family, progress)
     return start(supervisor, plan, "evaluation" if league is None else "league", league)

@@ -283,8 +283,9 @@ class _OperatorReader:
         return operators.python(str(source), folder=folder, **given, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], given: dict[str, Any]) -> OperatorSpec:
-        """Make a language model. Its file and demonstrations are relative to the script, a describer also to
-        ``folder``.
+        """Make a language model.
+
+        Its file and demonstrations are relative to the script, a describer also to ``folder``.
         """
         folder = self._beside(given.pop("folder", ""))
         describe = given.pop("describe", None)

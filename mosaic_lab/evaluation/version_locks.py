@@ -33,8 +33,9 @@ class Lock:
 
     @classmethod
     def from_text(cls, text: str) -> Lock:
-        """Read a lock file. Raises ValueError for a line that is neither one of our comments nor an exact
-        version.
+        """Read a lock file.
+
+        Raises ValueError for a line that is neither one of our comments nor an exact version.
         """
         head = {}
         packages = {}

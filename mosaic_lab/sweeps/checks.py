@@ -44,8 +44,9 @@ class Example:
 
 
 def examples(space: Space) -> list[dict[str, Any]]:
-    """Return the hyperparameters of the distinct examples. Raises ConfigurationError if a search function
-    fails.
+    """Return the hyperparameters of the distinct examples.
+
+    Raises ConfigurationError if a search function fails.
     """
     found: list[dict[str, Any]] = []
     number, most = 0, 1

@@ -74,8 +74,9 @@ class Decisions:
                 next(self._given, None)
 
     def propose(self) -> Proposal | None:
-        """Return the next trial's values; None if a grid is exhausted. Raises ConfigurationError if the
-        search function fails.
+        """Return the next trial's values; None if a grid is exhausted.
+
+        Raises ConfigurationError if the search function fails.
         """
         fixed = None
         if self._given is not None:
@@ -92,8 +93,9 @@ class Decisions:
             return Proposal(recorder.parameters, hyperparameters, recorder.distributions)
 
     def report(self, number: int, step: int, value: float) -> tuple[bool, dict[str, float]]:
-        """Record an intermediate value. Return whether to prune the trial, and the pruner's own values for
-        it.
+        """Record an intermediate value.
+
+        Return whether to prune the trial, and the pruner's own values for it.
         """
         import optuna
 

@@ -206,8 +206,9 @@ def _plan_of(
     problems: Problems,
     progress: Callable[[str], None],
 ) -> TrainingPlan | None:
-    """Return the plan of the first trial. Add everything that the worker refuses in any trial, each problem
-    once.
+    """Return the plan of the first trial.
+
+    Add everything that the worker refuses in any trial, each problem once.
     """
     steps = 1 if training.total_timesteps is None else training.total_timesteps
     common = training.with_(films="off", curriculum=None, total_timesteps=steps)

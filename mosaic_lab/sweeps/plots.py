@@ -32,8 +32,9 @@ _COLORS = {
 
 
 def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[str, float]) -> list[Plot]:
-    """Return the plots of a sweep; empty before the first trial has a value. ``importance``: see
-    `Sweep.importance`.
+    """Return the plots of a sweep; empty before the first trial has a value.
+
+    ``importance``: see `Sweep.importance`.
     """
     if plan.interval is not None:
         return population_plots(plan, trials)

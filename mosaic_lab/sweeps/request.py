@@ -17,8 +17,9 @@ POPULATION = "pbt"
 
 
 class SweepRequest(Struct, kw_only=True, frozen=True):
-    """The arguments of `Lab.sweep` as given, before `plan_sweep` validates them. All trials share
-    ``training``.
+    """The arguments of `Lab.sweep` as given, before `plan_sweep` validates them.
+
+    All trials share ``training``.
     """
 
     training: TrainRequest

@@ -68,8 +68,9 @@ def integer(low: int, high: int, *, log: bool = False) -> Range:
 
 
 def choice(values: Sequence[Any]) -> Choice:
-    """Return a distribution over these values; a list in ``search=`` is equivalent. Raises
-    ConfigurationError.
+    """Return a distribution over these values; a list in ``search=`` is equivalent.
+
+    Raises ConfigurationError.
     """
     found = tuple(json_value("a choice", value) for value in values)
     if not found:

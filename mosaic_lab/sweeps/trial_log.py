@@ -31,8 +31,9 @@ CONTINUED, PAUSED = "segment_proposed", "segment_ended"
 
 
 class TrialLog:
-    """The trials in the log of the sweep in ``folder``. Any process may read the log; one process writes
-    it.
+    """The trials in the log of the sweep in ``folder``.
+
+    Any process may read the log; one process writes it.
     """
 
     def __init__(self, folder: Path) -> None:

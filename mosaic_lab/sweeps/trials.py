@@ -21,8 +21,9 @@ class Proposal(NamedTuple):
 
 
 class TrialState(StrEnum):
-    """The state of a trial. The last four are final. A waiting trial has completed a segment and may
-    continue.
+    """The state of a trial.
+
+    The last four are final. A waiting trial has completed a segment and may continue.
     """
 
     RUNNING = "running"

@@ -185,8 +185,9 @@ def _packages(shim: Shim, folder: Path, extra: str | None) -> list[str]:
 def _install_packages(
     ours: list[str], choice: ChosenSource, shim: Shim, request: Request, python: Path, uv: Uv
 ) -> str | None:
-    """Install the shim with its pins, then upstream without its dependencies. Return uv's torch arguments, or
-    None.
+    """Install the shim with its pins, then upstream without its dependencies.
+
+    Return uv's torch arguments, or None.
     """
     install = ["pip", "install", "--python", str(python)]
     packages = [*ours, *request.also]

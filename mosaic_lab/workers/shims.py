@@ -79,8 +79,9 @@ class Shim:
         return f"{self.distribution}{brackets} @ {self.folder.as_uri()}"
 
     def pins(self, extra: str | None) -> list[str]:
-        """Return every requirement of the shim with ``extra``. A change to them requires rebuilding
-        environments.
+        """Return every requirement of the shim with ``extra``.
+
+        A change to them requires rebuilding environments.
         """
         return sorted({*self.dependencies, *self.extras.get(extra or "", ())})
 
@@ -201,8 +202,9 @@ def copied(shim: Shim, folder: Path) -> Shim:
 
 
 def check_name(name: str) -> str:
-    """Return ``name`` if it is a valid worker name, which is also a folder's. Raises WorkerEnvironmentError
-    if not.
+    """Return ``name`` if it is a valid worker name, which is also a folder's.
+
+    Raises WorkerEnvironmentError if not.
     """
     if not _NAME.fullmatch(name):
         raise WorkerEnvironmentError(

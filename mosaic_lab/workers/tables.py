@@ -1,5 +1,6 @@
-"""Tables of workers, algorithms and hyperparameters. Imports pandas, so import it only where a table is
-made.
+"""Tables of workers, algorithms and hyperparameters.
+
+Imports pandas, so import it only where a table is made.
 """
 
 from __future__ import annotations

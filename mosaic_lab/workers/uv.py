@@ -83,8 +83,9 @@ class Uv:
         self.progress(f"{time.monotonic() - self.started:5.0f} s  {text}")
 
     def do(self, what: str, *arguments: str) -> Answer:
-        """Run uv with progress. Raises WorkerEnvironmentError, with uv's last lines and a hint, if it
-        fails.
+        """Run uv with progress.
+
+        Raises WorkerEnvironmentError, with uv's last lines and a hint, if it fails.
         """
         answer = self._run(arguments, self.deadline, what)
         if answer.returncode is None:

@@ -150,8 +150,9 @@ def _write_episode(
 
 
 def _is_default(family: str, exchange: Mapping[str, Any] | None, candidate: str | None) -> bool:
-    """Return whether the default action was played. The dummy agent has no exchanges, and "wait" is an action
-    of NetHack.
+    """Return whether the default action was played.
+
+    The dummy agent has no exchanges, and "wait" is an action of NetHack.
     """
     if exchange is None:
         return not (family in ("nle", "textworld") and candidate == "wait")

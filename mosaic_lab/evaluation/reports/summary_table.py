@@ -132,8 +132,9 @@ def _episode_cost(plan: EvaluationPlan, played: Sequence[Record], rng: int) -> E
 
 
 def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
-    """Compare two operators. Raises ConfigurationError for unknown operators, or operators without a
-    completed episode.
+    """Compare two operators.
+
+    Raises ConfigurationError for unknown operators, or operators without a completed episode.
     """
     pairs, scores = [], []
     every, failed = played_by(plan.lanes, records), _failed(records)

@@ -89,8 +89,9 @@ def _wrong_line(line: bytes, lanes: Collection[str], images: Collection[str]) ->
 
 
 def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collection[str]) -> Iterator[str]:
-    """Yield an exchange's problems as sentences. Raises KeyError, TypeError and similar errors for malformed
-    data.
+    """Yield an exchange's problems as sentences.
+
+    Raises KeyError, TypeError and similar errors for malformed data.
     """
     for name, (is_valid, kind) in _FIELDS.items():
         known = entry[name] is not None or name not in _OPTIONAL

@@ -30,8 +30,9 @@ from mosaic_lab.evaluation.statistics.scores import (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Summary statistics of one operator's scores. All tasks have equal weight, whatever their number of
-    episodes.
+    """Summary statistics of one operator's scores.
+
+    All tasks have equal weight, whatever their number of episodes.
     """
 
     tasks: tuple[str, ...]

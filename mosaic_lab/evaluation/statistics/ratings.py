@@ -56,8 +56,9 @@ class WinDrawLoss:
 
 
 def win_draw_loss(results: ArrayLike, *, confidence: float = CONFIDENCE) -> WinDrawLoss:
-    """Count games; ``results`` (games,) is 1, 0.5 or 0 for each. Raises ConfigurationError for other
-    values.
+    """Count games; ``results`` (games,) is 1, 0.5 or 0 for each.
+
+    Raises ConfigurationError for other values.
     """
     results = _results(results)
     wins, draws, losses = (int(np.sum(results == kind)) for kind in (1.0, 0.5, 0.0))

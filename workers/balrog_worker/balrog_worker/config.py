@@ -71,8 +71,9 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 
 def command(config: TrainingConfig, results: Path) -> list[str]:
-    """Return the command line. ``results`` is upstream's output folder; nothing is written to the
-    checkout.
+    """Return the command line.
+
+    ``results`` is upstream's output folder; nothing is written to the checkout.
     """
     values = config.hyperparameters
     episodes = dict.fromkeys(values["envs"] or _ALL, values["episodes"])
@@ -112,8 +113,9 @@ def _checkout(config: TrainingConfig, given: str, problems: list[str]) -> str:
 
 
 def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str]) -> str:
-    """Return the interpreter. Links in its path are not resolved, because they make it a virtual
-    environment's.
+    """Return the interpreter.
+
+    Links in its path are not resolved, because they make it a virtual environment's.
     """
     given = values["python"]
     if not given:

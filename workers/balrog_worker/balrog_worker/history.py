@@ -52,8 +52,9 @@ class History:
         self._reasoning: str | None = None
 
     def observe(self, long_term: str, short_term: str = "", image: bytes | None = None) -> None:
-        """Add an observation. Its short-term part is shown only while it is the latest; ``image`` is a PNG
-        file.
+        """Add an observation.
+
+        Its short-term part is shown only while it is the latest; ``image`` is a PNG file.
         """
         self._events.append(_Observation(long_term, image))
         self._short_term = short_term

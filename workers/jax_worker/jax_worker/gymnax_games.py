@@ -1,5 +1,6 @@
-"""gymnax: classic control, MinAtar, bsuite and small tasks, in JAX. Ids are upstream's with the prefix
-"gymnax/".
+"""gymnax: classic control, MinAtar, bsuite and small tasks, in JAX.
+
+Ids are upstream's with the prefix "gymnax/".
 """
 
 from __future__ import annotations

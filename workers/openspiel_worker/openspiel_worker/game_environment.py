@@ -106,8 +106,9 @@ class GameEnvironment:
         return f"Your moves so far: {', '.join(self._own_moves(player)) or 'none'}"
 
     def legal_moves(self) -> dict[str, int]:
-        """Return the current player's legal action numbers by name. Repeated and empty names have the number
-        appended.
+        """Return the current player's legal action numbers by name.
+
+        Repeated and empty names have the number appended.
         """
         player, moves = self._numbers[self.agent_selection], {}
         for action in self.state.legal_actions(player):

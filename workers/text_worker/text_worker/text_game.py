@@ -27,8 +27,9 @@ class AnyText(spaces.Text):
 
 
 class TextGame:
-    """A game with agents "player_0", "player_1", …. Observations and actions are strings; rewards are given
-    at the end.
+    """A game with agents "player_0", "player_1", ….
+
+    Observations and actions are strings; rewards are given at the end.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"name": "textarena", "render_modes": []}
