@@ -22,9 +22,7 @@ class MosaicError(Exception):
     """Base of all errors raised by mosaic_lab. Notebooks show only its message, without internal frames."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return the lines that IPython shows instead of the traceback; ``%debug`` still has the
-        traceback.
-        """
+        """Return the lines that IPython shows; the traceback remains available to ``%debug``."""
         return [f"{type(self).__name__}: {self}"]
 
 

@@ -24,9 +24,7 @@ _MOST_REASONS = 3
 
 
 class Facts(Protocol):
-    """Information about an arena: agent ids, spaces ({"observation", "action"}, as descriptions) and
-    teams.
-    """
+    """An arena's agent ids, spaces ({"observation", "action"}, as descriptions) and teams."""
 
     @property
     def agents(self) -> Sequence[str]: ...
@@ -216,9 +214,7 @@ def _table(wanted: Mapping[str, OperatorSpec], named: Mapping[str, Sequence[str]
 
 
 def _keys(operators: Iterable[OperatorSpec]) -> dict[int, str]:
-    """Return a key for each operator (by identity), derived from its name: "ppo", and "ppo-2" for a second
-    one.
-    """
+    """Return a key for each operator (by identity), derived from its name: "ppo", then "ppo-2"."""
     keys: dict[int, str] = {}
     for operator in operators:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", operator.name).strip("-.")[:_LONGEST_KEY] or operator.category

@@ -39,9 +39,7 @@ def escaped(text: str) -> str:
 
 
 def well_formed(value: Any) -> Any:
-    """Return a JSON value with misleading and unencodable characters of all strings, keys included,
-    escaped.
-    """
+    """Return a JSON value with misleading and unencodable characters in strings and keys escaped."""
     return _mapped(value, escaped)
 
 

@@ -60,9 +60,7 @@ class ArenaFolder:
         self._record.move(State.RUNNING, "its arena runs")
 
     def end(self, state: State, reason: str, code: int | None) -> None:
-        """Record that all processes have ended; ``code`` as in `subprocess`, None if no process was
-        started.
-        """
+        """Record that all processes have ended; ``code`` as in `subprocess`, None if none was started."""
         if self._lock is None:
             return
         died = code is not None and code < 0

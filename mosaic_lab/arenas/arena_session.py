@@ -29,9 +29,7 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.policies import Assignment
 
 OPEN_SECONDS = 120.0
-"""Seconds for creating an environment, and again for starting its operators: disks and imports may be
-slow.
-"""
+"""Seconds for creating an environment, and again for starting its operators; imports may be slow."""
 GIVE_UP_SECONDS = 0.5
 """Seconds for a failed arena to exit by itself."""
 _LIMITS = {  # `Liveness` limits the commands of an episode

@@ -131,9 +131,7 @@ class Lockstep:
         return None
 
     def _next(self, now: float) -> float:
-        """Return the time of the next step: a steady beat without drift that does not make up for missed
-        steps.
-        """
+        """Return the time of the next step: a steady beat that does not make up for missed steps."""
         if not self._playing or not self.speed:
             return 0.0
         period = 1 / self.speed

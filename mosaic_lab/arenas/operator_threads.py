@@ -53,9 +53,7 @@ class OperatorThread:
         self._put(None, lambda: self._report(self._operator.episode_end, (total_reward, steps)))
 
     def withdraw(self, request_id: Any) -> bool:
-        """Drop a request. Return true if user code is processing it, in which case the thread is no longer
-        usable.
-        """
+        """Drop a request. Return true if user code is processing it: the thread is then no longer usable."""
         with self._lock:
             if self._running == request_id:
                 self._close()

@@ -93,8 +93,8 @@ class ModelUsage:
             self._sums.add(exchanges_of(move))
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return `ExchangeSums`' counts and amounts and the median latency in milliseconds (``exchange_ms``);
-        None without exchanges.
+        """Return `ExchangeSums`' counts and amounts and the median latency in milliseconds (``exchange_ms``),
+        or None if no exchange was recorded.
         """
         sums = self._sums
         if not sums.counts["exchanges"]:

@@ -22,9 +22,7 @@ from mosaic_lab.validation import Problems, no_seeds
 from mosaic_lab.workers.families import family_of
 
 MOST_EPISODES = 1_000_000
-"""Maximum number of episodes, and so of seeds, of one evaluation or comparison: all are planned in
-advance.
-"""
+"""Maximum number of episodes, and so of seeds, of one evaluation or comparison."""
 _LARGEST_SEED = 2**32 - 1
 _NAMED = 10  # seeds in a message
 

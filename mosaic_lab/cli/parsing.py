@@ -20,9 +20,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Exit with an error for unknown arguments; argparse also calls this method for a command's
-        parser.
-        """
+        """Exit with an error for unknown arguments; argparse also calls this for a command's parser."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             explain = self.get_default("unknown")

@@ -1,6 +1,4 @@
-"""The output of ``mosaic-lab workers list NAME``: algorithms, hyperparameters and environments of a
-worker.
-"""
+"""The output of ``mosaic-lab workers list NAME``: a worker's algorithms and environments."""
 
 from __future__ import annotations
 
@@ -119,8 +117,8 @@ def environments(name: str, known: Sequence[str]) -> str:
 
 
 def _beginning(env_id: str, shared: str) -> str:
-    """Return an id's group prefix after the prefix shared by all: "ALE/" of ALE/Pong-v5, "MiniGrid-" of
-    MiniGrid-Empty-8x8-v0.
+    """Return an id's group prefix after the prefix shared by all, such as "ALE/" of ALE/Pong-v5 or
+    "MiniGrid-" of MiniGrid-Empty-8x8-v0.
     """
     match = re.match(r"\w+[/-]", env_id[len(shared) :])
     return shared + match[0] if match else ""

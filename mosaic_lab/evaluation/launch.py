@@ -94,7 +94,7 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
 
 
 def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:
-    """Return the plan with the commands of its workers and of its cluster connection, installing missing
+    """Return the plan with the commands of its workers and its cluster connection, after installing missing
     workers.
     """
     worker = environment_worker(plan.family, progress)

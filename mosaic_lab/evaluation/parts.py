@@ -95,9 +95,7 @@ def arena_path(folder: Path, name: str) -> Path:
 
 
 def parts_text(parts: Sequence[Run]) -> str:
-    """Return the numbers of playing and waiting parts, with the reason: "2 parts play, 1 waits (waits for 1
-    CPU; …)".
-    """
+    """Return the numbers of playing and waiting parts: "2 parts play, 1 waits (waits for 1 CPU; …)"."""
     states = [(part.state, part) for part in parts]
     playing = sum(state in (State.RUNNING, State.STOPPING) for state, _ in states)
     waiting = [part for state, part in states if state in (State.QUEUED, State.STARTING)]

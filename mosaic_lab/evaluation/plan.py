@@ -123,9 +123,7 @@ class EvaluationPlan(ArenaPlan):
 
     @property
     def variables(self) -> list[str]:
-        """The names of the environment variables that the evaluation's process needs, for all or single
-        operators.
-        """
+        """The names of all environment variables that the evaluation's process needs."""
         return sorted({*self.pass_env, *(n for spec in self.operators.values() for n in spec.pass_env)})
 
     @property

@@ -87,7 +87,7 @@ def check_space(
 
 
 def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:
-    """Return the values that a search tries for each hyperparameter; for a function, the values in its
+    """Return the values that a search tries for each hyperparameter; for a function, those in its
     examples.
     """
     if space.code is None:

@@ -31,8 +31,9 @@ REPORTS = 27
 include the rungs of ASHA and Hyperband.
 """
 FACTOR = 3
-"""Reduction factor: about one in three trials that reach a rung of ASHA or Hyperband (a ninth and a third of
-the steps) continues.
+"""Reduction factor: about one in three trials that reach a rung of ASHA or Hyperband continues.
+
+The rungs are at a ninth and a third of the steps.
 """
 _STARTUP = 5
 """Number of trials before the median rule applies."""

@@ -65,9 +65,7 @@ def _lineage(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
 
 
 def _share(trials: Sequence[Trial], segment: TrialSegment, maximize: bool) -> float:
-    """Return the position of a segment's value between the worst (0) and the best (1) of all members at its
-    end.
-    """
+    """Return the position of a segment's value between the worst (0) and the best (1) at its end."""
     values = [trial.reports[segment.stop] for trial in trials if segment.stop in trial.reports]
     low, high = min(values), max(values)
     share = ((segment.value or 0.0) - low) / (high - low) if high > low else 0.5

@@ -132,9 +132,7 @@ class SweepRunner(ABC):
                 raise MosaicError(f"trial {runs.trial.number} could not be started: {error}") from error
 
     def _next(self) -> tuple[TrialRuns, int] | None:
-        """Return the next run to start, of a new trial if all earlier ones are started; None if no run is due
-        yet.
-        """
+        """Return the next run to start, preferring trials already begun; None if no run is due yet."""
         if sum(runs.alive for runs in self._live) >= self._plan.parallel:
             return None
         for runs in self._live:

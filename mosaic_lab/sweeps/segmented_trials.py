@@ -1,6 +1,4 @@
-"""Sweeps that train trials in segments, with one run per seed and segment; running trials are never
-stopped.
-"""
+"""Sweeps that train trials in segments, one run per seed and segment; running trials are never stopped."""
 
 from __future__ import annotations
 

@@ -137,9 +137,7 @@ class TrialRuns:
         return aggregated(known, self._plan.aggregate) if found and len(known) == len(found) else None
 
     def result(self) -> tuple[TrialState, str, float | None, Mapping[int, float]]:
-        """Return the outcome of a trial whose runs have ended: state, reason, value and the value of each
-        seed.
-        """
+        """Return the outcome of a finished trial: state, reason, value and the value of each seed."""
         self.read()
         end = max(self.trial.reports) if self.trial.pruned else math.inf
         found = {seed: follower.value(end) for seed, follower in self._followers.items()}
@@ -188,7 +186,7 @@ class TrialRuns:
         return SavedCheckpoint(path, former[-1].kept) if former and path is not None else None
 
     def checkpoints(self) -> tuple[dict[int, str], list[int]]:
-        """Return the newest checkpoint of each seed's run, relative to the run store, and the seeds without
+        """Return the newest checkpoint of each seed's run, relative to the run store, and seeds without
         one.
         """
         newest = {seed: run.checkpoints for seed, run in self.runs.items()}

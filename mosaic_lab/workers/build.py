@@ -202,9 +202,7 @@ def _install_packages(
 
 
 def _fresh(shim: Shim) -> list[str]:
-    """Return options that reinstall our packages: uv caches a folder's build until its pyproject.toml
-    changes.
-    """
+    """Return options that reinstall our packages: uv reuses a build until its pyproject.toml changes."""
     ours = [shim.distribution, _CONTRACT, *([ADAPTER] if shim.adapter else [])]
     return [word for name in ours for word in ("--reinstall-package", name)]
 

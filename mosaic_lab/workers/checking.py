@@ -1,6 +1,4 @@
-"""Run the contract's conformance suite on an installed worker and store the result next to its
-environment.
-"""
+"""Run the contract's conformance suite on an installed worker and store the result."""
 
 from __future__ import annotations
 

@@ -160,8 +160,9 @@ def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
 
 
 def _nearly(env_id: str, glob: str) -> bool:
-    """Whether an id's beginning matches a glob's prefix except for case, punctuation or a typo, and names no
-    other version.
+    """Whether an id's beginning resembles a glob's prefix, and it names no other version.
+
+    Case, punctuation and typos are ignored.
     """
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
@@ -176,8 +177,9 @@ def _weight(glob: str) -> int:
 
 
 def _unavailable(env_id: str) -> str | None:
-    """Return why an environment is unavailable; None if it is not known to be, or is from a user's module
-    ("module:Id").
+    """Return why an environment is unavailable, or None if it may be available.
+
+    Environments of users' modules ("module:Id") are never unavailable.
     """
     if ":" in env_id:
         return None

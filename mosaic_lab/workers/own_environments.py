@@ -40,8 +40,8 @@ def check_environment_id(env: Any) -> None:
 
 
 def own_id(env_id: str) -> str:
-    """Return the correct form of an id that this process or a file in the working directory registers; empty
-    if neither does.
+    """Return the correct form of an id registered by this process or a file in the working directory; empty
+    for other ids.
     """
     if (module := _registering_module(env_id)) == "__main__":
         return (

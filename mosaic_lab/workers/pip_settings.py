@@ -41,9 +41,7 @@ def read_pip_settings() -> dict[str, str]:
 
 
 def parse_pip_config(text: str) -> dict[str, str]:
-    """Parse the output of ``pip config list`` (``section.key='value'``); environment variables override
-    files.
-    """
+    """Parse the output of ``pip config list`` (``section.key='value'``); variables override files."""
     found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
         match = re.fullmatch(r"(global|install|:env:)\.([\w-]+)=(.*)", line.strip())

@@ -242,9 +242,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
 
 
 def _is_left_out(path: Path) -> bool:
-    """Whether a build does not need a path: metadata of an earlier build, a virtual environment, a pipe or a
-    socket.
-    """
+    """Whether a build does not need a path: old metadata, a virtual environment, a pipe or a socket."""
     if path.suffix == ".egg-info" or (path / "pyvenv.cfg").exists():
         return True
     return not (path.is_symlink() or path.is_file() or path.is_dir())

@@ -23,9 +23,7 @@ _TORCH_FAMILY = re.compile(r"(torch|torchvision|torchaudio)\b(?!-)")
 
 @dataclass(frozen=True)
 class ChosenSource:
-    """The chosen source: its name (or a checkout's path), upstream's requirement, the extra and the
-    reason.
-    """
+    """The chosen source: its name (or a checkout's path), upstream's requirement, extra and reason."""
 
     source: str | None
     upstream: str | None

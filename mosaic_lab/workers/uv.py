@@ -51,7 +51,7 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished uv process: its exit code (None: killed at its deadline) and its last lines, without
+    """A finished uv process: its exit code (None: killed at its deadline) and last lines, without
     passwords.
     """
 
@@ -98,9 +98,7 @@ class Uv:
         return answer
 
     def probe(self, *arguments: str) -> Answer:
-        """Run uv quietly and without retries, for its exit code; a process past the deadline counts as
-        failed.
-        """
+        """Run uv quietly and without retries, for its exit code; exceeding the deadline is a failure."""
         deadline = min(self.deadline, time.monotonic() + _PROBE_SECONDS)
         quick = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
         return self._run(arguments, deadline, what=None, extra=quick)

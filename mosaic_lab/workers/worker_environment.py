@@ -79,8 +79,8 @@ class WorkerEnvironment:
 
     @property
     def fallback(self) -> str:
-        """A sentence on why upstream does not come from the shim's first source; empty if it does, or if the
-        user chose another.
+        """A sentence on why upstream does not come from the shim's first source. Empty if it does, or if the
+        user chose another source.
         """
         shim = self.shim()
         if self.request.source or shim is None or not shim.sources or self.source == shim.sources[0].name:
@@ -109,9 +109,7 @@ class WorkerEnvironment:
 
     @property
     def staleness(self) -> str | None:
-        """The kind of change since its build: "code" (needs a quick refresh), "pins" (needs a rebuild), or
-        None.
-        """
+        """The kind of change since its build: "code" (quick refresh), "pins" (rebuild), or None."""
         shim = self.shim()
         if shim is None:
             return None
@@ -142,8 +140,8 @@ class WorkerEnvironment:
         }
 
     def shim(self) -> Shim | None:
-        """Return the current state of the shim that it was built from; None if it was not built here or the
-        shim is gone.
+        """Return the current state of the shim that it was built from, or None if it was built elsewhere or
+        the shim no longer exists.
         """
         if self.shim_fingerprint is None:
             return None

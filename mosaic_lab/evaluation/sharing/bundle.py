@@ -135,9 +135,7 @@ class Bundle:
         return {file.stem: Lock.from_text(file.read_text(encoding="ascii")) for file in files}
 
     def changes(self) -> dict[str, list[str]]:
-        """Return the differences between the workers' environments here and those it was played with; see
-        `locks`.
-        """
+        """Return changes in the workers' environments since the evaluation was played; see `locks`."""
         return changes(self.locks, locks_of(self.locks))
 
     @property

@@ -75,9 +75,7 @@ class EloRatings:
     games: tuple[int, ...]
     """Number of games of each player."""
     regularised: bool
-    """Whether a drawn game was added to each pair that met, because some rating would be infinite
-    otherwise.
-    """
+    """Whether a drawn game was added to each pair that met, to keep all ratings finite."""
     regularised_resamples: int
     """Number of resamples, of all ``resamples``, regularised likewise; they affect the outer bounds."""
     resamples: int

@@ -66,9 +66,7 @@ def _pressed(names: list[str], *pressed: str) -> list[int]:
 
 
 class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A console game. `settings` are keywords of `stable_retro.RetroEnv`: "state", "scenario", "players",
-    ….
-    """
+    """A console game. `settings` are keywords of `RetroEnv`: "state", "scenario", "players", …."""
 
     def __init__(self, game: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         self.game = game

@@ -1,6 +1,4 @@
-"""Griddly games with Gymnasium's interface and legal actions, rendered without the GPU that upstream
-requires.
-"""
+"""Griddly games with Gymnasium's interface and legal actions, rendered without a GPU."""
 
 from __future__ import annotations
 

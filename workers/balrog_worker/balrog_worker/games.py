@@ -63,9 +63,7 @@ def grid_game(mission: str) -> Game:
 
 
 def game_of(setup: AgentSetup, describer: Describer, description: Mapping[str, Any]) -> Game:
-    """Return the game of an environment that describes itself, or of any environment with named or numbered
-    actions.
-    """
+    """Return the game of an environment that describes itself, or that has named or numbered actions."""
     actions = description.get("actions") or _named_actions(setup, describer.names)
     default = description.get("default_action") or _default(actions)
     if "default_action" in description:  # BALROG's environments have complete instructions

@@ -19,9 +19,7 @@ WITH_IMAGE = "(The attached image shows it.)"
 
 @dataclass(frozen=True)
 class HistoryLimits:
-    """The numbers of latest observations that keep their text and their image, and of latest actions that
-    keep their reasoning.
-    """
+    """Numbers of latest observations that keep their text and image, and of actions that keep reasoning."""
 
     text: int = 16
     image: int = 0

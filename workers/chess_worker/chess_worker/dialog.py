@@ -28,9 +28,7 @@ Reply with one action and nothing else, for example: {move} e2e4"""
 
 @dataclass(frozen=True)
 class DialogLimits:
-    """Limits after which a dialog fails: `max_failures` replies without a usable action, or `max_turns`
-    replies.
-    """
+    """A dialog fails after `max_failures` replies without a usable action, or `max_turns` replies."""
 
     max_failures: int = 3
     max_turns: int = 10

@@ -1,6 +1,4 @@
-"""The texts of the prompts: the system prompt, the observation of each step, and the request to repair an
-answer.
-"""
+"""The texts of the prompts: the system prompt, each step's observation, and the request for a repair."""
 
 from __future__ import annotations
 

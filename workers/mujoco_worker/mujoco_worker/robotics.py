@@ -1,6 +1,4 @@
-"""Gymnasium-Robotics: Fetch, the Shadow hand, Adroit's hand, the kitchen, and mazes for an ant and a
-point.
-"""
+"""Gymnasium-Robotics: Fetch, the Shadow hand, Adroit's hand, the kitchen, and ant and point mazes."""
 
 from __future__ import annotations
 

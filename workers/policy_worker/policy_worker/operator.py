@@ -79,9 +79,7 @@ def _seed(seed: int | None) -> None:
 
 
 def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
-    """Return an observation in the environment's original form: lists in messages become tuples in Tuple
-    spaces.
-    """
+    """Return an observation in the environment's original form: lists become tuples in Tuple spaces."""
     kind = (space or {}).get("type")
     if kind == "Tuple" and isinstance(observation, list):
         return tuple(_as_gymnasium(one, part) for one, part in zip(observation, space["spaces"]))
@@ -109,7 +107,7 @@ def load(settings: Mapping[str, Any]) -> UserPolicy:
 
 
 def _makes(found: Any, keywords: Mapping[str, Any]) -> bool:
-    """Whether the object is a factory: a class, any callable that is given keywords, or a function without
+    """Whether the object is a factory: a class, a callable with given keywords, or a function without
     required arguments.
     """
     if isinstance(found, type) or keywords:

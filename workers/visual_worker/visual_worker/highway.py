@@ -73,9 +73,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 def _continuous(kind: Any, about: str) -> EnvironmentFacts:
-    """Return information about a car with continuous controls: left and right steer, up and down
-    accelerate.
-    """
+    """Return information about a car with continuous controls: left/right steer, up/down accelerate."""
     names = ["acceleration"] * kind.longitudinal + ["steering"] * kind.lateral
     keys = {}
     if kind.longitudinal:

@@ -1,6 +1,6 @@
 """BALROG's environments, as text for language models and with their usual observations for other operators.
 
-Ids are "balrog/<family>/<task>". The libraries are imported when an environment of theirs is made.
+Ids are "balrog/<family>/<task>". Libraries are imported when one of their environments is created.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from .text_environment import TextEnvironment
 PREFIX = "balrog/"
 Made: TypeAlias = "tuple[type[TextEnvironment], Sequence[Any]]"
 Maker = Callable[[str], Made]
-"""From a task to the class that makes it, with the first arguments; the user's settings are keywords."""
+"""Maps a task to its class and first arguments; the user's settings are keywords."""
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> TextEnvironment:
-    """Return the environment. Raises `ConfigError` for an unknown id, with the nearest that are known, and
-    for settings that it does not have."""
+    """Return the environment. Raises `ConfigError` for an unknown id, with the nearest known ones, and for
+    unknown settings.
+    """
     family, _, task = env_id.removeprefix(PREFIX).partition("/")
     if not env_id.startswith(PREFIX) or family not in FAMILIES:
         raise _unknown(env_id)
@@ -48,7 +49,7 @@ def known() -> list[str]:
 
 
 def facts_of(env: TextEnvironment, agent: str) -> EnvironmentFacts:
-    """Return what an environment of `make` says of itself."""
+    """Return an environment's information about itself."""
     return EnvironmentFacts(
         action_meanings=env.action_names, instructions=env.instructions, describe=env.description
     )
@@ -100,7 +101,7 @@ def _registered(prefix: str, module: str) -> tuple[str, ...]:
 
 
 def _minihack_tasks() -> Sequence[str]:
-    """Return MiniHack's tasks without Boxoban's, whose levels are not in the package."""
+    """Return MiniHack's tasks, except Boxoban's, whose levels are not in the package."""
     return [name for name in _registered("MiniHack-", "minihack") if "Boxoban" not in name]
 
 

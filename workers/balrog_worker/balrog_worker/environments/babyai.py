@@ -1,7 +1,7 @@
-"""BALROG's five tasks of BabyAI: one room (two for "open"), the objects that the mission names and no others.
+"""BALROG's five BabyAI tasks: one room (two for "open") with only the objects named in the mission.
 
-The missions come from its level "MixedTrainLocal": what it keeps for testing (yellow boxes, red doors and
-keys, green balls, grey doors) does not occur in them.
+The missions come from its level "MixedTrainLocal", which excludes objects reserved for testing (yellow boxes,
+red doors and keys, green balls, grey doors).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FRAME_TILE = 32
 
 
 class _Level(LevelGen):
-    """A level whose mission is of one task."""
+    """A level whose mission belongs to one task."""
 
     def __init__(self, task: str, distractors: int) -> None:
         self._task, self._distractors = task, distractors
@@ -91,7 +91,7 @@ class _Level(LevelGen):
 
 
 class BabyAI(TextEnvironment):
-    """One of the tasks. `num_dists`: how many objects lie there that the mission does not name."""
+    """One of the tasks. `num_dists`: the number of distractor objects not named in the mission."""
 
     action_names = tuple(GRID_ACTIONS)
     default_action = DEFAULT_ACTIONS["babyai"]
@@ -102,7 +102,7 @@ class BabyAI(TextEnvironment):
         self.action_space = spaces.Discrete(len(self.action_names))
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints every attempt at a mission
+        with contextlib.redirect_stdout(io.StringIO()):  # upstream prints every attempt at a mission
             observation, info = self._level.reset(seed=seed)
         self.progression = 0.0
         self.long_term = grid_lines(observation["image"])
@@ -116,7 +116,7 @@ class BabyAI(TextEnvironment):
         return observation, float(reward), terminated, truncated, {**info, **self.progress_info()}
 
     def description(self) -> dict[str, Any]:
-        # The mission is of the episode: an operator makes the instructions of this game from the observation.
+        # The mission changes with the episode; operators take this game's instructions from the observation.
         return {"text": f"Your goal is to {self._level.mission}.\n{self.long_term}"} | {
             name: value for name, value in super().description().items() if name not in ("text", "actions")
         }

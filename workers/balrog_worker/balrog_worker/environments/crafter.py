@@ -1,4 +1,4 @@
-"""Crafter as text: what is near, by distance and direction; health and inventory."""
+"""Crafter as text: surroundings by distance and direction, health and inventory."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ _FRAME = (512, 512)
 
 
 class _InOrder(MutableSet[Any]):
-    """A set that is passed through in the order of insertion: Crafter's own, ordered by memory addresses,
-    give another episode in every process."""
+    """A set that iterates in order of insertion. Crafter's own sets, ordered by memory address, give a
+    different episode in every process.
+    """
 
     def __init__(self) -> None:
         self._members: dict[Any, None] = {}
@@ -63,7 +64,7 @@ class _InOrder(MutableSet[Any]):
 class Crafter(TextEnvironment):
     """The only task: as many of the 22 achievements as possible within `max_episode_steps`.
 
-    `unique_items`: of each kind only the nearest is described. `precise_location`: places are given along
+    `unique_items`: describe only the nearest object of each kind. `precise_location`: give positions along
     both axes ("1 step north and 4 steps west"), else as one distance.
     """
 
@@ -99,7 +100,7 @@ class Crafter(TextEnvironment):
             self._env._seed, self._env._episode = seed, 0
         self._env.reset()
         self._steps = 0
-        observation, _, _, info = self._env.step(0)  # as BALROG does, for what is around
+        observation, _, _, info = self._env.step(0)  # as BALROG does, to observe the surroundings
         return observation, self._reported(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -147,7 +148,7 @@ class Crafter(TextEnvironment):
         return f"You see:\n{lines}\n\nIn front of you: {ahead}."
 
     def _name(self, info: dict[str, Any], x: int, y: int) -> str:
-        """Return the name of what is at a place of the map; empty beyond its edges."""
+        """Return the name of the object at a map position; empty beyond the edges."""
         wide, high = info["semantic"].shape
         return self._names[int(info["semantic"][x, y])] if 0 <= x < wide and 0 <= y < high else ""
 
@@ -165,7 +166,7 @@ def _steps(count: int) -> str:
 
 
 def _names(env: Any) -> dict[int, str]:
-    """Return the names of the numbers on the semantic map."""
+    """Return the names of the numbers in the semantic map."""
     names = {number: str(name or "") for name, number in env._world._mat_ids.items()}
     return names | {number: kind.__name__.lower() for kind, number in env._sem_view._obj_ids.items()}
 

@@ -1,8 +1,7 @@
-"""NetHack (nle) and MiniHack as text: the message, what is in sight by distance and direction, the map; the
-inventory.
+"""NetHack (nle) and MiniHack as text: message, visible objects by distance and direction, map, inventory.
 
-Neither takes seeds at a reset: they are set before it. The actions are called as in BALROG;
-a letter or a digit is the key of that name, for questions of the game.
+Neither accepts seeds at reset, so they are set before it. Action names follow BALROG; a letter or a digit is
+the key of that name, for questions of the game.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .nethack_actions import COMMANDS, COMPASS, MINIHACK_COMMANDS, NETHACK_HINTS
 from .text_environment import TextEnvironment
 
 _MORE = "--More--"
-_MOST_MORE = 20  # pages of one message
+_MOST_MORE = 20  # pages per message
 _SENT = (
     "glyphs",
     "chars",
@@ -35,10 +34,10 @@ _SENT = (
     "inv_letters",
 )
 _READ = (*_SENT, "tty_chars", "tty_cursor", "screen_descriptions")
-_MOST_SEED = 1 << 62  # what NLE's generators take, with room
+_MOST_SEED = 1 << 62  # safely within the range of NLE's generators
 _PLAIN = ("", "dark part of a room", "floor of a room", "stone", "unexplored")
 _WORDS = ("adjacent", "near", "far", "very far")
-_REACH = (1, 5, 15)  # steps up to which the first three of these words are used
+_REACH = (1, 5, 15)  # maximum steps for the first three of these words
 _EIGHTHS = ("east", "southeast", "south", "southwest", "west", "northwest", "north", "northeast")
 _MOST = 40
 _DEPTHS = (  # dungeon levels 1 to 50
@@ -53,12 +52,13 @@ _EXPERIENCE = (  # experience levels 1 to 30
     0.41443, 0.49404, 0.57788, 0.62612, 0.65628, 0.68102, 0.70153, 0.71745, 0.7287, 0.7371, 0.74434,
     0.75134, 0.75855, 0.76422, 0.77034, 0.77598, 0.77833, 0.78046,
 )  # fmt: skip
-_DEPTH, _LEVEL = 12, 18  # places in NLE's blstats
+_DEPTH, _LEVEL = 12, 18  # indices in NLE's blstats
 
 
 class NetHack(TextEnvironment):
     """One of NLE's tasks. `no_progress_timeout`: steps without game time after which the Challenge ends;
-    `skip_more`: pages of a message are turned over, all of it is one observation."""
+    `skip_more`: combine all pages of a message in one observation.
+    """
 
     default_action = DEFAULT_ACTIONS["nle"]
 
@@ -81,14 +81,16 @@ class NetHack(TextEnvironment):
     def _open(self, task: str, skip_more: bool, **keywords: Any) -> None:
         spec = gymnasium.registry[task]
         module, _, name = str(spec.entry_point).partition(":")
-        make = getattr(importlib.import_module(module), name)  # gymnasium.make would keep max_episode_steps
+        make = getattr(
+            importlib.import_module(module), name
+        )  # gymnasium.make would not pass max_episode_steps
         self._env = make(
             **{**spec.kwargs, "observation_keys": _READ, "render_mode": "pixel", **keywords},
             fix_moon_phase=True,
             savedir=None,
         )
         for refusal in ("set_initial_seeds", "set_current_seeds", "get_current_seeds"):
-            vars(self._env.nethack).pop(refusal, None)  # the Challenge's, of its competition
+            vars(self._env.nethack).pop(refusal, None)  # set by the Challenge for its competition
         self._skip_more = skip_more
         keys = list(self._env.actions)
         words = [_word(key) for key in keys]
@@ -113,7 +115,9 @@ class NetHack(TextEnvironment):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         if seed is not None:
-            NLE.seed(self._env, seed % _MOST_SEED, seed % _MOST_SEED, False)  # the Challenge's own refuses
+            NLE.seed(
+                self._env, seed % _MOST_SEED, seed % _MOST_SEED, False
+            )  # the Challenge's own method rejects seeds
         observation, _ = self._env.reset()
         self.progression = 0.0
         self._progress = Progress()
@@ -205,7 +209,7 @@ class MiniHack(NetHack):
 
 
 def _goal(task: str) -> str:
-    """Return the task's goal, as far as BALROG states it."""
+    """Return the task's goal as stated by BALROG."""
     name = task.lower()
     if "corridor" in name:
         return "Your goal is to explore the level and to reach the stairs down."
@@ -218,7 +222,7 @@ def _goal(task: str) -> str:
 
 
 def _word(key: Any) -> str:
-    """Return the name of an action of NLE's."""
+    """Return the name of one of NLE's actions."""
     kind, name = type(key).__name__, str(key.name)
     if kind.startswith("Compass"):
         word = "".join(
@@ -245,8 +249,9 @@ def _inventory(observation: Any) -> str:
 
 
 def visible_things(descriptions: Any, blstats: Any) -> str:
-    """Return a line for each kind of thing, the nearest first: `descriptions` (21, 79, 80) says what is at
-    each place, `blstats` where the agent is."""
+    """Return a line for each kind of object, the nearest first: `descriptions` (21, 79, 80) describes each
+    place, `blstats` gives the agent's position.
+    """
     x, y = int(blstats[0]), int(blstats[1])
     nearest: dict[str, tuple[int, int, int, int]] = {}
     counts: dict[str, int] = {}
@@ -274,18 +279,17 @@ def _direction(right: int, down: int) -> str:
 
 
 class Progress:
-    """The furthest that a game has got, 0 to 1, on BALROG's scale.
+    """The maximum progress in a game, 0 to 1, on BALROG's scale.
 
-    The scale is measured: the share of games by people that reached a dungeon level or an experience level
-    and then went on to win, as published with BALROG (balrog/environments/nle/achievements.json), to five
-    digits.
+    The scale is empirical: the share of human games that reached a dungeon level or an experience level and
+    then went on to win, as published with BALROG (balrog/environments/nle/achievements.json), to five digits.
     """
 
     def __init__(self) -> None:
         self.reached = 0.0
 
     def after(self, blstats: Any) -> float:
-        """Take in a state of the game, and return how far it has got."""
+        """Update with a state of the game, and return the maximum progress."""
         depth, level = int(blstats[_DEPTH]), int(blstats[_LEVEL])
         for reached, scale in ((depth, _DEPTHS), (level, _EXPERIENCE)):
             if 1 <= reached <= len(scale):

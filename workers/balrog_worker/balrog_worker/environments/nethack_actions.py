@@ -1,4 +1,4 @@
-"""The effects of NetHack's actions, in a few words each, by their names in BALROG."""
+"""Short descriptions of NetHack's actions, by their BALROG names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMPASS = {
 }
 
 OTHERS = ("more", "minus", "space", "apos", *map(str, range(10)))
-"""Keys that answer questions of the game, beside the commands."""
+"""Keys that answer questions of the game, in addition to the commands."""
 
 COMMANDS = {
     "annotate": "write a note about this level",

@@ -10,9 +10,9 @@ import gymnasium
 class TextEnvironment(gymnasium.Env[Any, Any]):
     """An environment that describes its state as text.
 
-    ``action_names`` are the names of discrete actions, by number; None where any text is an action.
-    ``aliases`` are further names of some of them. ``progression`` is the completed fraction of the task, 0 to
-    1: it is in the info of every step, beside "success".
+    ``action_names`` are the names of discrete actions, by number; None if any text is an action. ``aliases``
+    are additional names of some actions. ``progression`` is the completed fraction of the task, 0 to 1; the
+    info of every step has it, with "success".
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}
@@ -25,9 +25,12 @@ class TextEnvironment(gymnasium.Env[Any, Any]):
     progression = 0.0
 
     def description(self) -> dict[str, Any]:
-        """Return what the state looks like in words: "long_term_context", which stays in a dialog's history,
-        "short_term_context", which is shown while it is the latest, both as "text"; the "actions" by name
-        (None: any text is one) and the "default_action", played in place of none."""
+        """Return the state as text.
+
+        "long_term_context" stays in a dialog's history, "short_term_context" is shown only while it is the
+        latest, and "text" is both. "actions" are the actions by name (None: any text is one), and
+        "default_action" replaces a missing one.
+        """
         return {
             "text": "\n\n".join(filter(None, (self.long_term, self.short_term))),
             "long_term_context": self.long_term,

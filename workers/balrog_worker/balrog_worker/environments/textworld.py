@@ -1,4 +1,4 @@
-"""BALROG's three tasks of TextWorld. A game is made for each seed, once, and kept in the user's cache."""
+"""BALROG's three TextWorld tasks. Games are created once per seed and cached for the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mosaic_contract.language.balrog import DEFAULT_ACTIONS
 from ..games import HISTORY_FOLLOWS, listed
 from .text_environment import TextEnvironment
 
-_GAMES = {  # as BALROG's documentation says of its games: rooms, length of the shortest solution, options
+_GAMES = {  # from BALROG's documentation: rooms, length of the shortest solution, options
     "treasure_hunter": ("tw-treasure_hunter", "--level", "30"),
     "the_cooking_game": (
         *("tw-cooking", "--recipe", "5", "--take", "5", "--go", "12"),
@@ -83,12 +83,13 @@ _ABOUT = {
         "All that you need is to go from room to room, and to take the coin when you see it.",
     ),
 }
-LIMIT_BYTES = 1 << 30  # of the cache: the games used longest ago go when it grows larger
+LIMIT_BYTES = 1 << 30  # of the cache: the least recently used games are removed if it grows larger
 
 
 class TextWorld(TextEnvironment):
-    """One of the tasks; any text is an action. The task says what to find, not where: the solution that games
-    begin with is left out."""
+    """One of the tasks; any text is an action. The task says what to find; the solution at the beginning of
+    upstream's games is removed.
+    """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
     render_mode = None
@@ -126,19 +127,20 @@ class TextWorld(TextEnvironment):
             self._env = None
 
     def _about(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Return the info of a step: the commands that do something now are for random players, who choose
-        one; BALROG's agents are not shown them."""
+        """Return the info of a step. Its commands that currently have an effect serve random operators, which
+        choose one; BALROG's agents do not see them.
+        """
         return {**self.progress_info(), "legal_moves": sorted(info["admissible_commands"])}
 
     def _shown(self, text: str, info: dict[str, Any]) -> str:
-        """Return the game's text, without its banner and solution, and the prompt at its end."""
+        """Return the game's text without its banner, its solution and the final prompt."""
         said = text.rpartition(info["objective"])[2] if info["objective"] else text
         self.long_term = said.rpartition("\n>")[0].strip() or said.strip()
         return self.long_term[:_MOST_TEXT]
 
 
 def game_file(task: str, seed: int) -> Path:
-    """Return the file of a game, made now unless it is in the cache (8 to 40 s of CPU)."""
+    """Return the file of a game, creating it unless cached (8 to 40 s of CPU)."""
     folder = cache_folder(version("textworld"))
     file = folder / f"{task}-{seed}.z8"
     if cached(file):
@@ -151,7 +153,7 @@ def game_file(task: str, seed: int) -> Path:
         try:
             done = subprocess.run(
                 [*command, "--output", str(made), "--silent"],
-                env={**os.environ, "HOME": making},  # its compiler writes to the home folder
+                env={**os.environ, "HOME": making},  # upstream's compiler writes to the home folder
                 capture_output=True,
                 text=True,
                 timeout=_MAKING_SECONDS,
@@ -164,7 +166,7 @@ def game_file(task: str, seed: int) -> Path:
             ) from None
         if done.returncode or not made.exists():
             raise RuntimeError(f"tw-make made no game for seed {seed}: {(done.stderr or done.stdout)[-800:]}")
-        for suffix in (".json", ".z8"):  # the game last: it is what is looked for
+        for suffix in (".json", ".z8"):  # the game last: its existence marks a complete entry
             made.with_suffix(suffix).replace(file.with_suffix(suffix))
     prune(folder)
     return file
@@ -181,24 +183,24 @@ def _playing(file: Path, max_steps: int) -> Any:
 
 
 def cache_folder(version: str) -> Path:
-    """Return the folder of the games that one version of TextWorld has made."""
+    """Return the cache folder for the games of one TextWorld version."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return root / "mosaic-lab" / "textworld" / version
 
 
 def cached(file: Path) -> bool:
-    """Return whether a game is in the cache; it then counts as used now."""
+    """Return whether a game is cached, and mark it as used."""
     if not (file.exists() and file.with_suffix(".json").exists()):
         return False
     try:
         os.utime(file)
-    except FileNotFoundError:  # another process has just removed it
+    except FileNotFoundError:  # removed by another process meanwhile
         return False
     return True
 
 
 def prune(folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
-    """Remove the games used longest ago, until the rest takes at most this much; the latest one stays."""
+    """Remove the least recently used games until at most ``limit_bytes`` remain, but keep the latest one."""
     games = []
     for file in folder.glob("*.z8"):
         try:
@@ -210,6 +212,6 @@ def prune(folder: Path, limit_bytes: int = LIMIT_BYTES) -> None:
     for _, size, file in sorted(games)[:-1]:
         if total <= limit_bytes:
             break
-        for path in (file, file.with_suffix(".json")):  # the game first: it is what is looked for
+        for path in (file, file.with_suffix(".json")):  # the game first: its existence marks a complete entry
             path.unlink(missing_ok=True)
         total -= size

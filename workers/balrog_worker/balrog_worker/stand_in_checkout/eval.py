@@ -1,4 +1,4 @@
-"""Writes what BALROG's eval.py writes, without playing anything. Settings as upstream's: name=value."""
+"""Writes the files of BALROG's eval.py without playing. Settings as upstream's: name=value."""
 
 import csv
 import json
@@ -84,7 +84,9 @@ def play(settings: dict, file: Path, task: str, index: int) -> None:
         "agent": {"type": settings["agent.type"]},
         "client": {"client_name": settings["client.client_name"], "model_id": settings["client.model_id"]},
     }
-    with file.with_suffix(".json").open("w") as out:  # in two parts: a reader may meet the first alone
+    with file.with_suffix(".json").open(
+        "w"
+    ) as out:  # in two writes, so that readers may see an incomplete file
         text = json.dumps(episode, indent=4)
         out.write(text[:20])
         out.flush()

@@ -1,1 +1,1 @@
-"""Here upstream's evaluator is; see README.md."""
+"""Stand-in for upstream's evaluator; see README.md."""
