@@ -67,8 +67,7 @@ def _argparse_options(tree: ast.Module, script: Path) -> Iterator[Parameter]:
 
 
 def _computed(tree: ast.Module) -> set[str]:
-    """Return the fields that the script always assigns itself, regardless of the command line, not those that
-    it assigns only under a condition."""
+    """Return the fields that the script assigns unconditionally, regardless of the command line."""
     blocks = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.If))]
     targets = [t for block in blocks for node in block if isinstance(node, ast.Assign) for t in node.targets]
     return {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _AUTOGROUP = Path("/proc/self/autogroup")
 _TRIES, _PAUSE = 5, 0.12  # the kernel accepts one change of any process per tenth of a second
-_LESS_PER_LEVEL = 1.25  # on Linux: factor of processor time lost per level of niceness
+_LESS_PER_LEVEL = 1.25  # on Linux: each level of niceness divides the processor time by this
 
 
 def stretched(seconds: float) -> float:

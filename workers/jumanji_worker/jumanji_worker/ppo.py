@@ -152,7 +152,7 @@ class Log(KVWriter):
 
 
 class JumanjiCallback(BaseCallback):
-    """A callback after each step that handles due frames and checkpoints, and requests to stop."""
+    """A callback that publishes due frames, saves due checkpoints, and ends the training on request."""
 
     def __init__(
         self, stop: threading.Event, logger: EpisodeLogger, frames: TrainingFrames, checkpoints: Checkpoints

@@ -89,7 +89,7 @@ class Training:
         sys.excepthook = self._failed
         report_os_exit(self._exited)
 
-    # --- what the environments report -------------------------------------------------------------
+    # --- reports from the environments -------------------------------------------------------------
 
     def register(self, env: Any) -> int:
         """Register an environment used by the training. Return its index."""
@@ -138,7 +138,7 @@ class Training:
         # an on-policy script is consistent only between two rollouts
         self.due = -(-following // rollout) * rollout
 
-    # --- what leaves ------------------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------------
 
     def report_progress(self) -> None:
         """Send the number of steps and the speed, once per second. Called by the channel's thread."""
@@ -170,7 +170,7 @@ class Training:
         finally:
             self._saving = False
 
-    # --- how it ends ------------------------------------------------------------------------------
+    # --- its end ----------------------------------------------------------------------------------
 
     def take_signals(self) -> None:
         """Make SIGTERM and SIGINT stop the training at its next safe point, at the latest after a few

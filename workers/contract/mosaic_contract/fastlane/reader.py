@@ -38,7 +38,7 @@ class FrameReader:
         self._look_at = 0.0
         self._writer = 0  # id of the newest ring's writer
         self._seen = 0  # number of the newest frame returned, counted by its writer
-        self._before = 0  # number of the frames of earlier writers
+        self._before = 0  # sum of the numbers of earlier writers' frames
 
     def read(self) -> Frame | None:
         """Return the newest whole frame if it was not returned before, else None. Never an older frame."""

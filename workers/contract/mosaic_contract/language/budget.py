@@ -207,7 +207,7 @@ def estimate(turns: Sequence[Turn], max_tokens: int, price: Price | None) -> tup
 
 
 def dollars(usd: float) -> str:
-    """Return an amount formatted for messages: two decimals, or up to four if needed."""
+    """Return an amount for messages, with two to four decimals, or two digits below $0.0001."""
     if 0 < usd < 1e-4:
         return f"${usd:.2g}"
     whole, _, decimals = f"{usd:,.4f}".partition(".")
