@@ -261,7 +261,7 @@ def _end(family: list[Any]) -> None:
 
 
 def within(seconds: float, what: Callable[[], None], meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Run a function that may hang for at most `seconds`, calling `meanwhile` every few milliseconds."""
+    """Run a function that may hang; wait at most `seconds` and call `meanwhile` every few milliseconds."""
 
     def attempt() -> None:
         try:

@@ -89,7 +89,7 @@ class Training:
         sys.excepthook = self._failed
         report_os_exit(self._exited)
 
-    # --- reports from the environments -------------------------------------------------------------
+    # --- reports from the environments ------------------------------------------------------------
 
     def register(self, env: Any) -> int:
         """Register an environment used by the training. Return its index."""

@@ -65,7 +65,7 @@ class OperatorProcess:
             fcntl.fcntl(self.outgoing.descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def how_it_ended(self) -> str:
-        """Return in words how a process whose output has ended exited."""
+        """Describe in words how the process exited, after the end of its output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
         code = self._process.returncode
@@ -84,14 +84,14 @@ class OperatorProcess:
             return ""
 
     def send_stop(self) -> None:
-        """Send "stop" and close its stdin, which means the same."""
+        """Send "stop" and close stdin, which means the same."""
         self.outgoing.send(b'{"cmd":"stop"}\n')
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
 
     def wait(self, until: float) -> bool:
-        """Wait for its end until the given time (`time.monotonic`); return whether it has ended."""
+        """Wait until the given time (`time.monotonic`) for the process to exit; return whether it has."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, until - time.monotonic()))
         return self._process.returncode is not None

@@ -6,8 +6,8 @@ that trains to its end within seconds, `long` has the fields to change so that i
 worker with operators that need settings or particular spaces lists them under `operate`: `settings`,
 `observation_space`, `action_space`, and `hints`, sent with every observation (such as a `description`);
 "{checkpoint}" in a setting is replaced by the path of the tiny training's last checkpoint. A worker that
-provides environments may name the environment to play in under `environment`. "{package}" is replaced by the
-folder of the package everywhere.
+provides environments may name the environment to play in under `environment`. In all values, "{package}"
+is replaced by the folder of the package.
 
 The protocol has two levels. Operators that answer "ping" but not "hello" are checked for the plain protocol;
 the names of their checks say so, and `operate` may also have the `game_name` and the `observation` sent to

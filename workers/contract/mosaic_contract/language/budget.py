@@ -80,7 +80,7 @@ class Budget:
         self._open.discard(name)
 
     def release(self, name: str) -> None:
-        """Return a reservation that has not been booked because the call produced no answer."""
+        """Release a reservation unless it has been booked: the call produced no answer."""
         if name in self._open:
             self._open.discard(name)
             with self._locked_ledger() as ledger:
@@ -126,7 +126,7 @@ class Budget:
             os.close(lock)
 
     def _release_abandoned(self, ledger: dict[str, Any]) -> None:
-        """Return the reservations of dead processes. Since such a process may have recorded an exchange
+        """Release the reservations of dead processes. Since such a process may have recorded an exchange
         without booking it, everything is counted again."""
         holders = {one[0] for one in ledger["reserved"].values()} - {self._holder}
         dead = {holder for holder in holders if not self._lives(holder)}
