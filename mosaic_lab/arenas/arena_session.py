@@ -34,10 +34,7 @@ GIVE_UP_SECONDS = 0.5
 """Seconds for a failed arena to exit by itself."""
 _LIMITS = {  # `Liveness` limits the commands of an episode
     "open": ("make its environment", OPEN_SECONDS),
-    "seat": (
-        "start its operators",
-        OPEN_SECONDS + 10,
-    ),  # it has its own limit and knows which operator is late
+    "seat": ("start its operators", OPEN_SECONDS + 10),  # its own limit names the late operator
 }
 _LOG_LINES = 15
 _decode = msgspec.json.Decoder(dict[str, Any]).decode

@@ -87,10 +87,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.evaluation import (
-        Evaluation,
-        launch,
-    )  # imports NumPy and others, which no other command needs
+    from mosaic_lab.evaluation import Evaluation, launch  # imports NumPy, which no other command needs
 
     if (arguments.script is None) == (arguments.resume is None):
         arguments.parser.error("give either a SCRIPT or --resume ID")

@@ -221,9 +221,7 @@ def _record_of(line: bytes) -> Record | None:
         about = message["metadata"]
         returns = {agent: as_number(value) for agent, value in (about.get("returns") or {}).items()}
         total = as_number(message["total_reward"])
-        if about.get("status") == "ok" and not math.isfinite(
-            total
-        ):  # means and intervals need finite returns
+        if about.get("status") == "ok" and not math.isfinite(total):  # statistics need finite returns
             about = {**about, "status": "failed", "error": f"its return is {total}"}
         return {
             **about,

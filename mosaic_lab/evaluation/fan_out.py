@@ -38,7 +38,7 @@ _LAST_LINES = 12  # of a part's log, in an error
 
 
 class FanOut:
-    """Distribute the episodes of a plan.
+    """Distributes a plan's episodes to parts on a cluster.
 
     ``recorded`` are the episodes already in the telemetry of the run in ``folder``.
     """

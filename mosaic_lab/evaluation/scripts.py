@@ -77,10 +77,7 @@ _OF_KIND = {
     **{kind: (*signature(maker).parameters, "folder") for kind, maker in LANGUAGE_MODELS.items()},
 }
 """The keys of each kind of operator, besides the common ones."""
-_ELSEWHERE = {
-    "environment_mode": "seed_sequence",
-    "num_episodes": "episodes",
-}  # names in other programs' scripts
+_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # of other programs
 OLDER_KEYS = {"settings": "env_kwargs"}
 """Keys in older bundles, with their current names."""
 _LARGEST = 16 << 20  # bytes

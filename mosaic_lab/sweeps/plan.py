@@ -181,8 +181,7 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         interval=stops[0] if request.sampler == POPULATION else None,
         seed=seed,
         parallel=parallel,
-        rounds=bool(request.rounds)
-        and request.sampler != POPULATION,  # population-based training has its own rounds
+        rounds=bool(request.rounds) and request.sampler != POPULATION,  # which has its own rounds
         resumable=plan.config["algorithm"] in about["capabilities"].get("resume_bound", {}),
     )
 

@@ -38,9 +38,7 @@ __all__ = [
 class _Package(ModuleType):
     def __call__(self) -> WorkerTable:
         """Return one row per known worker: state, library, algorithms, environments."""
-        from mosaic_lab.workers.tables import (
-            workers_table,
-        )  # imports pandas, which most uses of workers do not need
+        from mosaic_lab.workers.tables import workers_table  # imports pandas, which few uses need
 
         return workers_table()
 

@@ -72,8 +72,7 @@ class Interpreter:
 
 
 def inspect_interpreter(python: Path) -> Interpreter:
-    """Return the environment and workers of ``python``. An interpreter older than all workers require has
-    none.
+    """Return the environment and workers of ``python``; none if it is too old for any worker.
 
     Raises WorkerEnvironmentError if it does not respond.
     """
@@ -105,13 +104,13 @@ def discover(python: Path, *, user_site: bool = False) -> list[Found]:
 
 
 def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
-    """Start a worker to return its description of itself: {"metadata", "capabilities", "hyperparameters":
-    {algorithm: [...]}, "environments": [ids]}.
+    """Return a worker's description of itself, from a process started for this purpose: {"metadata",
+    "capabilities", "hyperparameters": {algorithm: [...]}, "environments": [ids]}.
 
     Each hyperparameter is {"name", "type", "default", "help", "choices", "minimum", "maximum",
-    "exclusive_minimum"}, without limits if the worker has an older contract. The environments are the known
-    ids of those that the worker provides. Raises WorkerEnvironmentError if the worker gives no valid
-    description within a minute. The description is cached next to an environment that was built here.
+    "exclusive_minimum"}, without limits if the worker has an older contract. "environments" has the known ids
+    of environments that the worker provides. Raises WorkerEnvironmentError if the worker gives no valid
+    description within a minute. The description is cached next to environments that were built here.
     """
     file = worker_folder(worker_environment.name) / DESCRIPTION
     of = [worker_environment.created, worker_environment.shim_fingerprint]
@@ -217,9 +216,7 @@ def _found(item: dict[str, Any]) -> Found:
     capabilities = {"modes": ["train", "operate"], **item["capabilities"]}
     return Found(
         item["name"],
-        str(
-            item["program"] if "program" in item else f"{item['module']}.cli"
-        ),  # older contracts have no program
+        str(item["program"] if "program" in item else f"{item['module']}.cli"),  # for older contracts
         WorkerMetadata.from_dict(item["metadata"]),
         WorkerCapabilities.from_dict(capabilities),
     )

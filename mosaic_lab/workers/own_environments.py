@@ -1,5 +1,6 @@
-"""Advice for users' own environments, if a worker is given an object or an id known only to this process. No
-user code is imported.
+"""Advice for users' own environments if a worker is given an object or an unknown id.
+
+No user code is imported.
 """
 
 from __future__ import annotations

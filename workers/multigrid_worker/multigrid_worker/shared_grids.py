@@ -14,9 +14,7 @@ _ABOUT = (
     " and right turn you, forward moves you the way you look; pickup, drop and toggle (which opens doors and"
     " boxes) act on what is right in front of you. The mission stands beside what you see."
 )
-_ENUMERATED = re.compile(
-    r"\b(Color|Type)\."
-)  # enumeration names before "red" or "key" in upstream's missions
+_ENUMERATED = re.compile(r"\b(Color|Type)\.")  # enumeration names before "red" or "key" in missions
 _NOTHING = ("unseen", "empty", "floor", "wall")
 
 

@@ -81,9 +81,7 @@ class NetHack(TextEnvironment):
     def _open(self, task: str, skip_more: bool, **keywords: Any) -> None:
         spec = gymnasium.registry[task]
         module, _, name = str(spec.entry_point).partition(":")
-        make = getattr(
-            importlib.import_module(module), name
-        )  # gymnasium.make would not pass max_episode_steps
+        make = getattr(importlib.import_module(module), name)  # gymnasium.make drops max_episode_steps
         self._env = make(
             **{**spec.kwargs, "observation_keys": _READ, "render_mode": "pixel", **keywords},
             fix_moon_phase=True,
@@ -115,9 +113,7 @@ class NetHack(TextEnvironment):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         if seed is not None:
-            NLE.seed(
-                self._env, seed % _MOST_SEED, seed % _MOST_SEED, False
-            )  # the Challenge's own method rejects seeds
+            NLE.seed(self._env, seed % _MOST_SEED, seed % _MOST_SEED, False)  # the Challenge rejects seeds
         observation, _ = self._env.reset()
         self.progression = 0.0
         self._progress = Progress()

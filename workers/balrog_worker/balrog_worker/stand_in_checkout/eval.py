@@ -84,9 +84,7 @@ def play(settings: dict, file: Path, task: str, index: int) -> None:
         "agent": {"type": settings["agent.type"]},
         "client": {"client_name": settings["client.client_name"], "model_id": settings["client.model_id"]},
     }
-    with file.with_suffix(".json").open(
-        "w"
-    ) as out:  # in two writes, so that readers may see an incomplete file
+    with file.with_suffix(".json").open("w") as out:  # two writes: a reader may see an incomplete file
         text = json.dumps(episode, indent=4)
         out.write(text[:20])
         out.flush()
