@@ -106,7 +106,7 @@ class ArenaProcess:
         os.set_blocking(self.input, False)
         os.set_blocking(self.output, False)
         self.silent = False
-        """Whether its output has ended."""
+        """Whether the output has ended."""
         self._unsent = bytearray()
         self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
         self._state, self._reason = State.FAILED, "its arena ended"
@@ -123,7 +123,7 @@ class ArenaProcess:
         return self._process.pid
 
     def how_it_ended(self) -> str:
-        """Return the reason why its output has ended."""
+        """Return the reason why the output has ended."""
         if self.oversize:
             return "sent a line beyond all bounds"
         try:
@@ -181,7 +181,7 @@ class ArenaProcess:
         return self._splitter.feed(data) if data else None
 
     def cut_logs(self) -> None:
-        """Truncate its log and its operators' logs; checks at most once per second."""
+        """Truncate the logs of the arena and its operators; checks at most once per second."""
         if (now := time.monotonic()) >= self._logs_due:
             self._logs_due = now + _LOG_SECONDS
             for log in self._folder.run.path.glob("*.log"):
@@ -190,14 +190,14 @@ class ArenaProcess:
     # ----------------------------------------------------------------- ending
 
     def leave(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
-        """Request its end within ``grace`` seconds, and record ``state`` and ``reason`` in its folder."""
+        """Request the end within ``grace`` seconds; record ``state`` and ``reason`` in the folder."""
         if self._kill_at is None:
             self._state, self._reason = state, reason
             self.send(b'{"cmd":"close"}\n')
             self._kill_at = time.monotonic() + grace
 
     def ended(self) -> bool:
-        """Whether it and all processes it started have ended. Kills processes past their grace period."""
+        """Whether the arena and all its processes have ended. Kills processes past the grace period."""
         if not self._reaped:
             if self._process.poll() is None:
                 if self._kill_at is not None and time.monotonic() >= self._kill_at:

@@ -53,9 +53,9 @@ class ArenaSession:
         self.label = label
         self.path = path
         self.environment: EnvironmentInfo | None = None
-        """Its environment, once open."""
+        """The environment, once open."""
         self.assignment: Assignment | None = None
-        """Its operators and their agents, once the environment is open and they fit."""
+        """The operators and their agents, once the environment is open and they fit."""
         self.awaiting = ""
         """The command that awaits an answer; empty if none."""
         self.seated = False

@@ -60,17 +60,17 @@ class Lane:
         self.state = LaneState.OPENING
         self.reason = "it is about to be opened"
         self.log = ""
-        """The last log lines before its failure."""
+        """The last log lines before a failure."""
         self.misfit: ConfigurationError | None = None
         """The error if the mapping does not fit the environment's agents."""
         self.refused = False
-        """Whether it failed because its request is invalid, for example an unknown environment."""
+        """Whether the lane failed because of an invalid request, for example an unknown environment."""
         self.folders: list[Path] = []
-        """One folder for each time it was opened, newest last."""
+        """One run folder per opening, newest last."""
         self.rows: list[dict[str, Any]] = []
-        """Its finished episodes, as reported by its arena."""
+        """The finished episodes, as reported by the arena."""
         self.usage = ModelUsage()
-        """Tokens and costs of its language models, over all episodes."""
+        """Tokens and costs of the language models, over all episodes."""
         self.leaving: list[ArenaProcess] = []
         """Arenas of this lane that are ending."""
         self._setup = setup
@@ -84,22 +84,22 @@ class Lane:
         self.kernel_operators: KernelOperators | None = None
         self.now = Progress(*self._wanted)
         self.target = 0
-        """The step up to which it advances by itself."""
+        """The step up to which the lane advances automatically."""
 
     @property
     def process(self) -> ArenaProcess | None:
-        """Its arena, while usable."""
+        """The lane's arena, while usable."""
         session = self._session
         return None if session is None or session.ended else session.process
 
     @property
     def environment(self) -> EnvironmentInfo | None:
-        """Its environment, once open."""
+        """The environment, once open."""
         return self._session.environment if self._session else None
 
     @property
     def assignment(self) -> Assignment | None:
-        """Its operators and their agents, once known."""
+        """The operators and their agents, once known."""
         return self._session.assignment if self._session else None
 
     @property
@@ -109,19 +109,19 @@ class Lane:
 
     @property
     def folder(self) -> Path | None:
-        """Its run folder: telemetry, logs, frames."""
+        """The run folder: telemetry, logs, frames."""
         return self.folders[-1] if self.folders else None
 
     @property
     def busy(self) -> bool:
-        """Whether it is opening, resetting or catching up."""
+        """Whether the lane is opening, resetting or catching up."""
         if self.state is LaneState.READY:
             return self.now.step < self.target
         return self.state is LaneState.OPENING or self.state is LaneState.STEPPING
 
     @property
     def moving(self) -> bool:
-        """Whether its arena is executing a step or a reset."""
+        """Whether the arena is executing a step or a reset."""
         return self._awaiting in ("step", "reset")
 
     @property
@@ -186,7 +186,7 @@ class Lane:
         return self.kernel_operators.act(agent, action, moves or self.environment.named_actions(agent))
 
     def stop(self) -> None:
-        """Stop its arena, keeping its last state."""
+        """Stop the arena, keeping its last state."""
         self._end(State.COMPLETED, "its comparison was ended")
         if self.state is not LaneState.FAILED:
             self._move(LaneState.STOPPED, "its comparison was ended")

@@ -19,7 +19,7 @@ class Progress:
     def __init__(self, seed: int, episode: int) -> None:
         self.seed = seed
         self.episode = episode
-        """Its index, counted over the whole comparison."""
+        """The episode's index, counted over the whole comparison."""
         self.step = 0
         """Completed steps."""
         self.total = 0.0

@@ -32,7 +32,7 @@ class Stall:
 
     @property
     def seconds(self) -> float:
-        """Its duration so far."""
+        """The stall's duration so far, in seconds."""
         return max(0.0, time.time() - self.since)
 
     def __str__(self) -> str:

@@ -74,7 +74,7 @@ class TrialSegment:
     saved: dict[int, str] = field(default_factory=dict)
     value: float | None = None
     cancelled: bool = False
-    """Whether it was stopped with the sweep and is repeated."""
+    """Whether the segment was stopped with the sweep and is repeated."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Trial:
     resumed: dict[int, str] = field(default_factory=dict)
     segments: list[TrialSegment] = field(default_factory=list)
     pruned: bool = False
-    """Whether it is to be stopped at the step of its last report."""
+    """Whether the trial is to be stopped at the step of its last report."""
     idle: float = 0.0
     """Seconds between stops of the sweep and its resumptions."""
 
@@ -119,29 +119,29 @@ class Trial:
 
     @property
     def stopped(self) -> bool:
-        """Whether it was cancelled by a stop of the sweep and has not been resumed."""
+        """Whether the trial was cancelled by a stop of the sweep and has not been resumed."""
         return self.state is TrialState.CANCELLED and self.reason == STOPPED
 
     @property
     def seconds(self) -> float | None:
-        """Its duration in seconds; None before its end."""
+        """The trial's duration in seconds; None before its end."""
         return None if self.ended is None else self.ended - self.started - self.idle
 
     @property
     def run_ids(self) -> list[str]:
-        """The ids of all its runs."""
+        """The ids of all runs of the trial."""
         segments = [run for segment in self.segments[:-1] for run in segment.runs.values()]
         former = [one.run for runs in self.former.values() for one in runs]
         return [*segments, *former, *self.runs.values()]
 
     @property
     def proposal(self) -> Proposal:
-        """Its current proposal."""
+        """The current proposal."""
         return Proposal(self.parameters, self.hyperparameters, self.distributions)
 
     @property
     def schedule(self) -> list[TrialSegment]:
-        """Its segments in order, without those that were stopped and repeated."""
+        """The segments in order, without those that were stopped and repeated."""
         return [one for one in self.segments if not one.cancelled]
 
     def segment(self, place: int) -> TrialSegment | None:

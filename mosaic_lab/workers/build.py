@@ -178,7 +178,7 @@ def _packages(shim: Shim, folder: Path, extra: str | None) -> list[str]:
     contract, copy = str(contract_folder()), copied(shim, folder / _COPY)
     if not shim.adapter:
         return [contract, copy.requirement(extra)]
-    # As on the MOSAIC platform: not all of its workers declare all of their packages.
+    # As on the MOSAIC platform, some of whose workers do not declare all packages.
     return [contract, "--editable", str(copy.folder), copied_adapter(shim, folder / _ADAPTER_COPY)]
 
 

@@ -179,7 +179,7 @@ def _weight(glob: str) -> int:
 def _unavailable(env_id: str) -> str | None:
     """Return why an environment is unavailable, or None if it may be available.
 
-    Environments of users' modules ("module:Id") are never unavailable.
+    None also for environments of users' modules ("module:Id").
     """
     if ":" in env_id:
         return None

@@ -87,7 +87,7 @@ class Shim:
 
     @property
     def registry_requirements(self) -> list[str]:
-        """Its requirements from the package registry, including upstream if it comes from there."""
+        """Requirements from the package registry, including upstream if it comes from there."""
         registry = [source for source in self.sources if source.name == _REGISTRY]
         pins = self.pins(registry[0].extra if registry else None)
         return [*(pin for pin in pins if pin != _CONTRACT), *(str(source.upstream) for source in registry)]

@@ -94,22 +94,22 @@ class WorkerEnvironment:
 
     @property
     def valid(self) -> bool:
-        """Whether its interpreter still exists."""
+        """Whether the interpreter still exists."""
         return self.python.is_file() and os.access(self.python, os.X_OK)
 
     @property
     def replaces_ours(self) -> bool:
-        """Whether it is a third-party worker that replaces a bundled one."""
+        """Whether this is a third-party worker that replaces a bundled one."""
         return self.origin == THIRD_PARTY and self.name in bundled_shims()
 
     @property
     def outdated(self) -> bool:
-        """Whether its shim has changed since the build; ``ensure`` updates it."""
+        """Whether the shim has changed since the build; ``ensure`` updates it."""
         return self.staleness is not None
 
     @property
     def staleness(self) -> str | None:
-        """The kind of change since its build: "code" (quick refresh), "pins" (rebuild), or None."""
+        """The kind of change since the build: "code" (quick refresh), "pins" (rebuild), or None."""
         shim = self.shim()
         if shim is None:
             return None
@@ -119,13 +119,13 @@ class WorkerEnvironment:
 
     @property
     def freeze(self) -> list[str]:
-        """The exact versions of all its packages, as ``name==version`` (or ``name @ url``)."""
+        """The exact versions of all packages, as ``name==version`` (or ``name @ url``)."""
         if self.freeze_path is None:
             return sorted({f"{item.name}=={item.version}" for item in distributions()}, key=str.lower)
         return self.freeze_path.read_text(encoding="utf-8").splitlines() if self.freeze_path.is_file() else []
 
     def recorded(self) -> dict[str, Any]:
-        """Return its description for a run's provenance."""
+        """Return a description for a run's provenance."""
         return {
             "worker": self.name,
             "worker_version": self.metadata.version,

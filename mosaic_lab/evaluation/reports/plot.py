@@ -86,7 +86,7 @@ class Plot:
         return place == 0 or self.facets[place].rows != self.facets[0].rows
 
     def png(self, path: Path | str) -> Path:
-        """Write it as a PNG file. Raises ConfigurationError for a suffix other than ``.png``."""
+        """Write the plot as a PNG file. Raises ConfigurationError for a suffix other than ``.png``."""
         path = Path(path)
         if path.suffix.lower() != ".png":
             raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")

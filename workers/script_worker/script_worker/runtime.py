@@ -87,7 +87,7 @@ def _follow(
             looked = now
             events.read()
         if script.poll() is not None:
-            # Its child processes may keep the pipe open indefinitely.
+            # The script's child processes may keep the pipe open indefinitely.
             end = time.monotonic() + _LAST_LINES_SECONDS
             until = end if until is None else min(until, end)
         if until is not None and now > until:
