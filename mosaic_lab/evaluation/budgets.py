@@ -62,7 +62,7 @@ def budget_to_go_on(
     """Return the budget for the remaining episodes of an evaluation; default: its current budget.
 
     ``spent`` is the result of `Spending.read`; ``ran_out`` says whether the evaluation ended because its
-    budget was exhausted. Raises ConfigurationError for a budget that is already spent.
+    budget was exhausted. Raises ConfigurationError for a budget that leaves nothing to spend.
     """
     if given is None and not ran_out:
         return plan.budget

@@ -30,7 +30,7 @@ from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.run_labels import new_run_id
 
 MOST_FRUITLESS = 3
-"""Maximum number of consecutive parts without an episode before the evaluation fails."""
+"""Number of consecutive parts without an episode after which the evaluation fails."""
 _PAUSE_SECONDS = 30.0  # after a part without an episode if others had some: a lost node may come back
 _POLL_SECONDS = 0.25
 _END_SECONDS = 60.0  # from the last episode until all parts must have ended

@@ -95,7 +95,7 @@ def remove(name: str, progress: Progress = print) -> None:
     """Remove worker ``name``'s environment; a registered environment is only unregistered.
 
     Runs that use it are not stopped, as ``progress`` reports; they continue as far as the operating system
-    allows. Raises WorkerEnvironmentError if none of our environments can be removed.
+    allows. Raises WorkerEnvironmentError if the worker has no installed or registered environment.
     """
     name = worker_name(name)
     with installer_lock(name, progress, INSTALL_SECONDS):

@@ -37,8 +37,9 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the minimum of the zip format: the same conten
 
 @dataclass(frozen=True)
 class Limits:
-    """``members``: maximum number; ``total``: maximum bytes in total; ``ratio``: maximum compression ratio of
-    one or all members larger than ``small`` bytes. Honest members reach 20.
+    """Limits for a zip file. ``members``: maximum number; ``total``: maximum bytes of all members; ``ratio``:
+    maximum compression ratio of a member, or of all together, above ``small`` bytes. Honest content reaches
+    20.
     """
 
     members: int = 20_000
