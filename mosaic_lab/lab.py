@@ -136,8 +136,8 @@ class Lab(Trainer):
             policies: a policy mapping for environments with several agents, added as a lane named "policies":
                 ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``. Agent ids take
                 precedence over team names, and these over patterns; an agent with two operators or none is an
-                error with a table. One object under several keys is a single operator process that tells its
-                agents apart by their ids; two calls of a factory are two operators.
+                error with a table. One object under several keys is a single operator process that
+                distinguishes its agents by their ids; two calls of a factory are two operators.
             env_kwargs: keyword arguments of the environment.
             max_steps: the episode's step limit; default: the environment's own.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. If it takes

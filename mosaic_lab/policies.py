@@ -38,7 +38,8 @@ class Facts(Protocol):
 class Assignment:
     """Operators by key (a valid file name), and the key of each agent.
 
-    Agents with the same key form a link group: one operator and process, which tells them apart by their ids.
+    Agents with the same key form a link group: one operator and process, which distinguishes them by their
+    ids.
     """
 
     operators: dict[str, OperatorSpec]
@@ -101,7 +102,7 @@ def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dic
 
     ``players`` are operators by name, ``agents`` the two sides: agent ids, team names or patterns. The result
     is ``{"a against b": {side 1: a, side 2: b}, "b against a": …}``; operators are named after their players,
-    so that `Evaluation.games` and `Evaluation.ratings` tell them apart. Raises ConfigurationError for fewer
+    so that `Evaluation.games` and `Evaluation.ratings` distinguish them. Raises ConfigurationError for fewer
     than two players, or other than two sides.
     """
     if not isinstance(players, Mapping) or len(players) < 2:

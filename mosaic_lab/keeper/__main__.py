@@ -34,7 +34,7 @@ def main() -> None:
     if launch.lifeline is not None:
         os.set_inheritable(launch.lifeline, False)
     if os.fork():
-        os._exit(0)  # tells the parent that the document has arrived; the child still holds the lock
+        os._exit(0)  # signals to the parent that the document has arrived; the child still holds the lock
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())

@@ -44,7 +44,7 @@ def balrog(
         max_text_history: number of latest observations shown as text.
         max_image_history: number of latest frames shown; 0 for a model without vision.
         max_cot_history: number of latest actions shown with their reasoning.
-        feedback_on_invalid_action: tell the model that its answer named no valid action.
+        feedback_on_invalid_action: report answers without a valid action to the model.
         demonstrations: for "few_shot": a JSON file with a list of {"observations": [text, …], "actions":
             [text, …]}, or a run (or its folder) in which a BALROG agent played.
         icl_episodes: number of demonstrations shown.

@@ -168,7 +168,7 @@ def _date(axes: Axes) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return a text without matplotlib's formulas and without the prefix that hides a label."""
+    """Return text without matplotlib's formulas and without the prefix that hides a label."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 

@@ -1,4 +1,4 @@
-/** Copies a text to the clipboard. `navigator.clipboard` is not available on pages served over plain HTTP. */
+/** Copies text to the clipboard. `navigator.clipboard` is not available on pages served over plain HTTP. */
 
 export function copyText(text: string): void {
   const put = (event: ClipboardEvent) => {

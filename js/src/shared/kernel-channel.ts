@@ -62,7 +62,7 @@ export class KernelChannel implements Transport {
   }
 
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
-    // Actions do not time out: a late action would be executed after the user was told that it had failed.
+    // Actions do not time out: a late action would be executed after the page had reported its failure.
     const patience = ACTIONS.has(method) ? undefined : SILENT_MS;
     return this._request(method, params, patience) as Promise<Answer<M>>;
   }

@@ -270,7 +270,7 @@ export interface RunSource {
   /** The store's folder, an absolute path. */
   readonly store: string;
 
-  /** Whether a kernel for actions is available; if not, `whyNot` tells the user what to do. */
+  /** Whether a kernel for actions is available; if not, `whyNot` says what to do. */
   readonly canAct: boolean;
   readonly whyNot: string;
 

@@ -107,7 +107,7 @@ def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of about ``most`` characters at most; the middle is replaced by the number of omitted
+    """Return text of about ``most`` characters at most; the middle is replaced by the number of omitted
     characters."""
     if len(text) <= most:
         return text

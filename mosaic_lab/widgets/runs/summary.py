@@ -24,7 +24,7 @@ def header_summary(
 ) -> dict[str, Any]:
     """Return the content of the header, every number as text. ``progress`` is None if the total is unknown.
 
-    ``again`` tells how to show the panel again; the page needs it after the kernel is gone. ``at_work`` are
+    ``again`` says how to show the panel again; the page needs it after the kernel is gone. ``at_work`` are
     all runs whose memory is counted.
     """
     states = Counter(view.status.state for view in views)

@@ -28,8 +28,8 @@ class _Members(Dict[Any, None]):
 
 
 class CrafterEnvironment(gymnasium.Env[Any, Any]):
-    """A Crafter world. `settings` are keywords of `crafter.Env`: area, view, size, length. An episode that
-    reaches its length is truncated.
+    """A Crafter environment. `settings` are keywords of `crafter.Env`: area, view, size, length. An episode
+    that reaches its length is truncated.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}

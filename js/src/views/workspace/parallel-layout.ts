@@ -1,6 +1,6 @@
 /** The layout of parallel coordinates: titles do not overlap, nor do numbers and axes. */
 
-/** Maximum number of displayed letters of a text. */
+/** Maximum number of displayed letters of a label. */
 export const MOST_LETTERS = { title: 22, tick: 16 };
 const LETTER_PX = 6.6;
 /** Minimum distance between two axes; with less space they scroll. */
@@ -17,7 +17,7 @@ export interface ParallelLayout {
   readonly left: readonly number[];
 }
 
-/** The width in pixels of a text with this many letters, of which `most` are shown. */
+/** The width in pixels of a label with this many letters, of which `most` are shown. */
 export function pixels(text: string, most: number): number {
   return LETTER_PX * Math.min(text.length, most);
 }

@@ -13,12 +13,12 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
-/** Set a text only if it differs, so that a selection in it is kept. */
+/** Set the text only if it differs, so that a selection in it is kept. */
 export function setText(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Set a text and show its node; hide it if the text is empty. */
+/** Set the text of a node and show it; hide it if the text is empty. */
 export function setTextOrHide(node: HTMLElement, text: string, shown: HTMLElement = node): void {
   setText(node, text);
   shown.hidden = text === '';

@@ -173,7 +173,7 @@ export class Pad implements Player {
     this.change.hidden = typed;
   }
 
-  /** The typed action: a named move, a text, or the number of an action. */
+  /** The typed action: a named move, free text, or the number of an action. */
   private drawField(): void {
     const { agent, bounds, moves, typed, words } = this.person;
     this.typed.hidden = !typed;

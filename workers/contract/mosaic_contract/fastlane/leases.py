@@ -1,4 +1,4 @@
-"""Leases, which tell a writer that a reader is watching and at which rate it requests frames.
+"""Leases, which show a writer that a reader is watching and at which rate it requests frames.
 
 A lease consists of a token, an expiry time and an interval. A reader renews its lease several times before it
 expires; the lease of a crashed reader lapses. Nothing is locked. If two readers take the same free place at
