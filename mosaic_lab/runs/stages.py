@@ -7,21 +7,18 @@ started, so that a killed curriculum finds its runs by their ids.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
-from mosaic_lab.validation import Problems
+from mosaic_lab.validation import Problems, read_toml
 
 WINDOW = 20
 """Episodes that the mean return is over, by default."""
 TABLE = "curriculum"
 """The table of a stage in a file."""
-_MOST_BYTES = 1 << 20  # of such a file
 _NO_STEPS = ("steps", None)
 
 
@@ -136,11 +133,7 @@ def read_curriculum(path: Path) -> list[Stage]:
 
     Raises ConfigurationError if the file has other content.
     """
-    try:
-        with path.open("rb") as file:
-            given = tomllib.loads(file.read(_MOST_BYTES).decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"{path.name} is not a curriculum that can be read: {error}") from None
+    given = read_toml(path, "curriculum")
     problems = Problems(path.name)
     tables = given.pop(TABLE, None)
     if not isinstance(tables, list) or not tables or not all(isinstance(one, dict) for one in tables):

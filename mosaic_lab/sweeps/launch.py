@@ -5,7 +5,6 @@ A TOML file may define a sweep; reading it executes no code. ``mosaic-lab sweep 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,8 @@ from mosaic_lab.sweeps.plan import plan_sweep
 from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.space import integer, loguniform, uniform
 from mosaic_lab.sweeps.sweep import Sweep, start
-from mosaic_lab.validation import Problems, seed_range
+from mosaic_lab.validation import Problems, read_toml, seed_range
 
-_MOST_BYTES = 1 << 20
 _RANGE = ("low", "high", "log", "whole")
 
 
@@ -44,11 +42,7 @@ def read_sweep(path: Path | str) -> SweepRequest:
     Raises ConfigurationError for an invalid file, with all problems of its search.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            given = tomllib.loads(file.read(_MOST_BYTES).decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"{path.name} is not a sweep that can be read: {error}") from None
+    given = read_toml(path, "sweep")
     problems = Problems(path.name)
     if not isinstance(given.get("worker"), str):
         problems.add("worker", 'worker: give the name of one, such as worker = "cleanrl"')
