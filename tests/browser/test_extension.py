@@ -275,6 +275,7 @@ def test_runs_charts_and_forms_are_shown_in_notebook_7_too(
     expect(line).to_be_visible()
     # The page has one document only: tabs are below it.
     line.click()
+    expect(line).to_have_attribute("aria-selected", "true")
     runs.get_by_role("button", name="Open in the workspace").click()
     charts = page.locator(".mosaic-workspace-tab .u-wrap canvas").first
     expect(charts).to_be_in_viewport()

@@ -66,9 +66,11 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
         click(chart, part)
         expect(player.locator("figcaption")).to_have_text(f"step {step},000: return {step}, 20 steps")
 
-    film_path(run.path, STEPS[0]).unlink()
+    film_path(run.path, STEPS[0]).write_bytes(b"damaged")
     strip.nth(0).click()
-    expect(player.get_by_role("alert")).to_contain_text("no film of step 20000")
+    expect(player.get_by_role("alert")).to_contain_text("The film cannot be played")
+    film_path(run.path, STEPS[0]).unlink()
+    expect(strip).to_have_count(4, timeout=SOON_MS)
 
     (folder / "go").touch()
 

@@ -105,7 +105,13 @@ function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps
       {problem ? (
         <div role="alert">{problem}</div>
       ) : source ? (
-        <Film source={source} poster={film.frame} sentence={sentence} trans={trans} />
+        <Film
+          source={source}
+          poster={film.frame}
+          sentence={sentence}
+          trans={trans}
+          onError={() => setProblem(trans.__('The film cannot be played: its file may be damaged.'))}
+        />
       ) : (
         <img src={film.frame} alt={trans.__('The film is being loaded')} />
       )}
@@ -115,8 +121,14 @@ function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps
 }
 
 /** A film with its controls below the picture; the browser's own would cover it. */
-function Film(props: { source: string; poster: string; sentence: string; trans: Translation }) {
-  const { source, poster, sentence, trans } = props;
+function Film(props: {
+  source: string;
+  poster: string;
+  sentence: string;
+  trans: Translation;
+  onError: () => void;
+}) {
+  const { source, poster, sentence, trans, onError } = props;
   const video = useRef<HTMLVideoElement>(null);
   const [playing, setPlaying] = useState(true);
   const [at, setAt] = useState(0);
@@ -134,6 +146,7 @@ function Film(props: { source: string; poster: string; sentence: string; trans: 
         playsInline
         aria-label={sentence}
         onClick={toggle}
+        onError={onError}
         onPlay={() => setPlaying(true)}
         onPause={() => setPlaying(false)}
         onDurationChange={event => setSeconds(event.currentTarget.duration)}

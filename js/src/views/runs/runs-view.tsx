@@ -34,7 +34,7 @@ export interface RunsViewProps {
   readonly onOpen: (runs: readonly RunEntry[]) => void;
   /** By store: why its runs are read-only. */
   readonly readOnly: ReadonlyMap<string, string>;
-  /** Sentences above the table. */
+  /** Sentences below the table. */
   readonly notices?: readonly string[];
   /** Shown in place of the table if there is no run. */
   readonly empty: ReactNode;
@@ -86,13 +86,14 @@ export function RunsView(props: RunsViewProps) {
           </div>
         </>
       )}
+      <Body {...props} compact={compact} />
+      {/* Below the table: a notice that comes or goes must not move lines under the pointer. */}
       {[...new Set([...notices, ...(only ? [only] : [])])].map(notice => (
         <p key={notice} className="mosaic-runs-notice" role="note">
           {notice === only && <Icon name="lock" />}
           <span>{notice === only ? `${trans.__('Read-only.')} ${notice}` : notice}</span>
         </p>
       ))}
-      <Body {...props} compact={compact} />
     </div>
   );
 }
