@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mosaic_lab.chart_marks import draw_marks, marks_of
@@ -23,7 +22,8 @@ from mosaic_lab.chart_style import (
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.curves import CurveLine, CurveRequest, Curves, curves
+from mosaic_lab.overview.curve_model import ChartRequest
+from mosaic_lab.overview.curves import CurveLine, Curves, curves
 from mosaic_lab.overview.run_points import points_in_view
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names
@@ -43,29 +43,13 @@ DAY = 86_400
 """Seconds; matplotlib's dates are days."""
 READ_SECONDS = 60.0
 """Time limit for parsing: an exported file must be complete."""
-_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
-@dataclass(frozen=True)
-class ExportedChart:
-    """A chart to export, as shown on the page. Raises ConfigurationError for values that cannot be drawn.
-
-    ``colors`` maps the key of a line to ``#rrggbb``; by default lines have the colours of all charts. ``low``
-    and ``high`` are the limits of the y axis.
-    """
+class ExportedChart(NamedTuple):
+    """A chart to export, as shown on the page."""
 
     runs: Sequence[Run]
-    request: CurveRequest
-    log_x: bool = False
-    log_y: bool = False
-    low: float | None = None
-    high: float | None = None
-    colors: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for one in self.colors.values():
-            if not _COLOR.fullmatch(one):
-                raise ConfigurationError(f"a colour must be #rrggbb, not {one!r}")
+    request: ChartRequest
 
 
 class ChartFile(NamedTuple):
@@ -120,12 +104,12 @@ def picture(
     places = {key: place for place, key in enumerate(keys)}
     for place, (chart, one) in enumerate(zip(charts, drawn, strict=True), 1):
         axes = figure.add_subplot(rows, columns, place, facecolor="none")
-        colors = {key: chart.colors.get(key, color(place)) for key, place in places.items()}
+        colors = {key: chart.request.colors.get(key, color(place)) for key, place in places.items()}
         for line in one.lines:
             _draw(axes, line, colors[line.thin or line.key], chart.request.x == "time")
         marks = marks_of((colors[line.key], line.marks) for line in one.lines if line.marks)
         draw_marks(axes, marks, 1 / DAY if chart.request.x == "time" else 1)
-        _scale(axes, chart)
+        _scale(axes, chart.request)
         dress(axes, one.x_label, _plain(chart.request.metric))
         if chart.request.x == "time":
             _date(axes)
@@ -145,15 +129,15 @@ def _draw(axes: Axes, line: CurveLine, own: str, is_time: bool) -> None:
     axes.plot(x, line.y, color=own, linewidth=1.5, marker=marker, label=_plain(line.label))
 
 
-def _scale(axes: Axes, chart: ExportedChart) -> None:
-    if chart.log_x and chart.request.x != "time":
+def _scale(axes: Axes, request: ChartRequest) -> None:
+    if request.log_x and request.x != "time":
         axes.set_xscale("log", nonpositive="mask")
-    if chart.log_y:
+    if request.log_y:
         axes.set_yscale("log", nonpositive="mask")
-    days = DAY if chart.request.x == "time" else 1
-    start, end = chart.request.start, chart.request.end
+    days = DAY if request.x == "time" else 1
+    start, end = request.start, request.end
     axes.set_xlim(start if start is None else start / days, end if end is None else end / days)
-    axes.set_ylim(chart.low, chart.high)
+    axes.set_ylim(request.low, request.high)
 
 
 def _date(axes: Axes) -> None:

@@ -1,30 +1,33 @@
-"""A chart of curves: its request, and the lines of the answer."""
+"""A chart of curves: its requests, and the lines of the answer."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from mosaic_lab.chart_marks import Place
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.overview.averages import Floats
 
-Axis = Literal["step", "episode", "time", "relative"]
+AXES = ("step", "episode", "time", "relative")
+Name = Annotated[str, Meta(max_length=300)]
 FEWEST_POINTS = 16
 """Minimum number of points of a line: fewer do not show a curve."""
 MOST_POINTS = 10_000
 LARGEST_EXACT = 2.0**24
 """Integers up to this value are exact in float32."""
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
-@dataclass(frozen=True)
-class CurveRequest:
-    """A chart's metric, axes, range, smoothing and grouping.
+class CurveRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A chart's metric, axes, range, smoothing and grouping, as a page requests it.
 
     Raises ConfigurationError for values that cannot be drawn.
 
@@ -37,18 +40,18 @@ class CurveRequest:
     interval.
     """
 
-    metric: str
-    x: Axis = "step"
+    metric: Name
+    x: Name = "step"
     start: float | None = None
     end: float | None = None
     points: int = 600
     smoothing: float = 0.0
     outliers: bool = False
-    group_by: tuple[str, ...] | None = None
+    group_by: Annotated[tuple[Name, ...], Meta(max_length=20)] | None = None
 
     def __post_init__(self) -> None:
-        if self.x not in get_args(Axis):
-            raise ConfigurationError(f"x must be one of {', '.join(get_args(Axis))}, not {self.x!r}")
+        if self.x not in AXES:
+            raise ConfigurationError(f"x must be one of {', '.join(AXES)}, not {self.x!r}")
         if not FEWEST_POINTS <= self.points <= MOST_POINTS:
             raise ConfigurationError(
                 f"points must be {FEWEST_POINTS} to {MOST_POINTS:,}, not {self.points!r}"
@@ -58,6 +61,27 @@ class CurveRequest:
         for side in (self.start, self.end):
             if side is not None and not math.isfinite(side):
                 raise ConfigurationError(f"the range must be of finite numbers, not {side!r}")
+
+
+class ChartRequest(CurveRequest, frozen=True, kw_only=True):
+    """Curves with the axes and colours of their chart. Raises ConfigurationError for values that cannot be
+    drawn.
+
+    ``colors`` maps the key of a line to ``#rrggbb``; by default lines have the colours of all charts. ``low``
+    and ``high`` are the limits of the y axis.
+    """
+
+    log_x: bool = False
+    log_y: bool = False
+    low: float | None = None
+    high: float | None = None
+    colors: dict[Name, Name] = {}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for one in self.colors.values():
+            if not _COLOR.fullmatch(one):
+                raise ConfigurationError(f"a colour must be #rrggbb, not {one!r}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from mosaic_lab.chart_marks import Place
 from mosaic_lab.overview.averages import GRID_POINTS, smooth
@@ -45,7 +46,7 @@ def curves(
         # As coarse as the grid: an interval over single episodes would show their noise, not the runs'.
         # Computed over the whole axis, because a mean must not depend on the visible range.
         most = min(most, GRID_POINTS)
-        whole = replace(request, start=None, end=None)
+        whole = structs.replace(request, start=None, end=None)
     else:
         whole = request
     reading = Reading()

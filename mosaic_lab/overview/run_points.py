@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosaic_lab.chart_marks import Place
 from mosaic_lab.overview.averages import Curve, Floats, averages
-from mosaic_lab.overview.curve_model import Axis, CurveRequest
+from mosaic_lab.overview.curve_model import AXES, CurveRequest
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.telemetry.column_chunks import Piece
@@ -125,7 +125,7 @@ def _view(pieces: Sequence[Piece], request: CurveRequest, start: float | None) -
     return _View(max(before), min(after), points)
 
 
-def _curves(pieces: Sequence[Piece], axis: Axis, start: float | None) -> Iterator[Curve]:
+def _curves(pieces: Sequence[Piece], axis: str, start: float | None) -> Iterator[Curve]:
     """Yield the points of each piece with non-decreasing x; points without a position on the axis are
     omitted."""
     for piece in pieces:
@@ -137,7 +137,7 @@ def _curves(pieces: Sequence[Piece], axis: Axis, start: float | None) -> Iterato
             yield _sorted((x, y if finite.all() else np.where(finite, y, np.nan)))
 
 
-def x_values(piece: Piece, axis: Axis, start: float | None) -> Floats:
+def x_values(piece: Piece, axis: str, start: float | None) -> Floats:
     """Return the positions of the points on an axis; ``start`` is the Unix time of the run's first line."""
     if axis == "step":
         return piece.step
@@ -165,7 +165,7 @@ def _thinned(curve: Curve, most: int) -> Curve:
     return curve[0][kept], curve[1][kept]
 
 
-def stage_places(run: Run, columns: RunColumns, axis: Axis) -> tuple[Place, ...]:
+def stage_places(run: Run, columns: RunColumns, axis: str) -> tuple[Place, ...]:
     """Return the positions of a curriculum's stages on an axis, with their labels; empty for other runs."""
     marks = stage_marks(run)
     places = step_places(columns, [step for step, _ in marks])
@@ -173,18 +173,18 @@ def stage_places(run: Run, columns: RunColumns, axis: Axis) -> tuple[Place, ...]
     return tuple(Place(x, label) for x, label in found if x is not None)
 
 
-def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[Axis, float | None]]:
+def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[str, float | None]]:
     """Return the x of the run's curve at each step, by axis; None if the curve has no such x.
 
     On the axis of steps this is the step itself; on the others it is the x of the nearest point of the
     default metric.
     """
-    places: list[dict[Axis, float | None]] = [dict.fromkeys(get_args(Axis)) for _ in steps]
+    places: list[dict[str, float | None]] = [dict.fromkeys(AXES) for _ in steps]
     metric = default_metric(columns.names) if columns else None
     if columns and metric and (pieces := columns.pieces(metric)):
         known = np.concatenate([piece.step for piece in pieces])
         nearest = [int(np.abs(known - step).argmin()) for step in steps]
-        for axis in get_args(Axis):
+        for axis in AXES:
             x = np.concatenate([x_values(piece, axis, columns.start) for piece in pieces])
             for place, point in zip(places, nearest, strict=True):
                 place[axis] = float(x[point]) if math.isfinite(x[point]) else None

@@ -24,7 +24,8 @@ from mosaic_lab.keeper.run_store import RunFolder, RunStore
 from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
+from mosaic_lab.overview.curve_model import ChartRequest, CurveRequest, Name
+from mosaic_lab.overview.curves import curves, metric_names
 from mosaic_lab.overview.difference import Row, Section, difference
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.results import READ_SECONDS, last_values
@@ -51,7 +52,6 @@ _KEPT_RUNS = 20_000
 P = TypeVar("P", bound=Struct)
 RunId = Annotated[str, Meta(min_length=1, max_length=255)]
 Runs = Annotated[list[RunId], Meta(min_length=1, max_length=MOST_RUNS)]
-Name = Annotated[str, Meta(max_length=300)]
 
 
 class Params(Struct, forbid_unknown_fields=True):
@@ -66,27 +66,12 @@ class RunsParams(Params):
     runs: Runs
 
 
-class CurvesParams(RunsParams):
-    metric: Name
-    x: Name = "step"
-    start: float | None = None
-    end: float | None = None
-    points: int = 600
-    smoothing: float = 0.0
-    outliers: bool = False
-    group_by: Annotated[tuple[Name, ...], Meta(max_length=20)] | None = None
-
-    def request(self) -> CurveRequest:
-        """Return the chart's request. Raises ConfigurationError if it cannot be drawn."""
-        return CurveRequest(**{name: getattr(self, name) for name in CurveRequest.__annotations__})
+class CurvesParams(CurveRequest, frozen=True, kw_only=True):
+    runs: Runs
 
 
-class ChartParams(CurvesParams):
-    log_x: bool = False
-    log_y: bool = False
-    low: float | None = None
-    high: float | None = None
-    colors: dict[Name, Name] = {}
+class ChartParams(ChartRequest, frozen=True, kw_only=True):
+    runs: Runs
 
 
 class ExportParams(Params):
@@ -169,18 +154,13 @@ class Service:
         return {"version": version, "whole": whole, "rows": changed, "removed": removed}, []
 
     def curves(self, params: CurvesParams) -> Answer:
-        return curves(self.runs(params.runs), params.request(), self._columns).answer()
+        return curves(self.runs(params.runs), params, self._columns).answer()
 
     def metrics(self, params: RunsParams) -> Answer:
         return {"names": metric_names(self.runs(params.runs), self._columns)}, []
 
     def export(self, params: ExportParams) -> Answer:
-        charts = [
-            ExportedChart(
-                self.runs(one.runs), one.request(), one.log_x, one.log_y, one.low, one.high, dict(one.colors)
-            )
-            for one in params.charts
-        ]
+        charts = [ExportedChart(self.runs(one.runs), one) for one in params.charts]
         file = export(charts, params.format, self._columns)
         return {"name": file.name, "type": file.type}, [file.content]
 
@@ -266,7 +246,7 @@ class Service:
 class Method(NamedTuple):
     """A method: its parameters and the function that answers it."""
 
-    params: type[Params]
+    params: type[Struct]
     answer: Callable[[Service, Any], Answer]
 
 

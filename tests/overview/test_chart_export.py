@@ -16,7 +16,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview import chart_export
 from mosaic_lab.overview.chart_export import ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool
-from mosaic_lab.overview.curves import CurveRequest
+from mosaic_lab.overview.curve_model import ChartRequest
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.column_cache import ColumnCache
@@ -41,9 +41,9 @@ def runs(tmp_path: Path) -> list[Run]:
 
 
 def test_a_csv_has_all_points_in_view_whatever_is_drawn(runs: list[Run], pool: ColumnPool) -> None:
-    request = CurveRequest("loss", start=500, end=1000, points=16, smoothing=0.9, group_by=())
+    request = ChartRequest("loss", start=500, end=1000, points=16, smoothing=0.9, group_by=())
     file = export(
-        [ExportedChart(runs[:2], request), ExportedChart(runs[:1], CurveRequest("other", end=20))],
+        [ExportedChart(runs[:2], request), ExportedChart(runs[:1], ChartRequest("other", end=20))],
         "csv",
         pool,
     )
@@ -58,13 +58,13 @@ def test_a_csv_has_all_points_in_view_whatever_is_drawn(runs: list[Run], pool: C
     assert set(table["name"]) == {"seed 1", "seed 2", runs[0].label}
     assert table[table["metric"] == "other"]["value"].isna().tolist() == [True] * 3
     assert (len(table), table["time"].min()) == (51 * 2 + 3, START)
-    nothing = export([ExportedChart(runs, CurveRequest("none"))], "csv", pool).content
+    nothing = export([ExportedChart(runs, ChartRequest("none"))], "csv", pool).content
     assert nothing == b"run,name,metric,step,time,value\n"
 
 
 def test_a_spreadsheet_calculates_nothing_that_a_run_is_called(runs: list[Run], pool: ColumnPool) -> None:
     runs[0].name = '=HYPERLINK("http://example.org")'
-    chart = ExportedChart(runs[:1], CurveRequest("loss", end=20))
+    chart = ExportedChart(runs[:1], ChartRequest("loss", end=20))
     table = pd.read_csv(io.BytesIO(export([chart], "csv", pool).content))
     assert set(table["name"]) == {f"'{runs[0].name}"} and table["value"].min() == 0.0
 
@@ -72,10 +72,10 @@ def test_a_spreadsheet_calculates_nothing_that_a_run_is_called(runs: list[Run], 
 @pytest.mark.parametrize("x", ["step", "time"])
 def test_pictures_have_what_is_drawn(runs: list[Run], pool: ColumnPool, x: str) -> None:
     charts = [
-        ExportedChart(runs, CurveRequest("loss", x), colors={"run1": "#123abc"}),  # type: ignore[arg-type]
-        ExportedChart(runs, CurveRequest("loss", x, smoothing=0.5), log_x=True, log_y=True),  # type: ignore[arg-type]
-        ExportedChart(runs, CurveRequest("loss", x, group_by=("worker",)), low=-1, high=5),  # type: ignore[arg-type]
-        ExportedChart(runs, CurveRequest("none", x)),  # type: ignore[arg-type]
+        ExportedChart(runs, ChartRequest("loss", x, colors={"run1": "#123abc"})),
+        ExportedChart(runs, ChartRequest("loss", x, smoothing=0.5, log_x=True, log_y=True)),
+        ExportedChart(runs, ChartRequest("loss", x, group_by=("worker",), low=-1, high=5)),
+        ExportedChart(runs, ChartRequest("none", x)),
     ]
     svg = export(charts, "svg", pool)
     assert (svg.name, svg.type) == ("charts.svg", "image/svg+xml")
@@ -90,14 +90,14 @@ def test_pictures_have_what_is_drawn(runs: list[Run], pool: ColumnPool, x: str) 
 def test_what_cannot_be_exported_is_refused(
     runs: list[Run], pool: ColumnPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chart = ExportedChart(runs, CurveRequest("loss"))
+    chart = ExportedChart(runs, ChartRequest("loss"))
     with pytest.raises(ConfigurationError, match="one of csv, png, svg, not 'gif'"):
         export([chart], "gif", pool)
     for count in (0, 25):
         with pytest.raises(ConfigurationError, match=f"not {count}"):
             export([chart] * count, "png", pool)
     with pytest.raises(ConfigurationError, match=re.escape("#rrggbb, not 'red;}'")):
-        ExportedChart(runs, CurveRequest("loss"), colors={"run1": "red;}"})
+        ChartRequest("loss", colors={"run1": "red;}"})
     monkeypatch.setattr(chart_export, "MOST_ROWS", 599)
     with pytest.raises(ConfigurationError, match="599 points at most"):
         export([chart], "csv", pool)

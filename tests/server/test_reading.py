@@ -127,7 +127,8 @@ def test_parameters_are_checked(page: Page, store: Path) -> None:
         ("log", {"run": "a", "lines": 10**9}, "<= 100000"),
         ("log", {"run": ""}, "length >= 1"),
         ("metrics", {"runs": ["a"] * 10_001}, "length <= 10000"),
-        ("curves", {"runs": ["a"], "metric": "m", "points": 10**9}, "'a' is not in"),
+        ("curves", {"runs": ["a"], "metric": "m", "points": 10**9}, "points must be 16 to 10,000"),
+        ("curves", {"runs": ["a"], "metric": "m"}, "'a' is not in"),
         ("nonsense", {}, "is not something that is read from a run store"),
     ):
         status, message = page.refusal(store, method, **params)

@@ -10,7 +10,8 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import UNSET, Meta, UnsetType
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.overview.service import Name, Params, RunId, RunParams, Service, converted
+from mosaic_lab.overview.curve_model import Name
+from mosaic_lab.overview.service import Params, RunId, RunParams, Service, converted
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.continuing import continue_training
 from mosaic_lab.runs.curriculum import Curriculum

@@ -13,7 +13,8 @@ from mosaic_lab.chart_style import color
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.overview.chart_export import READ_SECONDS, ExportedChart, picture
 from mosaic_lab.overview.column_pool import ColumnPool
-from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
+from mosaic_lab.overview.curve_model import ChartRequest
+from mosaic_lab.overview.curves import curves, metric_names
 from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.results import whole_row
 from mosaic_lab.overview.settings_pictures import PicturedRun, differing, parallel_picture, scatter_picture
@@ -125,17 +126,15 @@ class RunWorkspace:
         if not (runs := self._visible()):
             return []
         if state.get("charts") is None:
-            return [
-                ExportedChart(runs, CurveRequest(name))
-                for name in metric_names(runs, self._pool)[:FIRST_CHARTS]
-            ]
+            names = metric_names(runs, self._pool)[:FIRST_CHARTS]
+            return [ExportedChart(runs, ChartRequest(name)) for name in names]
         start, end = state["xLimits"]
         grouped = state["groupBy"]
         own = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
         return [
             ExportedChart(
                 runs,
-                CurveRequest(
+                ChartRequest(
                     chart["metric"],
                     state["x"],
                     start,
@@ -143,12 +142,12 @@ class RunWorkspace:
                     smoothing=state["smoothing"],
                     outliers=state["outliers"],
                     group_by=None if grouped is None else tuple(grouped),
+                    log_x=state["xLog"],
+                    log_y=chart["yLog"],
+                    low=chart["yLimits"][0],
+                    high=chart["yLimits"][1],
+                    colors=own,
                 ),
-                state["xLog"],
-                chart["yLog"],
-                low=chart["yLimits"][0],
-                high=chart["yLimits"][1],
-                colors=own,
             )
             for chart in state["charts"][:MOST_PICTURED]
         ]
