@@ -18,7 +18,7 @@ from mosaic_contract.legal import action_reader
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.operator_threads import Answer, OperatorThread
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.operators import KernelOperator, OperatorSpec
+from mosaic_lab.operators import OperatorSpec, PythonPolicy
 from mosaic_lab.policies import Assignment
 
 
@@ -143,7 +143,7 @@ class KernelOperators:
             thread.close()
         self._threads.clear()
 
-    def _thread(self, key: str, operator: KernelOperator) -> OperatorThread:
+    def _thread(self, key: str, operator: PythonPolicy) -> OperatorThread:
         if key not in self._threads:
             self._threads[key] = OperatorThread(key, operator, self._folder, self._answer)
         return self._threads[key]
@@ -168,7 +168,7 @@ class KernelOperators:
         if problem:
             raise ConfigurationError(f"{action!r:.200} cannot be played by {request.agent} now: {problem}")
 
-    def _code(self) -> list[tuple[str, list[str], KernelOperator]]:
+    def _code(self) -> list[tuple[str, list[str], PythonPolicy]]:
         return [
             (key, self._assignment.agents_of(key), spec.function)
             for key, spec in self._operators.items()

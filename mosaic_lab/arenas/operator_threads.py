@@ -17,7 +17,7 @@ from typing import Any
 from mosaic_contract import pack, unpack
 from mosaic_contract.user_policy import Memory
 
-from mosaic_lab.operators import KernelOperator
+from mosaic_lab.operators import PythonPolicy
 
 _TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning or an error
 _LOOK_SECONDS = 0.1  # between checks whether a call waiting for another lane was withdrawn
@@ -28,7 +28,7 @@ Answer = Callable[[Mapping[str, Any]], None]
 class OperatorThread:
     """A user-supplied operator in one lane; tracebacks are written to ``folder``."""
 
-    def __init__(self, key: str, operator: KernelOperator, folder: Path, answer: Answer) -> None:
+    def __init__(self, key: str, operator: PythonPolicy, folder: Path, answer: Answer) -> None:
         self._operator = operator
         self._log = folder / f"operator-{key}.log"
         self._answer = answer

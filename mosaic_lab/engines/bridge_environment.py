@@ -23,7 +23,7 @@ from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.engines.code_archive import pack, unpack
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import write_json
-from mosaic_lab.workers.home import Progress, home, installer_lock
+from mosaic_lab.workers.home import ProgressCallback, home, installer_lock
 from mosaic_lab.workers.shims import bundled_folder
 from mosaic_lab.workers.uv import Uv
 
@@ -62,7 +62,7 @@ def bridge_variables(cluster: Cluster) -> dict[str, str]:
     return {**kept, **cluster.token_variables(), "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
+def check(cluster: Cluster, progress: ProgressCallback = print) -> dict[str, Any]:
     """Return the cluster's description: ``nodes``, ``ray`` and ``python``.
 
     Builds the required environment. Raises MosaicError with the reason if the cluster cannot be reached.
@@ -80,7 +80,7 @@ def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
     return answer
 
 
-def bridge_python(cluster: Cluster, progress: Progress) -> Path:
+def bridge_python(cluster: Cluster, progress: ProgressCallback) -> Path:
     """Return the interpreter of the environment for a cluster, which is checked first if it never was.
 
     In that case, ``progress`` is also called with a warning if the cluster requires no token. Raises
@@ -93,7 +93,7 @@ def bridge_python(cluster: Cluster, progress: Progress) -> Path:
     return _ensure(_recorded()[cluster.address], progress)
 
 
-def _ensure(versions: Sequence[str], progress: Progress) -> Path:
+def _ensure(versions: Sequence[str], progress: ProgressCallback) -> Path:
     """Return the interpreter of an environment with these versions of Ray and Python, built if needed."""
     ray_version, python = versions
     if tuple(int(part) for part in python.split(".")[:2]) < _OLDEST_PYTHON:

@@ -16,7 +16,7 @@ from mosaic_lab.engines.inputs import with_inputs
 from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.node_environment import OUR_MODULES
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.workers.home import Progress, home
+from mosaic_lab.workers.home import ProgressCallback, home
 
 _TOOLS = ("uv", "packaging", "platformdirs", "psutil")  # requirements of our installer on a node
 _OF_MODULES = ("numpy", "msgspec", "tsdownsample")  # additional requirements of `OUR_MODULES`
@@ -28,7 +28,7 @@ def bridge_of(
     launched: Mapping[str, Any],
     config: Mapping[str, Any],
     variables: Mapping[str, str],
-    progress: Progress,
+    progress: ProgressCallback,
 ) -> dict[str, Any]:
     """Return `Launch.bridge` for a run.
 

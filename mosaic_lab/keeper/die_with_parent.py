@@ -19,7 +19,7 @@ if __name__ == "__main__":
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from mosaic_lab.keeper.run_store import RunFolder, write_json
-from mosaic_lab.keeper.worker_process import Worker
+from mosaic_lab.keeper.worker_process import WorkerProcess
 
 END = "end.json"
 _NUMBERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -34,7 +34,7 @@ def run(folder: RunFolder, command: list[str]) -> None:
     for number in _NUMBERS:
         signal.signal(number, lambda number, frame: None)
     try:
-        worker = Worker(command, dict(os.environ), folder, folder.path / "tmp")
+        worker = WorkerProcess(command, dict(os.environ), folder, folder.path / "tmp")
     except OSError as error:
         write_json(folder.path / END, {"problem": f"{error} ({command[0]})"})
         return

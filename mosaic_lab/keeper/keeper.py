@@ -30,7 +30,7 @@ from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 from mosaic_lab.keeper.system_metrics import SystemMetrics
 from mosaic_lab.keeper.tail import final_message, is_count, last_lines, progress, saved_at, started_config
-from mosaic_lab.keeper.worker_process import Worker
+from mosaic_lab.keeper.worker_process import WorkerProcess
 
 TICK = 1.0  # seconds between polls of sources that send no signal
 MOST_TELEMETRY = 256 << 20  # bytes of telemetry that a worker may write, plus
@@ -57,7 +57,7 @@ class Keeper:
         self.flood = ""  # why the worker was killed, if it wrote too much telemetry
         self.grace = launch.grace_seconds
         self.terminated_at = 0.0  # monotonic time of the SIGTERM
-        self.worker: Worker | None = None
+        self.worker: WorkerProcess | None = None
         self.places: list[int] = []  # descriptors that hold the run's slot and GPUs
         self.wakes = [lifeline] if (lifeline := launch.lifeline) is not None else []
         """Descriptors that, like signals, end a sleep."""
@@ -124,7 +124,7 @@ class Keeper:
         environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": devices}
         launch, folder = self.launch, self.folder
         try:
-            worker = Worker(
+            worker = WorkerProcess(
                 launch.command,
                 launch.environment | environment,
                 folder,
@@ -153,7 +153,7 @@ class Keeper:
             return min(TICK, max(0.0, self.terminated_at + self.grace - time.monotonic()))
         return SHORT_TICK if self.record.status.state is State.STARTING else TICK
 
-    def _look(self, worker: Worker) -> None:
+    def _look(self, worker: WorkerProcess) -> None:
         """Check requests, the stop ladder and the first telemetry."""
         self._check_requests()
         self._check_flood(worker)
@@ -164,7 +164,7 @@ class Keeper:
         self.record.flush()
         self.log.bound(self.folder.log_path)
 
-    def _check_flood(self, worker: Worker) -> None:
+    def _check_flood(self, worker: WorkerProcess) -> None:
         """Kill a worker that would fill the disk with telemetry, far beyond what any training reports."""
         size, seconds = _size(self.folder.telemetry_path), time.monotonic() - worker.started
         if not self.flood and size > MOST_TELEMETRY + TELEMETRY_RATE * seconds:
@@ -174,7 +174,7 @@ class Keeper:
             )
             worker.kill()
 
-    def _climb(self, worker: Worker) -> None:
+    def _climb(self, worker: WorkerProcess) -> None:
         """Advance the stop ladder: SIGTERM to the worker's group, the grace period, SIGKILL to everything."""
         now = time.monotonic()
         if self.stopped_by is None:
@@ -209,7 +209,7 @@ class Keeper:
             if isinstance(grace, int | float) and grace >= 0:
                 self.grace = float(grace)
 
-    def _evidence(self, worker: Worker) -> Evidence:
+    def _evidence(self, worker: WorkerProcess) -> Evidence:
         self._check_requests()
         worker.end_all(self._sleep, patient=self.stopped_by != "SIGKILL")
         self.log.bound(self.folder.log_path)

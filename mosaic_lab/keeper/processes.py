@@ -21,7 +21,7 @@ _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 _TICKS = os.sysconf("SC_CLK_TCK")  # of processor time per second
 
 
-class Usage(NamedTuple):
+class ProcessUsage(NamedTuple):
     """Total resources of several processes: processor time so far and current resident memory.
 
     Shared pages count once per process.
@@ -133,14 +133,14 @@ def descendants(pid: int) -> list[int]:
     return list(_below(pid))
 
 
-def usage_below(pid: int, without: Collection[int]) -> Usage | None:
+def usage_below(pid: int, without: Collection[int]) -> ProcessUsage | None:
     """Return the resources used by the processes below ``pid`` and the children they have reaped; None
     without /proc."""
     stats = [stat for one, stat in _below(pid).items() if one not in without]
     if not stats and start_time(os.getpid()) is None:
         return None
     ticks = sum(int(field) for stat in stats for field in stat[11:15])
-    return Usage(ticks / _TICKS, sum(int(stat[21]) for stat in stats) * _PAGE_MB)
+    return ProcessUsage(ticks / _TICKS, sum(int(stat[21]) for stat in stats) * _PAGE_MB)
 
 
 def _below(pid: int) -> dict[int, list[bytes]]:

@@ -19,10 +19,10 @@ from pathlib import Path
 from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.events import METRICS, SYSTEM_PREFIX
 from mosaic_lab.keeper.files import open_for_appending
-from mosaic_lab.keeper.processes import Usage
+from mosaic_lab.keeper.processes import ProcessUsage
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.tail import progress
-from mosaic_lab.keeper.worker_process import Worker
+from mosaic_lab.keeper.worker_process import WorkerProcess
 
 FIRST, TICK = 1.0, 5.0  # seconds between samples, initially and later
 THINNING = 2000  # the interval of an old run is its age divided by this
@@ -43,7 +43,7 @@ _GPU_LONGEST = 1 << 16  # maximum bytes of an answer; 16 GPUs need 200
 class SystemMetrics:
     """The measurements of one worker. Only the disk is accessed synchronously."""
 
-    def __init__(self, worker: Worker, gpus: Sequence[int]) -> None:
+    def __init__(self, worker: WorkerProcess, gpus: Sequence[int]) -> None:
         self._worker = worker
         self._lost = 0
         self._measure_at = self._sample_at = 0.0
@@ -85,7 +85,7 @@ class SystemMetrics:
         self._disk.begin(folder.path)
         self._write(folder, values | self._disk.look(LAST_LOOK))
 
-    def _processes(self, used: Usage | None, now: float) -> dict[str, float]:
+    def _processes(self, used: ProcessUsage | None, now: float) -> dict[str, float]:
         if used is None:
             self._lost += 1
             return {}

@@ -22,7 +22,7 @@ KILL_AFTER = 2.5  # the same to SIGKILL
 KILL_DEADLINE = 20.0  # seconds after SIGKILL; a process that remains is stuck in the kernel
 
 
-class Worker:
+class WorkerProcess:
     """A process in its own session and the run's folder, with its output appended to files there.
 
     ``scratch`` is created for its temporary files and removed afterwards. On Linux the calling process adopts
@@ -106,7 +106,7 @@ class Worker:
                 code = os.waitstatus_to_exitcode(status)
                 self.exit_code, self.signal = (code, None) if code >= 0 else (None, -code)
 
-    def measure(self) -> processes.Usage | None:
+    def measure(self) -> processes.ProcessUsage | None:
         """Return the total resource use of all processes and update the peak; None without /proc."""
         living = processes.usage_below(os.getpid(), self.helpers)
         if living is None:

@@ -10,14 +10,14 @@ from mosaic_lab.operators.chess_players import chess, engine
 from mosaic_lab.operators.language import llm, vlm
 from mosaic_lab.operators.python_policy import importable, python
 from mosaic_lab.operators.sb3_zip import sb3
-from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, KernelOperator, OperatorSpec
+from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec, PythonPolicy
 from mosaic_lab.operators.trained import rl
 
 __all__ = [
     "CATEGORIES",
     "FALLBACKS",
-    "KernelOperator",
     "OperatorSpec",
+    "PythonPolicy",
     "as_operator",
     "balrog",
     "chess",

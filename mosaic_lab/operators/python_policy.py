@@ -8,7 +8,7 @@ from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import policy_files
-from mosaic_lab.operators.spec import DEADLINE, Fallback, KernelOperator, OperatorSpec, function_name
+from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, PythonPolicy, function_name
 from mosaic_lab.validation import checked
 
 
@@ -62,7 +62,7 @@ def python(
             fallback=fallback,
             pass_env=pass_env,
         )
-    wrapped = KernelOperator(policy)
+    wrapped = PythonPolicy(policy)
     of_files = {"folder": folder, "files": files, "pass_env": pass_env}
     if given := [*keywords, *(option for option, value in of_files.items() if value)]:
         raise ConfigurationError(

@@ -41,7 +41,7 @@ Space = Mapping[str, Any]
 _SECRET = re.compile(r"(.*[_-])?(api_?key|secret|password|credentials?|(access|auth|bearer)_?token)", re.I)
 
 
-class KernelOperator(UserPolicy):
+class PythonPolicy(UserPolicy):
     """A function or object of the user's, called in the kernel, in whatever thread. Several lanes share it:
     the one that holds its ``turn`` calls it.
 
@@ -77,7 +77,7 @@ class OperatorSpec:
     name: str
     worker: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    function: KernelOperator | None = None
+    function: PythonPolicy | None = None
     deadline: float | None = DEADLINE
     fallback: Fallback = "wait"
     observation_space: Space | None = None

@@ -24,7 +24,7 @@ from mosaic_contract.stdio import reserve_standard_streams
 
 from mosaic_lab.errors import WorkerEnvironmentError
 
-Progress = Callable[[str], object]
+ProgressCallback = Callable[[str], object]
 """Receives one short progress line."""
 
 _POLL_SECONDS = 0.2
@@ -45,7 +45,7 @@ def worker_folder(name: str) -> Path:
 
 
 @contextmanager
-def installer_lock(name: str, progress: Progress, timeout: float) -> Iterator[int]:
+def installer_lock(name: str, progress: ProgressCallback, timeout: float) -> Iterator[int]:
     """Hold the lock of worker ``name``; wait at most ``timeout`` seconds for another installer.
 
     Yields the lock's descriptor. A uv process that inherits it keeps the lock if its installer is killed, so
@@ -63,7 +63,7 @@ def installer_lock(name: str, progress: Progress, timeout: float) -> Iterator[in
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, name: str, progress: Progress, timeout: float) -> None:
+def _acquire(descriptor: int, name: str, progress: ProgressCallback, timeout: float) -> None:
     started = time.monotonic()
     announced = False
     while True:

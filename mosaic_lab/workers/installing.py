@@ -13,7 +13,7 @@ from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers import build as building
 from mosaic_lab.workers.catalog import find, not_installed, replacement, unknown_worker, worker_name
 from mosaic_lab.workers.discovery import Interpreter, inspect_interpreter, kernel_workers
-from mosaic_lab.workers.home import Progress, home, installer_lock, worker_folder
+from mosaic_lab.workers.home import ProgressCallback, home, installer_lock, worker_folder
 from mosaic_lab.workers.shims import Shim, bundled_shims, read_platform_worker, read_shim
 from mosaic_lab.workers.sources import torch_backend
 from mosaic_lab.workers.uv import Uv
@@ -37,7 +37,7 @@ def install(
     replace: bool = False,
     also: Sequence[str] = (),
     platform: bool = False,
-    progress: Progress = print,
+    progress: ProgressCallback = print,
     timeout: float = INSTALL_SECONDS,
 ) -> WorkerEnvironment:
     """Install a worker and return its environment.
@@ -69,7 +69,7 @@ def install(
     return _provide(name, shim, request, progress, timeout, again, replace)
 
 
-def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
+def ensure(name: str, progress: ProgressCallback = print) -> WorkerEnvironment:
     """Return the up-to-date environment of worker ``name``.
 
     If necessary, it is installed, refreshed or rebuilt first, as previously requested; ``progress`` is called
@@ -91,7 +91,7 @@ def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
     return _provide(name, shim, request, progress, INSTALL_SECONDS, again=False, replace=False)
 
 
-def remove(name: str, progress: Progress = print) -> None:
+def remove(name: str, progress: ProgressCallback = print) -> None:
     """Remove worker ``name``'s environment; a registered environment is only unregistered.
 
     Runs that use it are not stopped, as ``progress`` reports; they continue as far as the operating system
@@ -120,7 +120,7 @@ def _provide(
     name: str,
     shim: Shim | None,
     request: Request,
-    progress: Progress,
+    progress: ProgressCallback,
     timeout: float,
     again: bool,
     replace: bool,

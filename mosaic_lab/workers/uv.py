@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.sanitize import sanitize
-from mosaic_lab.workers.home import Progress
+from mosaic_lab.workers.home import ProgressCallback
 from mosaic_lab.workers.pip_settings import uv_environment, without_credentials
 
 _SILENCE_SECONDS = 10.0  # of silence, after which a progress line reports that uv is still running
@@ -73,7 +73,7 @@ class Uv:
     """
 
     folder: Path
-    progress: Progress
+    progress: ProgressCallback
     deadline: float
     lock: int
     environ: dict[str, str] = field(default_factory=uv_environment)

@@ -14,7 +14,7 @@ from mosaic_lab.engines.clusters import Cluster
 from mosaic_lab.engines.engine import Unreachable
 from mosaic_lab.engines.ray.connection import WrongVersions, explained
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.workers.home import Progress, home
+from mosaic_lab.workers.home import ProgressCallback, home
 
 MISMATCH = """Version mismatch: The cluster was started with:
     Ray: 2.55.1
@@ -35,7 +35,7 @@ class FakeCluster:
         monkeypatch.setattr(bridge_environment, "_ensure", self._ensure)
         monkeypatch.setattr(bridge_environment, "_answer_of", self._answer)
 
-    def _ensure(self, versions: Sequence[str], progress: Progress) -> Path:
+    def _ensure(self, versions: Sequence[str], progress: ProgressCallback) -> Path:
         (home() / "bridges").mkdir(parents=True, exist_ok=True)
         return Path(*versions)
 

@@ -17,7 +17,7 @@ from support import start_peer, store
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.operators import KernelOperator, OperatorSpec, as_operator
+from mosaic_lab.operators import OperatorSpec, PythonPolicy, as_operator
 from mosaic_lab.runs import Checkpoint, RunGroup
 
 
@@ -107,11 +107,11 @@ def test_code_of_the_users_gets_what_it_requests() -> None:
     assert spec.function.select_action([1.0], **everything) == 2
     spec.function.episode_end(1.0, 2)  # it has none
     assert plays.calls == [(9, 0), ([1.0], [1, 0], "red_0")]
-    assert KernelOperator(lambda observation: observation).select_action(5, **everything) == 5
-    assert KernelOperator(lambda _, **hints: hints).select_action(5, **everything) == everything
-    assert KernelOperator(lambda _, step_index=3: step_index).select_action(5, **everything) == 7
-    assert KernelOperator(functools.partial(max, 3)).select_action(5, **everything) == 5
-    assert KernelOperator(lambda _, mask: mask).select_action(5, **everything) == [1, 0]
+    assert PythonPolicy(lambda observation: observation).select_action(5, **everything) == 5
+    assert PythonPolicy(lambda _, **hints: hints).select_action(5, **everything) == everything
+    assert PythonPolicy(lambda _, step_index=3: step_index).select_action(5, **everything) == 7
+    assert PythonPolicy(functools.partial(max, 3)).select_action(5, **everything) == 5
+    assert PythonPolicy(lambda _, mask: mask).select_action(5, **everything) == [1, 0]
     assert as_operator(lambda observation: 0).name == "python"
 
 

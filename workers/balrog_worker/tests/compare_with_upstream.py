@@ -34,7 +34,7 @@ import gymnasium
 from balrog_worker import operator as ours
 from balrog_worker.demonstrations import Demonstration
 from balrog_worker.environments.babyai import BabyAI
-from balrog_worker.environments.nethack import Progress
+from balrog_worker.environments.nethack import NetHackProgress
 from balrog_worker.games import GRID_ACTIONS
 from mosaic_contract import AgentSetup
 from mosaic_contract.language.balrog import AGENTS, NOT_MARKED, observation_in
@@ -344,7 +344,7 @@ def compare_progress(upstreams: Any) -> tuple[int, int]:
     rng = random.Random(1)
     different = count = 0
     while count < _STATES:
-        theirs, own = upstreams(), Progress()
+        theirs, own = upstreams(), NetHackProgress()
         for _ in range(50):
             blstats = [0] * 27
             blstats[12], blstats[18] = rng.randint(1, 50), rng.randint(1, 30)

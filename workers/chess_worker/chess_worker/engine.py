@@ -25,11 +25,11 @@ _PACKAGES = {"stockfish": "stockfish"}
 
 class EnginePlayer:
     """Plays an engine's moves. They are recorded and replayed like a model's answers, because a weakened
-    engine's moves cannot be seeded. For the settings see `Engine`.
+    engine's moves cannot be seeded. For the settings see `ChessEngine`.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
-        self._engine: Engine | None = None
+        self._engine: ChessEngine | None = None
         recorded = {"provider": "local", "recording": setup.settings.get("recording")}
         named = replace(setup, settings={"model": str(setup.settings["program"]), **recorded})
         self._moves = LanguageModel(named, lambda: self._made(setup.settings))
@@ -56,12 +56,12 @@ class EnginePlayer:
         if self._engine is not None:
             self._engine.close()
 
-    def _made(self, settings: Mapping[str, Any]) -> Engine:
-        self._engine = Engine(settings)
+    def _made(self, settings: Mapping[str, Any]) -> ChessEngine:
+        self._engine = ChessEngine(settings)
         return self._engine
 
 
-class Engine:
+class ChessEngine:
     """An engine that moves after `nodes` searched positions or at `depth`, whichever comes first. Takes
     positions in Forsyth-Edwards notation and returns moves in UCI notation.
 

@@ -20,7 +20,7 @@ ALONE = "agent_0"
 EVENTS: dict[str, type[Event]] = {}
 DATA: dict[str, type[Data]] = {}
 
-M = TypeVar("M", bound="Message")
+M = TypeVar("M", bound="WorkerMessage")
 
 
 def _added(default: Any) -> Any:
@@ -29,7 +29,7 @@ def _added(default: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Message:
+class WorkerMessage:
     """Base class of all messages. `KIND` is the value of "event" or "type" on the wire."""
 
     KIND: ClassVar[str] = ""
@@ -48,7 +48,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Event(Message):
+class Event(WorkerMessage):
     """A lifecycle event: {"event", "run_id", "timestamp", "payload"}. `timestamp` in Unix seconds."""
 
     timestamp: float
@@ -161,7 +161,7 @@ class RunCancelled(Event):
 
 
 @dataclass(frozen=True)
-class Data(Message):
+class Data(WorkerMessage):
     """A data line: {"type", "run_id", …}, with all fields at the top level."""
 
     def __init_subclass__(cls) -> None:
@@ -212,7 +212,7 @@ class Episode(Data):
     timestamp: float | None = _added(None)
 
 
-def parse_message(document: Mapping[str, Any]) -> Message:
+def parse_message(document: Mapping[str, Any]) -> WorkerMessage:
     """Return the message in a JSON object. Raises `UnknownMessage`, or `BadMessage` for invalid fields."""
     for key, kinds in (("event", EVENTS), ("type", DATA)):
         kind = document.get(key)
@@ -234,7 +234,7 @@ def missing_fields(document: Mapping[str, Any]) -> list[str]:
     return [f.name for f in fields(kind) if f.name not in present and not f.metadata.get("added")]
 
 
-def _read(cls: type[Message], source: Mapping[str, Any]) -> dict[str, Any]:
+def _read(cls: type[WorkerMessage], source: Mapping[str, Any]) -> dict[str, Any]:
     values = {}
     for f in fields(cls):
         if f.name in source:

@@ -24,13 +24,13 @@ from mosaic_contract.messages import (
     Episode,
     Event,
     Heartbeat,
-    Message,
     Metrics,
     RunCancelled,
     RunCompleted,
     RunFailed,
     RunStarted,
     Step,
+    WorkerMessage,
 )
 from mosaic_contract.stdio import forgive_write_errors
 
@@ -259,7 +259,7 @@ class Telemetry:
             self._send(event)
         return event
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: WorkerMessage) -> None:
         with self._lock:
             if self._finished:
                 return

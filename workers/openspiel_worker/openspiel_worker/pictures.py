@@ -59,7 +59,7 @@ def _public_observation(env: GameEnvironment) -> str:
     return str((observation and observation.string_from(env.state, 0)) or "")
 
 
-def draw_board(board: Board, places: Sequence[Place]) -> Any:
+def draw_board(board: Board, places: Sequence[Square]) -> Any:
     """Return the picture of a board, (height, width, 3) uint8."""
     height = _HEX_HEIGHT if board.style == "hexes" else 1.0
     across, down = (max(place[axis] for place in places) + 2 for axis in (0, 1))
@@ -95,7 +95,7 @@ def draw_text(text: str) -> Any:
 def _ground(
     draw: Any,
     board: Board,
-    place: Place,
+    place: Square,
     centre: tuple[float, float],
     cell: int,
     taken: set[tuple[float, float]],
@@ -163,7 +163,7 @@ class Board:
     dark: str = ""
 
 
-class Place(NamedTuple):
+class Square(NamedTuple):
     """A place on a board, in units of one place from the upper left, and the sign of its piece."""
 
     x: float
@@ -215,7 +215,7 @@ BOARDS: Mapping[str, Board] = {
 }
 
 
-def board_of(game: str, text: str) -> tuple[Board, list[Place]] | None:
+def board_of(game: str, text: str) -> tuple[Board, list[Square]] | None:
     """Return a game's board and its places; None if the game or its text has no board."""
     board = BOARDS.get(game)
     if board is None:
@@ -224,7 +224,7 @@ def board_of(game: str, text: str) -> tuple[Board, list[Place]] | None:
     return (board, places) if places else None
 
 
-def _rows(board: Board, text: str) -> Iterator[Place]:
+def _rows(board: Board, text: str) -> Iterator[Square]:
     """Yield the places of a board written as rows of signs, in columns of one or two characters."""
     signs = {*board.discs, *board.empty, " "}
     found = []
@@ -238,14 +238,14 @@ def _rows(board: Board, text: str) -> Iterator[Place]:
     pitch = min(gaps, default=1)
     left = min((row[0][0] for _, row in found), default=0)
     for y, row in found:
-        yield from (Place((column - left) / pitch, y - found[0][0], sign) for column, sign in row)
+        yield from (Square((column - left) / pitch, y - found[0][0], sign) for column, sign in row)
 
 
-def _ranks(fen: str) -> Iterator[Place]:
+def _ranks(fen: str) -> Iterator[Square]:
     """Yield the places of a position in Forsyth-Edwards notation; a piece may be promoted ("+p")."""
     for y, rank in enumerate(re.split(r"[ \[]", fen)[0].split("/")):
         x = 0
         for sign in _RANK.findall(rank):
             count = int(sign) if sign.isdigit() else 1
-            yield from (Place(x + i, y, "" if sign.isdigit() else sign) for i in range(count))
+            yield from (Square(x + i, y, "" if sign.isdigit() else sign) for i in range(count))
             x += count

@@ -116,7 +116,7 @@ class NetHack(TextEnvironment):
             NLE.seed(self._env, seed % _MOST_SEED, seed % _MOST_SEED, False)  # the Challenge rejects seeds
         observation, _ = self._env.reset()
         self.progression = 0.0
-        self._progress = Progress()
+        self._progress = NetHackProgress()
         self._read(observation, _message(observation))
         self._note(observation, 0.0)
         return self._sent(observation), self.progress_info()
@@ -274,7 +274,7 @@ def _direction(right: int, down: int) -> str:
     return _EIGHTHS[round(float(numpy.arctan2(down, right)) / (numpy.pi / 4)) % 8]
 
 
-class Progress:
+class NetHackProgress:
     """The maximum progress in a game, 0 to 1, on BALROG's scale.
 
     The scale is empirical: the share of human games that reached a dungeon level or an experience level and

@@ -18,7 +18,7 @@ from typing import Any, Callable
 
 from mosaic_contract import forgive_write_errors, watch_parent
 
-from .channel import Channel
+from .channel import HookChannel
 from .training import Frames, Training
 
 VARIABLE = "MOSAIC_CLEANRL_HOOKS"
@@ -31,7 +31,7 @@ def install_from_environment() -> Training:
     os.set_inheritable(settings["fd"], False)
     watch_parent(settings["shim_pid"])
     forgive_write_errors()
-    channel = Channel(settings["fd"])
+    channel = HookChannel(settings["fd"])
     training = Training(settings, channel, Frames(settings["frames"]))
     training.take_signals()
 

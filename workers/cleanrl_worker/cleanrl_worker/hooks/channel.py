@@ -17,7 +17,7 @@ _BATCH = 1_000  # records per line
 _BACKLOG = 200_000  # records; reached only if the shim does not read
 
 
-class Channel:
+class HookChannel:
     """The sender of records. `push` may be called from any thread; it neither blocks nor fails."""
 
     def __init__(self, fd: int) -> None:

@@ -30,7 +30,7 @@ from mosaic_contract.process_exits import (
 )
 from mosaic_contract.signals import keep_handlers
 
-from .channel import Channel
+from .channel import HookChannel
 from .script import global_variables
 
 _RECENT = 20  # episodes
@@ -64,7 +64,7 @@ class Training:
     """The one training of this process. `steps` counts as the script does, including steps before a resume;
     `steps_per_second` is the latest reported speed."""
 
-    def __init__(self, settings: dict[str, Any], channel: Channel, frames: Frames) -> None:
+    def __init__(self, settings: dict[str, Any], channel: HookChannel, frames: Frames) -> None:
         self.settings = settings
         self.channel = channel
         self.frames = frames

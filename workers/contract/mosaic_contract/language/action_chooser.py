@@ -48,7 +48,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenAction:
     """An action, its name, and the exchanges that led to it. `is_default`: no answer contained a legal
     action."""
 
@@ -127,13 +127,13 @@ class ActionChooser:
             default = first_legal(self._space, self._noop, mask, legal or moves)
         return Options(actions, legal, default, _choices_text(actions.names(legal), self._space))
 
-    def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> Choice:
+    def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> ChosenAction:
         """Send a dialog to a model. After an answer without a legal action, send it once more with the
         reason."""
         listed = options.names if self.structured else None
         first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=listed)
         if first.action is not None:
-            return Choice(first.action, options.actions.name(first.action), False, [first])
+            return ChosenAction(first.action, options.actions.name(first.action), False, [first])
         again = [
             *turns,
             Turn("assistant", shortened(first.answer) or "(no answer)"),
@@ -148,7 +148,7 @@ class ActionChooser:
         )
         is_default = second.action is None
         action = options.default if is_default else second.action
-        return Choice(action, options.actions.name(action), is_default, [first, second])
+        return ChosenAction(action, options.actions.name(action), is_default, [first, second])
 
     def _repair_text(self, exchange: Exchange, choices: str) -> str:
         """Return the request for another answer, after an answer without a legal action."""
