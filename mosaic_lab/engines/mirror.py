@@ -33,7 +33,7 @@ from mosaic_lab.engines.node_files import GROWING, growing, is_growing
 from mosaic_lab.engines.restart import go_back, newest_checkpoint, next_attempt
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
-from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.states import UNSENT, State
 from mosaic_lab.keeper.tail import progress
 
 PLACEMENT = "engine.json"
@@ -238,9 +238,11 @@ class Mirror:
             if queued and self._outage.headless >= _HEADLESS:
                 state, reason = State.CANCELLED, f"{self._stop} before it started, as {error}"
             else:
-                how = (
-                    "the cluster has the stop" if self._sent else "the stop is sent when the cluster answers"
-                )
+                how = "the stop is sent when the cluster answers"
+                if self._sent:
+                    how = "the cluster has the stop"
+                elif not queued and isinstance(error, NoHead):
+                    how = UNSENT
                 state, reason = State.STOPPING, f"{self._stop}: {how}; {reason}"
         self._say({"state": str(state), "reason": reason, "outcome": None})
         return state

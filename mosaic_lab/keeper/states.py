@@ -35,6 +35,8 @@ class State(StrEnum):
         return self in _FINISHED
 
 
+UNSENT = "the stop is recorded and will be sent when the cluster's head answers"
+"""Part of the reason of a started run that no head can stop, for which `Run.stop` does not wait."""
 _FINISHED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST, State.REMOVED})
 
 

@@ -241,7 +241,8 @@ class Run(RunRecord):
 
         Runs that film it end too. Allowed in every state and any number of times; a later call may shorten
         the grace period. Returns once the run has ended, or at once with ``wait=False``. ``reason`` is added
-        to the run's own reason. Raises RunTimeout if the run does not end.
+        to the run's own reason. Raises RunTimeout if the run does not end, at once if it was started on a
+        cluster whose head no longer answers.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
         filming = makers(self.folder)

@@ -12,7 +12,7 @@ from mosaic_lab.errors import RunTimeout
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE
 from mosaic_lab.keeper.processes import place, send_to
 from mosaic_lab.keeper.run_store import RunFolder, write_json
-from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.keeper.states import UNSENT, RunStatus, State
 
 if TYPE_CHECKING:
     import psutil
@@ -26,7 +26,7 @@ def end(folder: RunFolder, grace: float, wait: bool, reason: str = "") -> bool:
     awaited.
 
     ``reason`` is an optional explanation, which becomes part of the run's reason. Raises RunTimeout if
-    ``wait`` is set and the run does not end.
+    ``wait`` is set and the run does not end, at once if its cluster has no head to stop it.
     """
     status = folder.status()
     if status.state is State.LOST:
@@ -68,6 +68,8 @@ def _wait(folder: RunFolder, grace: float) -> None:
     while not (status := folder.status()).state.finished or (
         status.state is State.LOST and survivors(folder, status)
     ):
+        if UNSENT in status.reason:
+            raise RunTimeout(f"run {folder.run_id} has not ended: {status.reason}")
         if time.monotonic() > deadline:
             raise RunTimeout(
                 f"run {folder.run_id} has not ended {grace + _MARGIN:g} s after stop(): {status.reason}"

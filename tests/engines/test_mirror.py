@@ -18,6 +18,7 @@ from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.mirror import Mirror, Outage
 from mosaic_lab.engines.restart import LOST
 from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import UNSENT
 from mosaic_lab.runs.checkpoints import read_checkpoints
 from mosaic_lab.telemetry import RunFeed
 
@@ -155,7 +156,7 @@ def test_a_stop_that_a_cluster_without_a_head_cannot_take(
     asyncio.run(stopped())
     why = "nothing answers at 10.0.0.5:6379"
     if started:
-        text = "stopped on request: the stop is sent when the cluster answers; gpu-lab has not answered since"
+        text = f"stopped on request: {UNSENT}; gpu-lab has not answered since"
         assert reports[1]["state"] == "stopping" and reports[1]["reason"].startswith(text)
     else:
         assert reports[1]["state"] == "cancelled"

@@ -19,13 +19,7 @@ def connect(cluster: str, address: str) -> None:
 
     The token comes from Ray's own variables. Raises Unreachable and WrongVersions.
     """
-    split = urlsplit(address if "://" in address else f"gcs://{address}")
-    try:
-        socket.create_connection((split.hostname, split.port), _CONNECT).close()
-    except ConnectionRefusedError:
-        raise NoHead(f"nothing answers at {split.hostname}:{split.port}: no head listens there") from None
-    except OSError as error:
-        raise Unreachable(f"nothing answers at {split.hostname}:{split.port}: {error}") from None
+    check_head(address)
     try:
         try:
             _init(address)
@@ -33,6 +27,17 @@ def connect(cluster: str, address: str) -> None:
             _init(address)
     except (RuntimeError, ConnectionError, ValueError, OSError) as error:
         raise explained(cluster, error) from None
+
+
+def check_head(address: str) -> None:
+    """Raise Unreachable if nothing answers at the head's address. Ray itself notices only after a minute."""
+    split = urlsplit(address if "://" in address else f"gcs://{address}")
+    try:
+        socket.create_connection((split.hostname, split.port), _CONNECT).close()
+    except ConnectionRefusedError:
+        raise NoHead(f"nothing answers at {split.hostname}:{split.port}: no head listens there") from None
+    except OSError as error:
+        raise Unreachable(f"nothing answers at {split.hostname}:{split.port}: {error}") from None
 
 
 def _init(address: str) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,11 +32,12 @@ from mosaic_lab.engines.job import Job
 from mosaic_lab.engines.node_files import CHUNK_BYTES
 from mosaic_lab.engines.ray import actor as actor_module
 from mosaic_lab.engines.ray.actor import NodeReader, RunActor, free_on_nodes
-from mosaic_lab.engines.ray.connection import NAMESPACE, connect
+from mosaic_lab.engines.ray.connection import NAMESPACE, check_head, connect
 from mosaic_lab.engines.ray.node_reads import NodeReads, answered
 from mosaic_lab.keeper.states import State
 
 _AT_ONCE = 0.5  # seconds in which a living actor usually answers
+_LATE = 5.0  # seconds without an actor's answer after which the head may be gone too
 _ANSWER = 30.0  # seconds for a living actor to answer
 _FRAME = 5.0  # seconds to wait for a frame
 _SILENCE = 45.0  # seconds without any answer before reconnecting
@@ -138,7 +140,7 @@ class RayEngine:
         place = self._places[run_id]
         lives = answered(place.actor.where)
         if place.node is None and not (await asyncio.wait({lives}, timeout=_AT_ONCE))[0]:
-            ray.kill(place.actor)
+            await asyncio.to_thread(self._answered, partial(ray.kill, place.actor))
             place.cancelled = stop
             return
         await self._get(place, answered(place.actor.stop, pickle.dumps(stop)), _ANSWER)
@@ -229,7 +231,9 @@ class RayEngine:
     async def _get(self, place: _Place, answer: asyncio.Future[Any], seconds: float) -> Any:
         """Return an actor's answer. If the actor has ended, replace it by another one on its node."""
         try:
-            if not (await asyncio.wait({answer}, timeout=seconds))[0]:
+            if not (await asyncio.wait({answer}, timeout=_LATE))[0]:
+                await asyncio.to_thread(check_head, self._address)
+            if not (await asyncio.wait({answer}, timeout=seconds - _LATE))[0]:
                 raise self._unreachable(f"no answer within {seconds:g} s")
             found = answer.result()
             self._heard = time.monotonic()
@@ -257,6 +261,7 @@ class RayEngine:
         return Unreachable(why)
 
     def _answered(self, question: Callable[[], _T]) -> _T:
+        check_head(self._address)
         try:
             found = question()
             self._heard = time.monotonic()

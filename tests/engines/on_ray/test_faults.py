@@ -20,6 +20,7 @@ from engines.on_ray.test_survival import lines_of, processes
 
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.errors import RunTimeout
 from mosaic_lab.runs import Run
 
 pytestmark = pytest.mark.extended
@@ -130,6 +131,26 @@ def test_a_head_that_is_lost_and_started_again(script: Start, nodes: Nodes, clus
     until(lambda: other.state == "running" and "restart 1 of 1" in other.reason, 120, lambda: other.reason)
     other.stop()
     assert other.state == "cancelled", other.reason
+
+
+def test_a_stop_after_the_head_was_killed(script: Start, nodes: Nodes, cluster: Cluster) -> None:
+    """A queued run ends as cancelled; for a started run, the recorded stop is reported."""
+    head = nodes.start(
+        "--head", "--node-ip-address=127.0.0.1", "--port=6391", "--include-dashboard=false", "--num-cpus=1"
+    )
+    clusters.add(replace(cluster, name="killed", address="127.0.0.1:6391"))
+    running = script(on="killed", LINES=100_000, PAUSE=0.02)
+    until(lambda: len(lines_of(running)) > 10)
+    queued = script(on="killed")
+    until(lambda: "waits for" in queued.reason, otherwise=lambda: queued.reason)
+    kill_node(head)
+    queued.stop()
+    assert queued.state == "cancelled", queued.reason
+    assert queued.reason.startswith(
+        "stopped on request before it started, as nothing answers at 127.0.0.1:6391"
+    )
+    with pytest.raises(RunTimeout, match="the stop is recorded and will be sent when the cluster's head"):
+        running.stop(grace=300)
 
 
 def test_a_node_whose_clock_is_an_hour_ahead(script: Start, nodes: Nodes, cluster: Cluster) -> None:
