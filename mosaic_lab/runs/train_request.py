@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+from mosaic_contract.codec import with_tagged_tuples, with_tuples
+from mosaic_contract.hyperparameters import ENV_KWARGS
 from msgspec import Meta, Struct
 
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, requested
@@ -109,7 +111,9 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
             "fastlane": frame_settings(self.frames),
             "wrappers": name_list("wrappers", self.wrappers),
             "hyperparameters": {
-                name: json_value(f"hyperparameter {name}", value)
+                name: json_value(
+                    f"hyperparameter {name}", with_tagged_tuples(value) if name == ENV_KWARGS.name else value
+                )
                 for name, value in self.hyperparameters.items()
             },
             **{name: value for name, value in named.items() if value is not None},
@@ -149,7 +153,7 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
             "restarts": launched.get("restarts"),
         }
         given = {name: value for name, value in found.items() if value not in (None, [])}
-        return cls(worker=worker, **given, hyperparameters=_table(config.get("hyperparameters")))
+        return cls(worker=worker, **given, hyperparameters=with_tuples(_table(config.get("hyperparameters"))))
 
 
 def _frames(fastlane: Mapping[str, Any]) -> Any:

@@ -71,7 +71,7 @@ def test_a_request_is_read_from_the_files_of_its_run(tmp_path: Path) -> None:
         worker="toy", algorithm="walk", env="Hill-v0", total_timesteps=9, seed=7, gpus=1, threads=2,
         checkpoint_every=5, resume_from=str(checkpoint), stop_at=8, frames={"enabled": False, "grid": 4},
         films="last", wrappers=["flat"], pass_env=["HILL_KEY"], grace_seconds=3.0, on="lab", restarts=2,
-        hyperparameters={"learning_rate": 0.125},
+        hyperparameters={"learning_rate": 0.125, "env_kwargs": {"start": (3, 3)}},
     )  # fmt: skip
     written = TrainRequest(worker="toy")
     launched = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from mosaic_contract.codec import with_tagged_tuples
 from operators.conversation import Conversation
 
 from .policies import actions_of, begin
@@ -36,6 +38,21 @@ def assert_environments_are_checked(worker: Any, operators: Conversation, **conf
     assert from_one.code == 0, from_one.log
     begin(operators, from_one.checkpoints[-1], "from_one", deterministic=False)
     assert set(actions_of(operators, 50 * [np.float32([0.1, 0.5])], "from_one")) == {1, 2, 3}
+
+
+def assert_keyword_arguments_are_passed(worker: Any, **config: Any) -> None:
+    """Train with keyword arguments of the environment. Checkpoints record them, so that films pass them too.
+
+    ``config`` is that of an algorithm that samples discrete actions.
+    """
+    paid = {"env_id": "promises:Paid-v0", **config}
+    given = with_tagged_tuples({"wages": (3.0, 3.0)})
+    run = worker.train(**paid, env_kwargs=given)
+    assert run.code == 0, run.log
+    assert {episode["total_reward"] for episode in run.episodes} == {60.0}
+    assert json.loads(run.checkpoints[-1].with_suffix(".json").read_text())["env_settings"] == given
+    assert "unexpected keyword argument 'wage'" in worker.error(**paid, env_kwargs={"wage": 3})
+    assert "'env_kwargs': expected dict, got list" in worker.error(**paid, env_kwargs=["wages"])
 
 
 def assert_a_changing_team_is_trained(worker: Any, operators: Conversation, **config: Any) -> None:

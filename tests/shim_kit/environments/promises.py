@@ -37,6 +37,17 @@ class Kept(gymnasium.Env[Any, Any]):
         return float(action == 1)
 
 
+class Paid(Kept):
+    """Its reward of each action is a keyword argument."""
+
+    def __init__(self, wages: tuple[float, float] = (0.0, 1.0)) -> None:
+        assert isinstance(wages, tuple)
+        self._wages = wages
+
+    def reward(self, action: Any) -> Any:
+        return self._wages[int(action)]
+
+
 class NoInfo(Kept):
     def reset(self, **options: Any) -> Any:
         return super().reset(**options)[0]

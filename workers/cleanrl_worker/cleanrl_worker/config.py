@@ -12,6 +12,7 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.atari import ATARI
+from mosaic_contract.hyperparameters import ENV_KWARGS, env_kwargs_of
 from mosaic_contract.registry import is_game
 from mosaic_contract.training_plan import PlannedTraining, nearest_algorithm
 
@@ -52,7 +53,8 @@ class ScriptPlan(PlannedTraining):
         if algorithm.games:
             config = replace(config, wrappers=config.wrappers or (ATARI,))
         video = given.get("capture_video") is True
-        own_spec = spec_of(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
+        keywords = env_kwargs_of(given)
+        own_spec = spec_of(config.env_id, config.wrappers, keywords, legacy=upstream.legacy, render=video)
         spec = own_spec.wrapped(config.wrappers)
         return replace(config, algorithm=_of_actions(algorithm, spec).name), own_spec, spec
 
@@ -211,7 +213,11 @@ def _flags(
         "total_timesteps": config.total_timesteps,
         **hyperparameters,
     }
-    return [_flag(name, value, legacy) for name, value in values.items() if value is not None]
+    return [
+        _flag(name, value, legacy)
+        for name, value in values.items()
+        if value is not None and name != ENV_KWARGS.name
+    ]
 
 
 def _flag(name: str, value: Any, legacy: bool) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract import ConfigError, registry
@@ -27,7 +26,9 @@ class RenderableSpec(EnvironmentSpec):
     old: bool
 
 
-def spec_of(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> RenderableSpec:
+def spec_of(
+    env_id: str, wrappers: Sequence[str], keywords: Mapping[str, Any], *, legacy: bool, render: bool
+) -> RenderableSpec:
     """Check an environment and return its spec. With `render`, also render one frame of it.
 
     With a legacy upstream, an id that Gymnasium cannot make is looked up in the old gym, which has pybullet's
@@ -35,22 +36,22 @@ def spec_of(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: 
     environment of the old gym.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    env, _ = probe(env_id, functools.partial(_make_either, env_id, legacy))
+    env, _ = probe(env_id, functools.partial(_make_either, env_id, keywords, legacy))
     modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
     is_old = isinstance(env, FromGym)
     if is_old and wrappers:
         raise ConfigError(f"wrappers need an environment of Gymnasium's; {env_id} is one of the old gym's")
     spec: RenderableSpec = RenderableSpec.of(env_id, env, render_modes=tuple(modes), old=is_old)
     if render:
-        _draw(spec)
+        _draw(spec, keywords)
     return spec
 
 
-def _make_either(env_id: str, legacy: bool) -> Any:
+def _make_either(env_id: str, keywords: Mapping[str, Any], legacy: bool) -> Any:
     try:
-        return registry.make(env_id)
+        return registry.make(env_id, **keywords)
     except Exception:  # environments raise arbitrary exceptions
-        old = _make_old(env_id) if legacy else None
+        old = _make_old(env_id, keywords) if legacy else None
         if old is None:
             raise
         return FromGym(old)
@@ -79,7 +80,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
         return FromGym(old)
 
 
-def _make_old(env_id: str, settings: Mapping[str, Any] = MappingProxyType({})) -> Any:
+def _make_old(env_id: str, settings: Mapping[str, Any]) -> Any:
     """Return the old gym's environment with that id, None if it has none either."""
     import gym
     import pybullet_envs  # noqa: F401  (registers its environments)
@@ -96,14 +97,14 @@ def _unmakeable(env_id: str, error: Exception) -> ConfigError:
     return ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}")
 
 
-def _draw(spec: RenderableSpec) -> None:
+def _draw(spec: RenderableSpec, keywords: Mapping[str, Any]) -> None:
     if RENDER_MODE not in spec.render_modes:
         modes = ", ".join(spec.render_modes) or "nothing"
         raise ConfigError(f"capture_video needs {RENDER_MODE} frames, and {spec.env_id} renders {modes}")
     if spec.old:
         return  # the old gym renders on demand and has no render mode
     try:
-        env = registry.make(spec.env_id, render_mode=RENDER_MODE)
+        env = registry.make(spec.env_id, **{**keywords, "render_mode": RENDER_MODE})
         env.reset()
         env.render()
         env.close()

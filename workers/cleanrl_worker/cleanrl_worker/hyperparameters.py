@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from mosaic_contract import Parameter, with_limits
+from mosaic_contract.hyperparameters import ENV_KWARGS
 from mosaic_contract.upstream import fields_of, parsed
 
 SET_BY_THE_RUN = {"env_id", "gym_id", "seed", "total_timesteps"}
@@ -40,6 +41,7 @@ def parameters_of(script: Path) -> dict[str, Parameter]:
     video = known.get("capture_video")
     if video is not None:
         known["capture_video"] = Parameter(video.name, bool, False, video.help)
+    known[ENV_KWARGS.name] = ENV_KWARGS
     return with_limits(known, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 

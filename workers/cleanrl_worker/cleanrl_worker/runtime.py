@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, UpstreamFailed
-from mosaic_contract.checkpoints import wrappers_described
+from mosaic_contract.checkpoints import environment_described
 from mosaic_contract.signals import signals_held
 
 from .config import FORMAT, ScriptPlan
@@ -82,7 +82,7 @@ def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
             "legacy": plan.upstream.legacy,
             "upstream": plan.upstream.describe(algorithm.script),
             "hyperparameters": plan.hyperparameters,
-            **wrappers_described(config, restarts=algorithm.games),
+            **environment_described(config, restarts=algorithm.games),
         },
     }
 

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 from operators.conversation import Conversation
-from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
+from shim_kit.promise_checks import (  # noqa: F401
+    assert_environments_are_checked,
+    assert_keyword_arguments_are_passed,
+    promises,
+)
 
 CARTPOLE = {"algorithm": "ppo", "env_id": "CartPole-v1"}
 
@@ -162,3 +166,4 @@ def test_environments_are_checked_and_actions_from_one_are_played(worker: Any) -
     small = {"algorithm": "ppo", "num_envs": 1, "num_steps": 64, "total_timesteps": 128}
     with Conversation([worker.python, "-m", "cleanrl_worker.cli"]) as operators:
         assert_environments_are_checked(worker, operators, **small)
+    assert_keyword_arguments_are_passed(worker, **small)

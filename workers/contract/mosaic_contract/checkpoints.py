@@ -25,6 +25,7 @@ from mosaic_contract.codec import read_document, write_whole
 from mosaic_contract.config import TrainingConfig
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.hyperparameters import ENV_KWARGS
 from mosaic_contract.messages import ALONE
 from mosaic_contract.space_compatibility import misfit
 from mosaic_contract.wrappers import observation_transform
@@ -65,7 +66,7 @@ class Checkpoints:
             "algorithm": config.algorithm,
             "env_id": config.env_id,
             "seed": config.seed,
-            **wrappers_described(config),
+            **environment_described(config),
             **description,
         }
         self._contents = contents
@@ -215,10 +216,11 @@ def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def wrappers_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
-    """Return the description's fields about the observation wrappers of a training, empty without wrappers.
-    `restarts` is passed to `atari.record`."""
-    fields: dict[str, Any] = {"wrappers": list(config.wrappers)} if config.wrappers else {}
+def environment_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
+    """Return the description's fields about the keywords and the observation wrappers of a training's
+    environment, empty without any. `restarts` is passed to `atari.record`."""
+    found = {"env_settings": config.hyperparameters.get(ENV_KWARGS.name), "wrappers": list(config.wrappers)}
+    fields: dict[str, Any] = {name: value for name, value in found.items() if value}
     if ATARI in config.wrappers:
         fields[ATARI] = record(config.env_id, restarts=restarts)
     return fields

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 
+from mosaic_contract.codec import with_tuples
 from mosaic_contract.config import OWN_FIELDS, lab_keyword, nearest
 from mosaic_contract.errors import ConfigError
 
@@ -60,6 +61,19 @@ class Parameter:
 
     def to_dict(self) -> dict[str, Any]:
         return {**vars(self), "type": self.type.__name__, "choices": list(self.choices)}
+
+
+ENV_KWARGS = Parameter("env_kwargs", dict, {}, "Keyword arguments of the environment")
+"""The hyperparameter of workers that pass keyword arguments to the environment."""
+
+
+def env_kwargs_of(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the environment's keyword arguments, in which tuples are tuples again. Raises `ConfigError`."""
+    try:
+        given = converted(ENV_KWARGS, hyperparameters.get(ENV_KWARGS.name, {}))
+    except ValueError as error:
+        raise ConfigError(f"hyperparameter {ENV_KWARGS.name!r}: {error}") from None
+    return dict(with_tuples(given))
 
 
 def check_hyperparameters(

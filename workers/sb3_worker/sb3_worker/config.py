@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import TrainingConfig, check_hyperparameters
-from mosaic_contract.hyperparameters import not_widths
+from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
 
 from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Sb3Algorithm
@@ -35,7 +35,7 @@ class Sb3Plan(PlannedTraining):
 
     @classmethod
     def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
-        own_spec = spec_of(config.env_id)
+        own_spec = spec_of(config.env_id, env_kwargs_of(given))
         return config, own_spec, own_spec.wrapped(config.wrappers)
 
     def misfits(self) -> Iterable[str]:

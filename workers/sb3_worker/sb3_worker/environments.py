@@ -34,9 +34,9 @@ class MaskableSpec(EnvironmentSpec):
     masks: bool
 
 
-def spec_of(env_id: str) -> MaskableSpec:
+def spec_of(env_id: str, keywords: Mapping[str, Any]) -> MaskableSpec:
     """Check an environment and return its spec. Raises `ConfigError`."""
-    env, info = probe(env_id, functools.partial(make, env_id))
+    env, info = probe(env_id, functools.partial(make, env_id, **keywords))
     spec: MaskableSpec = MaskableSpec.of(env_id, env, masks=has_masks(env, info))
     return spec
 

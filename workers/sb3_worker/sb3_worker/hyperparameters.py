@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder, with_limits
+from mosaic_contract.hyperparameters import ENV_KWARGS
 from mosaic_contract.upstream import arguments_of, class_in, meanings_of
 
 from .algorithms import ALGORITHMS, own_parameters
@@ -58,6 +59,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
     own = {parameter.name: parameter for parameter in own_parameters(algorithm)}
+    own[ENV_KWARGS.name] = ENV_KWARGS
     return {**constructor_parameters(name), **policy_parameters(name), **_limited(own)}
 
 

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shim_kit.promise_checks import assert_environments_are_checked, promises  # noqa: F401
+from shim_kit.promise_checks import (  # noqa: F401
+    assert_environments_are_checked,
+    assert_keyword_arguments_are_passed,
+    promises,
+)
 
 pytestmark = pytest.mark.extended
 
@@ -96,6 +100,7 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
 def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
     small = {"n_steps": 64, "batch_size": 32, "total_timesteps": 128}
     assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
+    assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
     numbers = worker.error(algorithm="ppo", env_id="promises:OneNumber-v0")
     assert (
         "no observations that are single numbers" in numbers

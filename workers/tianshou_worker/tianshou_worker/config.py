@@ -10,7 +10,7 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import EnvironmentSpec
-from mosaic_contract.hyperparameters import not_widths
+from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
 
 from .algorithms import ALGORITHMS, TianshouAlgorithm
@@ -41,7 +41,7 @@ class TianshouPlan(PlannedTraining):
 
     @classmethod
     def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
-        own_spec = spec_of(config.env_id)
+        own_spec = spec_of(config.env_id, env_kwargs_of(given))
         in_turns = own_spec.several
         return config, own_spec, learner_spec(own_spec) if in_turns else own_spec.wrapped(config.wrappers)
 

@@ -17,12 +17,12 @@ from .self_play import is_game, make_game, spec_of_game
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
-def spec_of(env_id: str) -> EnvironmentSpec:
+def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
     """Check an environment and return its spaces; for a turn-based game the spaces of both players. Raises
     `ConfigError`."""
     if is_game(env_id):
-        return spec_of_game(env_id)
-    env, _ = probe(env_id, functools.partial(make, env_id))
+        return spec_of_game(env_id, keywords)
+    env, _ = probe(env_id, functools.partial(make, env_id, **keywords))
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, env)
     return spec
 

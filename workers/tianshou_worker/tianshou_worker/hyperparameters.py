@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder, with_limits
+from mosaic_contract.hyperparameters import ENV_KWARGS
 from mosaic_contract.upstream import arguments_of, class_in, fields_of, first_sentence, meanings_of, method_of
 
 from .algorithms import ACTOR_CRITIC, ALGORITHMS, OFFLINE, ON_POLICY, OWN, VALUE, TianshouAlgorithm
@@ -62,6 +63,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
         key: replace(parameter, default=algorithm.defaults.get(key, parameter.default))
         for key, parameter in found.items()
     }
+    found[ENV_KWARGS.name] = ENV_KWARGS
     return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 

@@ -49,13 +49,13 @@ def is_game(env_id: str) -> bool:
         raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
 
 
-def spec_of_game(env_id: str) -> EnvironmentSpec:
+def spec_of_game(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
     """Check a game and return its spaces in the form of arenas.
 
     Raises `ConfigError` if it cannot be made here, or does not have two agents that observe boards of one
     size with a mask of legal moves.
     """
-    game, _ = probe(env_id, functools.partial(make_game, env_id))
+    game, _ = probe(env_id, functools.partial(make_game, env_id, **keywords))
     agents = list(game.possible_agents)
     if len(agents) != 2:
         raise ConfigError(f"{env_id} is played in turns by {len(agents)} agents; self-play is of two")

@@ -11,6 +11,7 @@ from mosaic_contract import TrainingConfig
 from mosaic_contract.atari import make as make_environment
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.training_episode import TrainingEpisode
 from mosaic_contract.wrappers import wrap
@@ -36,9 +37,10 @@ def environments(
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
         stack.callback(frames.close)
-        make = functools.partial(make_environment, config.env_id, config.wrappers)
+        keywords = env_kwargs_of(config.hyperparameters)
+        make = functools.partial(make_environment, config.env_id, config.wrappers, **keywords)
         if opponent is not None:
-            make = functools.partial(make_game, config.env_id)
+            make = functools.partial(make_game, config.env_id, **keywords)
 
         def make_one(index: int) -> Any:
             env = frames.make(make)

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from mosaic_contract.environment_check import checked
+from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.registry import register
 from mosaic_contract.wrappers import wrap
 
@@ -19,10 +20,10 @@ from .training import Training
 
 def hook_gymnasium(gymnasium: Any, training: Training) -> None:
     """Wrap `gymnasium.make`."""
-    make = gymnasium.make
+    make, keywords = gymnasium.make, env_kwargs_of(training.settings["description"]["hyperparameters"])
 
     def counting_make(*args: Any, **kwargs: Any) -> Any:
-        kwargs.setdefault("disable_env_checker", True)
+        kwargs = {"disable_env_checker": True, **keywords, **kwargs}
         register(training.settings["description"]["env_id"])
         return observed(count(training.frames.make_as(make, *args, **kwargs), training), training)
 

@@ -8,6 +8,7 @@ import gym
 import gymnasium
 import numpy as np
 from mosaic_contract.fastlane import RENDER_MODE
+from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.registry import register
 
 from ..old_gym import FromGym
@@ -17,18 +18,19 @@ from .training import Training
 
 def hook_gym(module: Any, training: Training, *, render: bool) -> None:
     """Make `gym.make` return Gymnasium's environment, or the old gym's if only that has the id."""
-    make_old = module.make
+    make_old, keywords = module.make, env_kwargs_of(training.settings["description"]["hyperparameters"])
 
     def make(env_id: str, **kwargs: Any) -> Any:
         if render:
             kwargs.setdefault("render_mode", RENDER_MODE)
+        kwargs = {"disable_env_checker": True, **keywords, **kwargs}
         register(env_id)
         try:
-            env = training.frames.make_as(gymnasium.make, env_id, disable_env_checker=True, **kwargs)
+            env = training.frames.make_as(gymnasium.make, env_id, **kwargs)
         except gymnasium.error.Error:
             if env_id not in module.envs.registry.env_specs:
                 raise
-            env = FromGym(make_old(env_id))
+            env = FromGym(make_old(env_id, **keywords))
         return OldGym(observed(count(env, training), training))
 
     module.make = make
