@@ -1,6 +1,6 @@
 """A curriculum's process: ``python -m mosaic_lab.curricula --config <run folder>/config.json``.
 
-It continues after the stages already recorded in the folder. See `runs.parent_process`.
+It continues after the stages already recorded in the folder. See `runs.run_process`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import sys
 
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.curricula.runner import CurriculumRunner, StageFailed
+from mosaic_lab.curricula.runner import CurriculumRunner
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.curriculum_plan import CurriculumPlan
-from mosaic_lab.runs.parent_process import run_to_end
+from mosaic_lab.runs.run_process import run_to_end
 
 
 def begin(folder: RunFolder, telemetry: Telemetry) -> CurriculumRunner:
@@ -34,4 +34,4 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> CurriculumRunner:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_end("mosaic_lab.curricula", begin, StageFailed, "StageFailed"))
+    sys.exit(run_to_end("mosaic_lab.curricula", begin))

@@ -23,16 +23,19 @@ from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.continuing import trained
 from mosaic_lab.runs.curriculum_plan import CurriculumPlan
 from mosaic_lab.runs.run_labels import default_label, new_run_id
+from mosaic_lab.runs.run_process import RunAborted, Runner
 from mosaic_lab.runs.stages import Segment, read_segments, stage_starts, write_segments
 
 POLL_SECONDS = 0.25
 
 
-class StageFailed(Exception):
+class StageFailed(RunAborted):
     """Raised if the run of a stage did not complete, or the next one cannot begin."""
 
+    error_type = "StageFailed"
 
-class CurriculumRunner:
+
+class CurriculumRunner(Runner):
     """Runs ``plan`` for the curriculum in ``folder``, whose runs are in the store of ``supervisor``.
 
     ``pass_env`` are the names of environment variables to pass to the runs.

@@ -18,6 +18,7 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.keeper.events import EPISODE, TERMINAL
+from mosaic_lab.runs.run_process import RunAborted
 from mosaic_lab.telemetry import JsonlFollower
 from mosaic_lab.telemetry.decoding import decode_message
 
@@ -48,8 +49,10 @@ class PlayedEvaluation(Protocol):
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame: ...
 
 
-class NotRecorded(Exception):
+class NotRecorded(RunAborted):
     """Raised when played episodes could not be recorded."""
+
+    error_type = "NotRecorded"
 
 
 class EpisodeLog:

@@ -12,19 +12,20 @@ from collections import deque
 from collections.abc import Collection
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from mosaic_contract.language.budget import LEDGER
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.arena_process import ArenaProcess
 from mosaic_lab.arenas.setup import EXCHANGES, ArenaSetup, folder_name, passed_to
-from mosaic_lab.evaluation.budgets import Spending, spent_text
+from mosaic_lab.evaluation.budgets import BUDGET_SPENT, Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
 from mosaic_lab.evaluation.episode_player import EpisodePlayer, Failed, Played, Seated
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text
 from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 
 ARENAS = "arenas"
 """Subfolder of the run folder with one folder per started arena."""
@@ -32,16 +33,19 @@ VERSIONS = "versions.json"
 _LOOK_SECONDS = 0.25  # seconds between checks of deadlines and of closing arenas
 
 
-class EvaluationAborted(Exception):
+class EvaluationAborted(RunAborted):
     """Raised when a failed episode ends the evaluation; `refused`: it can never be played."""
 
     def __init__(self, message: str, refused: bool) -> None:
         super().__init__(message)
         self.refused = refused
+        self.error_type = "ConfigError" if refused else "EpisodeFailed"
 
 
-class Spent(Exception):
+class Spent(RunCurtailed):
     """Raised when the budget of the language models is exhausted; a larger one allows more episodes."""
+
+    results: ClassVar = {BUDGET_SPENT: True}
 
 
 class Pool:
@@ -98,7 +102,8 @@ class Pool:
             self._staff()
         if self._spent:
             spent = Spending(self._folder / EXCHANGES).read()
-            raise Spent(spent_text(self._plan.budget or {}, spent))
+            text = spent_text(self._plan.budget or {}, spent)
+            raise Spent(f"{text}; resume(budget=…) continues with a larger one")
         for label, message in self._unopened.items():
             while self._waiting[label]:
                 self._write_failure(self._waiting[label].popleft(), message, "")

@@ -25,6 +25,7 @@ from mosaic_lab.fastlane.encoding import Content, Packet, encode
 from mosaic_lab.fastlane.pictures import SMALL_FILM, mp4
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.runs.run_process import RunAborted
 from mosaic_lab.sanitize import sanitize
 
 SIDE = 320
@@ -42,11 +43,13 @@ _LOOK_SECONDS = 0.002
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
-class NotFilmed(Exception):
+class NotFilmed(RunAborted):
     """Raised if a checkpoint cannot be filmed; ``refused``: nor can any other, for the same reason.
 
     ``log``: the last lines of the arena's log, for the run's log rather than the message.
     """
+
+    error_type = "NotFilmed"
 
     def __init__(self, message: str, refused: bool = False, log: Sequence[str] = ()) -> None:
         super().__init__(sanitize(message))

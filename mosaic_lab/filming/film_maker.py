@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mosaic_contract.codec import write_whole
+from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.plan import ArenaPlan
@@ -27,6 +28,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec, rl
 from mosaic_lab.runs.checkpoints import Checkpoint, CheckpointFollower
 from mosaic_lab.runs.films import WORKER, Films, film_path
+from mosaic_lab.runs.run_process import RunCurtailed, Runner
 
 _LOOK_SECONDS = 1.0  # between polls of the training
 _PROBLEM_LIMIT = 2_000  # characters
@@ -74,11 +76,11 @@ class Backlog:
         return (waiting[-1] if waiting else None), late
 
 
-class TrainingGone(Exception):
+class TrainingGone(RunCurtailed):
     """Raised if the training was stopped or removed: no more films are needed."""
 
 
-class FilmMaker:
+class FilmMaker(Runner):
     """Makes the films of a training. ``folder`` is the folder of the filming run, ``config`` its
     configuration."""
 
@@ -106,6 +108,14 @@ class FilmMaker:
             seed=config.get("seed"),
             config={"training": config["training"], "films": config["films"]},
         )
+        with Heartbeats(self._telemetry):
+            self._follow()
+        if not self._made and self._problem:
+            raise NotFilmed(self._problem)
+        if self._backlog.empty:
+            raise NotFilmed(f"run {self._training.run_id} has saved no checkpoint: there is nothing to film")
+
+    def _follow(self) -> None:
         while True:
             self._check()
             ended = self._training.status().state.finished  # before its checkpoints are read
@@ -116,13 +126,9 @@ class FilmMaker:
                 with self._turn():
                     self._film(checkpoint)
             elif ended:
-                break
+                return
             else:
                 time.sleep(_LOOK_SECONDS)
-        if not self._made and self._problem:
-            raise NotFilmed(self._problem)
-        if self._backlog.empty:
-            raise NotFilmed(f"run {self._training.run_id} has saved no checkpoint: there is nothing to film")
 
     def _film(self, checkpoint: Checkpoint) -> None:
         """Film a checkpoint, or record the reason of a failure. Raises `NotFilmed` if every other would fail

@@ -20,7 +20,7 @@ from mosaic_lab.runs.curriculum_checks import (
     total_steps,
 )
 from mosaic_lab.runs.films import FilmMode
-from mosaic_lab.runs.parent_process import GRACE_SECONDS
+from mosaic_lab.runs.run_process import GRACE_SECONDS
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.train_request import TrainRequest

@@ -1,6 +1,6 @@
 """A sweep's process: ``python -m mosaic_lab.sweeps --config <run folder>/config.json``.
 
-The process continues from the run folder's trial log. See `runs.parent_process`.
+The process continues from the run folder's trial log. See `runs.run_process`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.parent_process import run_to_end
+from mosaic_lab.runs.run_process import run_to_end
 from mosaic_lab.sweeps.plan import SweepPlan
-from mosaic_lab.sweeps.runner import SweepAborted, SweepRunner
+from mosaic_lab.sweeps.runner import SweepRunner
 from mosaic_lab.sweeps.segmented_trials import SegmentedTrials
 from mosaic_lab.sweeps.sweep import WORKER
 from mosaic_lab.sweeps.trial_log import TrialWriter
@@ -40,4 +40,4 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:
 
 
 if __name__ == "__main__":
-    sys.exit(run_to_end("mosaic_lab.sweeps", begin, SweepAborted, "TrialsFailed"))
+    sys.exit(run_to_end("mosaic_lab.sweeps", begin))

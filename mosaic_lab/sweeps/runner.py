@@ -17,7 +17,7 @@ from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.runs.parent_process import GRACE_SECONDS
+from mosaic_lab.runs.run_process import GRACE_SECONDS, RunAborted, Runner
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trial_runs import TrialRuns
@@ -29,8 +29,10 @@ FIRST_FAILURES = 5
 """Number of trials that must all fail at the start for the sweep to end early."""
 
 
-class SweepAborted(Exception):
+class SweepAborted(RunAborted):
     """Raised if further trials would fail too, or if no trial has completed."""
+
+    error_type = "TrialsFailed"
 
 
 class Result(NamedTuple):
@@ -42,7 +44,7 @@ class Result(NamedTuple):
     values: Mapping[int, float]
 
 
-class SweepRunner(ABC):
+class SweepRunner(Runner, ABC):
     """Runs ``plan`` for the sweep ``sweep_id`` in the store of ``supervisor``.
 
     ``log`` has the trials so far. ``pass_env`` names the variables passed to trials.

@@ -15,7 +15,7 @@ from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.isolation import required
-from mosaic_lab.runs.parent_process import GRACE_SECONDS
+from mosaic_lab.runs.run_process import GRACE_SECONDS
 from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
 from mosaic_lab.sweeps.trial_log import TrialLog

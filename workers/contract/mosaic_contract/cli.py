@@ -136,15 +136,12 @@ def _guarded(
 ) -> int:
     """Run the command; turn every outcome into one terminal event and its exit code."""
     results: Results = None
-    failure: BaseException | None = None
-    try:
-        try:
-            results = _dispatch(worker, arguments, telemetry)
-        except BaseException as error:
-            failure = error
-        signals.disarm()
-    except Cancelled:  # the signal arrived between two statements above
-        signals.disarm()
+
+    def work() -> None:
+        nonlocal results
+        results = _dispatch(worker, arguments, telemetry)
+
+    failure = signals.run(work)
     if isinstance(failure, SystemExit):
         return _exited(telemetry, signals, failure.code, lines_of(failure.__traceback__))
     if signals.cancelled is not None:  # an exception of train after the signal is a consequence of the signal

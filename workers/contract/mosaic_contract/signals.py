@@ -9,7 +9,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 from mosaic_contract.errors import Cancelled
 
@@ -86,6 +86,19 @@ class CancelOnSignal:
             after_in_parent=self._unblock_signals,
             after_in_child=self._restore_in_child,
         )
+
+    def run(self, work: Callable[[], None]) -> BaseException | None:
+        """Call `work`, then `disarm`. Return the exception that ended it, or None."""
+        failure: BaseException | None = None
+        try:
+            try:
+                work()
+            except BaseException as error:
+                failure = error
+            self.disarm()
+        except Cancelled:  # the signal arrived between two statements above
+            self.disarm()
+        return failure
 
     def disarm(self) -> None:
         """Ignore both signals from now on: only the run's terminal event remains to be written."""
