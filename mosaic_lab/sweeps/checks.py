@@ -1,7 +1,8 @@
-"""Validation of a search space against the worker's hyperparameters, before anything starts."""
+"""Validation of a sweep against the worker's table of hyperparameters, before anything starts."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -10,12 +11,16 @@ from mosaic_contract.config import nearest
 from mosaic_contract.hyperparameters import Parameter, converted
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space
+from mosaic_lab.telemetry.metric_names import COMMON_NAMES, RETURN_NAMES
 from mosaic_lab.validation import Problems
 
 MOST_EXAMPLES = 200
 """Maximum number of examples from a search function, whose choices may have any number of values."""
 _TYPES = {one.__name__: one for one in (int, float, bool, str, list, dict)}
+_TYPO = 0.9  # minimum similarity of a misspelt metric: one or two letters differ
+_KEYWORD = 0.75  # minimum similarity of a misspelt keyword
 _KNOWN = [one.name for one in fields(Parameter)]
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -84,6 +89,31 @@ def check_space(
             wrong.add(name)
     ends = sampled[:1] + sampled[1:][-1:]
     return [{name: value for name, value in one.items() if name not in wrong} for one in ends]
+
+
+def misspelt_metric(metric: str) -> str:
+    """Return why a metric is a misspelt common one; empty if it is not.
+
+    A longer name, such as value_loss_2, may be a metric of its own.
+    """
+    common = (*COMMON_NAMES, *RETURN_NAMES)
+    near = difflib.get_close_matches(metric.lower(), common, n=1, cutoff=_TYPO)
+    if metric in common or not near or len(metric) > len(near[0]):
+        return ""
+    return f"metric={metric!r}: did you mean {near[0]!r}?"
+
+
+def misspelt_keywords(given: Iterable[str], rows: Rows) -> dict[str, str]:
+    """Return the names among the hyperparameters that are misspelt keywords of `Lab.sweep`, each with the
+    problem."""
+    own = {field for field in SweepRequest.__struct_fields__ if field != "training"}
+    known = [*rows, *own]
+    near = {name: difflib.get_close_matches(name.lower(), known, n=1, cutoff=_KEYWORD) for name in given}
+    return {
+        name: f"lab.sweep has no {name}=; did you mean {found[0]!r}?"
+        for name, found in near.items()
+        if name not in rows and own.issuperset(found) and found
+    }
 
 
 def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, Distribution]:

@@ -16,7 +16,7 @@ from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.runs.training_arguments import seed_list, whole_number
 from mosaic_lab.runs.training_plan import TrainingPlan
-from mosaic_lab.sweeps.checks import check_space
+from mosaic_lab.sweeps.checks import check_space, misspelt_keywords, misspelt_metric
 from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS, Decisions
 from mosaic_lab.sweeps.metric import AGGREGATES
 from mosaic_lab.sweeps.request import POPULATION, SweepRequest
@@ -154,6 +154,10 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     about = workers.describe(worker)
     training = request.training.with_(algorithm=worker.algorithm(request.training.algorithm))
     rows = {row["name"]: row for row in about["hyperparameters"].get(training.algorithm, ())}
+    if rows:  # a worker without a table may take any keyword and report any metric
+        training = _without_misspelt(training, rows, problems)
+        if problem := misspelt_metric(str(metric)):
+            problems.add("metric", problem)
     examples: list[dict[str, Any]] = [{}]
     if space is not None:
         examples = check_space(
@@ -196,6 +200,17 @@ def _check_training(training: TrainRequest, problems: Problems) -> None:
         problems.add("curriculum", "curriculum: the trials of a sweep train in one environment, env=")
     if training.total_timesteps is None:
         problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
+
+
+def _without_misspelt(
+    training: TrainRequest, rows: Mapping[str, Mapping[str, Any]], problems: Problems
+) -> TrainRequest:
+    """Return the training without misspelt keywords of `Lab.sweep`, each of which is added as a problem."""
+    misspelt = misspelt_keywords(training.hyperparameters, rows)
+    for name, text in misspelt.items():
+        problems.add(name, text)
+    given = training.hyperparameters
+    return replace(training, hyperparameters={k: v for k, v in given.items() if k not in misspelt})
 
 
 def _plan_of(

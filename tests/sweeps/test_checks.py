@@ -8,7 +8,7 @@ import pytest
 from mosaic_contract.hyperparameters import Parameter
 
 from mosaic_lab import ConfigurationError, search
-from mosaic_lab.sweeps.checks import check_space, examples
+from mosaic_lab.sweeps.checks import check_space, examples, misspelt_metric
 from mosaic_lab.sweeps.space import TrialSearch, space_of
 from mosaic_lab.validation import Problems
 
@@ -88,6 +88,24 @@ def test_of_a_function_every_choice_and_both_ends_of_ranges_are_checked() -> Non
         "search['hidden']: expected list, got int 0",
         "search['learning_rate']: 2.0 is more than 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "meant"),
+    [
+        ("Episode_Return", "episode_return"),
+        ("episode_retrun", "episode_return"),
+        ("value_los", "value_loss"),
+        ("chart/episodic_return", "charts/episodic_return"),
+        ("episode_return", ""),
+        ("value_loss_2", ""),
+        ("q_value_loss", ""),
+        ("eval/episode_return", ""),
+        ("height", ""),
+    ],
+)
+def test_only_a_misspelt_common_metric_is_refused(metric: str, meant: str) -> None:
+    assert misspelt_metric(metric) == (meant and f"metric={metric!r}: did you mean {meant!r}?")
 
 
 def test_examples_have_every_choice_with_both_ends() -> None:

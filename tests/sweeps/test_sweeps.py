@@ -100,8 +100,15 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
         assert f"search['learning_rate']: {reason}" in str(refused.value)
         assert "trials=0: give 1 to 10,000" in str(refused.value)
     with pytest.raises(mosaic.ConfigurationError) as refused:  # as its worker says, and as we do
-        lab.sweep("toy", search=RATES, mode="up", wings=2, **WALK)
-    for part in ("3 problems", "mode='up'", "total_timesteps: give", "unknown hyperparameter 'wings'"):
+        lab.sweep("toy", search=RATES, mode="up", wings=2, trails=2, **{**WALK, "metric": "episode_retrun"})
+    for part in (
+        "5 problems",
+        "mode='up'",
+        "total_timesteps: give",
+        "unknown hyperparameter 'wings'",
+        "lab.sweep has no trails=; did you mean 'trials'?",
+        "metric='episode_retrun': did you mean 'episode_return'?",
+    ):
         assert part in str(refused.value)
     with pytest.raises(mosaic.ConfigurationError, match="one value for all trials, or a search of it"):
         lab.sweep("toy", search=RATES, learning_rate=1.0, total_timesteps=10, **WALK)
