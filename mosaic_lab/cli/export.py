@@ -56,7 +56,7 @@ def _export(arguments: argparse.Namespace) -> int:
         print(f"mosaic-lab evaluate {target.name} --verify plays it again, anywhere")
         return 0
     if notebook is None:
-        return arguments.parser.error("give a NOTEBOOK, RUNs and --to, or --evaluation ID")  # type: ignore[no-any-return]
+        return arguments.parser.error("give a NOTEBOOK, RUNs and --to, or --evaluation ID")
     if notebook.suffix != ".ipynb" and not notebook.exists():
         arguments.parser.error(f"{notebook} is not a notebook; a RUN needs --to {' or --to '.join(FORMATS)}")
     from mosaic_lab import html_export  # imports nbconvert, which no other command needs

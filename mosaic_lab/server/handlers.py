@@ -92,7 +92,7 @@ class CallHandler(_Handler):
     """
 
     @web.authenticated
-    @authorized("read")  # type: ignore[untyped-decorator]
+    @authorized("read")
     async def post(self) -> None:
         await self.answer()
 
@@ -120,7 +120,7 @@ class StoresHandler(_Handler):
     """``GET mosaic-lab/api/stores``: the run stores found below the server's root."""
 
     @web.authenticated
-    @authorized("read")  # type: ignore[untyped-decorator]
+    @authorized("read")
     async def get(self) -> None:
         await self.answer()
 

@@ -38,7 +38,7 @@ def register_completion(shell: Any) -> None:
         return
     from IPython.core.completer import context_matcher
 
-    @context_matcher(identifier=_NAME)  # type: ignore[untyped-decorator]
+    @context_matcher(identifier=_NAME)
     def match(context: CompletionContext) -> dict[str, Any]:
         return {"completions": list(_completions(shell.user_ns, context))}
 

@@ -173,7 +173,7 @@ def removed_runs(stage: Stage) -> None:
 
 def readme(stage: Stage) -> None:
     films(stage)
-    stage.workspace.locator("input[type=range]").fill("0.85")
+    stage.workspace.get_by_role("slider", name="Smooth").fill("0.85")
     stage.page.wait_for_timeout(4 * SETTLE_MS)
     stage.point_at(0.6)
 

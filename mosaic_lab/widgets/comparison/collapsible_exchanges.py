@@ -26,7 +26,7 @@ LOST_SECONDS = 2.0
 """Seconds after which a missing acknowledgement counts as lost."""
 
 
-class ExchangesModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
+class ExchangesModel(Widget):
     """The exchanges of one lane. The model has no view: the lane's card draws them."""
 
     opened = t.Bool(False, help="a viewer has them expanded").tag(sync=True)

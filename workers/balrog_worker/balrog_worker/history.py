@@ -85,7 +85,9 @@ class History:
                 parts += [self._short_term] if current and self._short_term else []
                 parts += [event.text] if place in texts else []
                 parts += [WITH_IMAGE] if place in images else []
-                turns.append(Turn("user", "\n".join(parts), [event.image] if place in images else ()))
+                turns.append(
+                    Turn("user", "\n".join(parts), [event.image] if event.image and place in images else ())
+                )
         return turns
 
 

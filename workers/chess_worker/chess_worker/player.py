@@ -62,7 +62,7 @@ class ModelPlayer:
         self._model.close()
 
     def _decided(self, position: Position, dialog: Dialog, exchanges: Sequence[Exchange]) -> Decision:
-        said = {
+        said: dict[str, Any] = {
             "reasoning": "\n".join(
                 dict.fromkeys(exchange.reasoning or exchange.answer for exchange in exchanges)
             ),

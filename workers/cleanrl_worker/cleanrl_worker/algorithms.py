@@ -29,7 +29,7 @@ class ScriptAlgorithm(Algorithm):
     also_bound: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def actions(self) -> tuple[str]:
+    def actions(self) -> tuple[str]:  # type: ignore[override]
         return (self.action,)
 
     @property

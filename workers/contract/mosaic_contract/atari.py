@@ -113,7 +113,7 @@ def signs_of_rewards(env: Any) -> Any:
 def _game_class() -> Any:
     gymnasium = import_module("gymnasium")
 
-    class Game(gymnasium.Wrapper):  # type: ignore[name-defined,misc]
+    class Game(gymnasium.Wrapper):  # type: ignore[name-defined]
         """A game with repeated actions and up to 30 no-ops at the start of an episode."""
 
         def __init__(self, env: Any) -> None:

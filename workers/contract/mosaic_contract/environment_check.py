@@ -145,9 +145,9 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
         raise
     except Exception as error:  # a random action may be the cause
         log.info("the first step of %s, by a random action, has failed: %s", env_id, one_line(error))
-        return info  # type: ignore[no-any-return]
+        return info
     check.compare("step", check.step(returned)[0])
-    return info  # type: ignore[no-any-return]
+    return info
 
 
 def _check_spaces(env: Any, env_id: str) -> None:
@@ -224,7 +224,7 @@ class EpisodeCheck:
             value = float(array.item())
         if not math.isfinite(value):
             raise self.not_finite(f"reward{owner}", value)
-        return value  # type: ignore[no-any-return]
+        return value
 
 
 class ReturnsCheck(EpisodeCheck):
@@ -333,7 +333,7 @@ class CheckedTeam:
 def _wrapper_class() -> Any:
     gymnasium = import_module("gymnasium")
 
-    class Checked(gymnasium.Wrapper):  # type: ignore[name-defined,misc]
+    class Checked(gymnasium.Wrapper):  # type: ignore[name-defined]
         """A Gymnasium environment for a training; see `checked`."""
 
         def __init__(self, env: Any, env_id: str) -> None:

@@ -128,7 +128,7 @@ def _apply(steps: Sequence[Observe], observation: Any) -> Any:
 def _wrapper_class() -> Any:
     gymnasium = import_module("gymnasium")
 
-    class Observing(gymnasium.ObservationWrapper):  # type: ignore[name-defined,misc]
+    class Observing(gymnasium.ObservationWrapper):  # type: ignore[name-defined]
         """An environment with transformed observations."""
 
         def __init__(self, env: Any, made: ObservationTransform) -> None:

@@ -7,7 +7,8 @@ the keyboard, so that two people can share one.
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Mapping
+from enum import EnumMeta
+from typing import Any, Callable, Iterable, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts
 
@@ -112,8 +113,9 @@ def _pairs(inner: Any, size: int) -> list[tuple[str, str]]:
     if hasattr(inner, "get_action_meanings") and size:
         return [(meaning, _ATARI.get(meaning, "")) for meaning in inner.get_action_meanings()]
     actions = getattr(inner, "actions", None)
-    if isinstance(actions, type) and size and len(list(actions)) == size:
-        return [(action.name, _GRID.get(action.name, "")) for action in actions]
+    if isinstance(actions, EnumMeta) and size and len(actions) == size:
+        members: Iterable[Any] = actions
+        return [(action.name, _GRID.get(action.name, "")) for action in members]
     return []
 
 

@@ -25,7 +25,7 @@ class StatisticsState(NamedTuple):
     lengths: Any
 
 
-class RecordEpisodeStatistics(Wrapper):  # type: ignore[misc]
+class RecordEpisodeStatistics(Wrapper):
     """A wrapper of a batch of environments that reset automatically at the end of an episode."""
 
     def reset(self, key: Any) -> tuple[StatisticsState, Any]:

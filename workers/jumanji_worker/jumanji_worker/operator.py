@@ -11,8 +11,9 @@ import numpy as np
 from mosaic_contract import AgentSetup
 from mosaic_contract.trained_policy import trained_policy
 
-from .config import ALGORITHMS, FORMAT, module_of
+from .config import FORMAT, module_of
 from .environments import make
+from .hyperparameters import ALGORITHMS
 from .spaces import like
 
 Act = Callable[[Any, Any], Any]

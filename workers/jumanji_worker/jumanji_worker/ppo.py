@@ -86,7 +86,8 @@ class BatchVecEnv(VecEnv):
         self.state, vectors, last, rewards, extras = self._step(self.state, self._taken)
         rewards, extras = np.array(rewards, np.float32), jax.device_get(extras)
         over = finished_episodes(extras)
-        dones, infos = np.zeros(self.num_envs, bool), [{} for _ in range(self.num_envs)]
+        dones = np.zeros(self.num_envs, bool)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for episode in over:
             dones[episode.environment] = True
             infos[episode.environment] = {
@@ -220,7 +221,7 @@ class Learner:
         self._model.learn(left, callback=watch, reset_num_timesteps=False)
 
 
-class MaskedActor(Actor):  # type: ignore[misc]
+class MaskedActor(Actor):
     """Upstream's actor for one or several discrete choices, with illegal choices masked out."""
 
     def __call__(self, x: Any) -> Any:

@@ -16,7 +16,8 @@ def to_bytes(tree: Any) -> bytes:
     "['params'].actor['linear']['w']"."""
     buffer = io.BytesIO()
     leaves, _ = jax.tree_util.tree_flatten_with_path(jax.device_get(tree))
-    np.savez(buffer, **{jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves})
+    arrays: dict[str, Any] = {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+    np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 

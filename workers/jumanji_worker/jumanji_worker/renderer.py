@@ -22,7 +22,7 @@ class Renderer:
 
     def __init__(self, env: Any) -> None:
         self._env = env.unwrapped
-        viewer = getattr(self._env, "_viewer", None) or getattr(self._env, "_env_viewer", None)
+        viewer: Any = getattr(self._env, "_viewer", None) or getattr(self._env, "_env_viewer", None)
         if not hasattr(viewer, "_display_rgb_array"):
             raise ValueError(f"upstream draws {type(self._env).__name__} in windows only")
         viewer.figure_size = _INCHES

@@ -78,7 +78,7 @@ class GameEnvironment:
         self._returns = [0.0] * len(self.agents)
         self._update()
 
-    def step(self, action: int | None) -> None:
+    def step(self, action: Any) -> None:
         if self.terminations[self.agent_selection]:  # the last step of an agent after the game's end
             self.agents.remove(self.agent_selection)
             self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -145,8 +145,8 @@ class GameEnvironment:
     def _update(self) -> None:
         """Draw chance outcomes until a player is to move or the game is over, and record changes."""
         while self.state.is_chance_node():
-            actions, shares = zip(*self.state.chance_outcomes())
-            shares = numpy.asarray(shares)
+            actions, chances = zip(*self.state.chance_outcomes())
+            shares = numpy.asarray(chances)
             self.state.apply_action(int(self._chance.choice(actions, p=shares / shares.sum())))
         returns = self.state.returns()
         self.rewards = {
@@ -154,9 +154,9 @@ class GameEnvironment:
         }
         self._returns = returns
         over = self.state.is_terminal()
-        self.terminations = dict.fromkeys(self.agents, over)
+        self.terminations: dict[str, bool] = dict.fromkeys(self.agents, over)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = {agent: {} for agent in self.agents}
+        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         player = 0 if over else self._on_turn()
         self.agent_selection = self.possible_agents[player]
         if not over:

@@ -62,7 +62,7 @@ def _public_observation(env: GameEnvironment) -> str:
 def draw_board(board: Board, places: Sequence[Square]) -> Any:
     """Return the picture of a board, (height, width, 3) uint8."""
     height = _HEX_HEIGHT if board.style == "hexes" else 1.0
-    across, down = (max(place[axis] for place in places) + 2 for axis in (0, 1))
+    across, down = max(place.x for place in places) + 2, max(place.y for place in places) + 2
     cell = _SCALE * min(_LARGEST_CELL, int(_PICTURE / max(across, down * height)))
     image = Image.new("RGB", (round(across * cell), round((down * height + 0.2) * cell)), _PAPER)
     draw = ImageDraw.Draw(image)
@@ -227,7 +227,7 @@ def board_of(game: str, text: str) -> tuple[Board, list[Square]] | None:
 def _rows(board: Board, text: str) -> Iterator[Square]:
     """Yield the places of a board written as rows of signs, in columns of one or two characters."""
     signs = {*board.discs, *board.empty, " "}
-    found = []
+    found: list[tuple[int, list[tuple[int, str]]]] = []
     for y, line in enumerate(text.splitlines()):
         row = line.translate(_MARKS)
         if board.labelled:
@@ -237,8 +237,8 @@ def _rows(board: Board, text: str) -> Iterator[Square]:
     gaps = (b - a for _, row in found for (a, _), (b, _) in itertools.pairwise(row))
     pitch = min(gaps, default=1)
     left = min((row[0][0] for _, row in found), default=0)
-    for y, row in found:
-        yield from (Square((column - left) / pitch, y - found[0][0], sign) for column, sign in row)
+    for y, signs_of_row in found:
+        yield from (Square((column - left) / pitch, y - found[0][0], sign) for column, sign in signs_of_row)
 
 
 def _ranks(fen: str) -> Iterator[Square]:

@@ -55,8 +55,8 @@ class PolicyOperator:
         )
         if not hasattr(answer, "action"):
             return answer
-        said = (str(getattr(answer, name, "") or "") for name in ("action_str", "reasoning"))
-        return Decision(answer.action, *said)
+        action_str, reasoning = (str(getattr(answer, name, "") or "") for name in ("action_str", "reasoning"))
+        return Decision(answer.action, action_str, reasoning)
 
     def episode_end(self, total_reward: float, steps: int) -> None:
         self._call(self._policy.episode_end, total_reward, steps)
@@ -80,7 +80,8 @@ def _seed(seed: int | None) -> None:
 
 def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
     """Return an observation in the environment's original form: lists become tuples in Tuple spaces."""
-    kind = (space or {}).get("type")
+    space = space or {}
+    kind = space.get("type")
     if kind == "Tuple" and isinstance(observation, list):
         return tuple(_as_gymnasium(one, part) for one, part in zip(observation, space["spaces"]))
     if kind == "Dict" and isinstance(observation, dict):

@@ -8,7 +8,7 @@ import numpy
 from gymnasium import spaces
 from mosaic_contract.arena import check_settings
 
-numpy.Inf = numpy.inf  # upstream uses the alias removed in NumPy 2
+vars(numpy).setdefault("Inf", numpy.inf)  # upstream uses the alias removed in NumPy 2
 
 from overcooked_ai_py.mdp.actions import Action, Direction  # noqa: E402
 from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld  # noqa: E402

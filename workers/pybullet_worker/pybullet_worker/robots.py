@@ -120,7 +120,7 @@ class BulletEnvironment(gymnasium.Env[Any, Any]):
         """Return the names of the joints controlled by an action, or of the motors if joints have none."""
         robot = getattr(self._robot, "robot", None)
         joints = [joint.joint_name for joint in robot.ordered_joints] if robot else []
-        count = self.action_space.shape[0]  # type: ignore[index]
+        count = self.action_space.shape[0]
         if len(joints) != count:
             joints = [f"motor {number}" for number in range(count)]
         return [name.replace("_", " ") for name in joints]

@@ -135,6 +135,7 @@ def number_of(word: str) -> Any:
 def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
     """Yield the numbers, strings and lists that the `__init__` of a class assigns to `self`."""
     init = method_of(node, "__init__")
+    target: ast.expr
     for statement in ast.walk(init) if init else ():
         if isinstance(statement, ast.AnnAssign) and statement.value:
             target, value = statement.target, statement.value

@@ -113,7 +113,7 @@ class SingleAgentEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.env.close()
 
 
-class MultiAgentEnvironment(ParallelPettingZooEnv):  # type: ignore[misc]
+class MultiAgentEnvironment(ParallelPettingZooEnv):
     """A parallel PettingZoo environment. Upstream's wrapper stores its agents in a set, whose order changes
     between processes; here they keep the environment's order."""
 
@@ -209,10 +209,11 @@ def _report_errors(env: Any, key: str) -> None:
         report(SystemExit(status), frames, "".join(traceback.format_list(frames)))
         leave(status)
 
-    env.reset, env.step, os._exit = reporting(env.reset), reporting(env.step), leaving
+    env.reset, env.step = reporting(env.reset), reporting(env.step)
+    os._exit = leaving  # type: ignore[assignment]
 
 
-class Episodes(RLlibCallback):  # type: ignore[misc]
+class Episodes(RLlibCallback):
     """A callback that adds each finished episode to the runner's metrics, which reach the driver."""
 
     def __init__(self) -> None:

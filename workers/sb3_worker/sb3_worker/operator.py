@@ -69,7 +69,7 @@ class Sb3Operator:
         self._generators.begin(seed)
         if self._use_sde:
             with self._generators.torch_generator():
-                self._policy.reset_noise()  # type: ignore[operator]
+                self._policy.reset_noise()
 
     def select_action(self, observation: Any, action_mask: Any = None) -> Any:
         space: Any = self._policy.action_space

@@ -65,7 +65,7 @@ def finished(policy: BasePolicy, exploration: float, use_sde: bool) -> SavedPoli
     policy.set_training_mode(False)
     if use_sde:
         with torch.no_grad():
-            policy.reset_noise()  # type: ignore[operator]
+            policy.reset_noise()
     return SavedPolicy(policy, float(exploration), use_sde)
 
 

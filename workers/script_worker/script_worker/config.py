@@ -28,7 +28,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the configuration with placeholders replaced and absolute folders. Raises `ConfigError`."""
     problems: list[str] = []
     given = {name: value for name, value in config.hyperparameters.items() if value is not None}
-    command = given.get("command")
+    command: Any = given.get("command")
     folder = (config.launch_dir / str(given.get("cwd", "."))).resolve()
     if not folder.is_dir():
         problems.append(f"cwd: there is no folder {folder}")

@@ -79,7 +79,7 @@ class ScriptOutput:
         return True
 
     def _send(self, document: dict[str, Any]) -> None:
-        telemetry, payload = self._telemetry, document.get("payload")
+        telemetry, payload = self._telemetry, document.get("payload") or {}
         values = payload.get("values") if isinstance(payload, dict) else None
         if document.get("event") == Metrics.KIND and isinstance(values, dict):
             document["payload"] = {**payload, "values": telemetry.numbers(values)}

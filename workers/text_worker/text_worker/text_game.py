@@ -93,7 +93,7 @@ class TextGame:
     def _update(self, done: bool) -> None:
         rewards = (self._env.close()[0] or {}) if done else {}
         self.rewards = {agent: float(rewards.get(number, 0.0)) for agent, number in self._numbers.items()}
-        self.terminations = dict.fromkeys(self.agents, done)
+        self.terminations: dict[str, bool] = dict.fromkeys(self.agents, done)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         if done:

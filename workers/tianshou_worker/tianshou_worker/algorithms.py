@@ -88,7 +88,7 @@ class TianshouAlgorithm(Algorithm):
         return _BOUND
 
     @property
-    def on_policy(self) -> bool:
+    def on_policy(self) -> bool:  # type: ignore[override]
         return self.family == ON_POLICY
 
     @property

@@ -71,7 +71,7 @@ def _of_algorithm(algorithm: TianshouAlgorithm) -> Iterator[tuple[str, Parameter
     for module, name in filter(None, ((algorithm.name, algorithm.upstream), algorithm.policy)):
         node = _class(f"algorithm/*/{module}.py", name)
         init = method_of(node, "__init__")
-        meanings = meanings_of(init and ast.get_docstring(init))
+        meanings = meanings_of(ast.get_docstring(init) if init else None)
         for argument, default in arguments_of(node):
             parameter = _parameter(argument.arg, argument.annotation, default)
             if parameter is not None and argument.arg not in _DECIDED_HERE:

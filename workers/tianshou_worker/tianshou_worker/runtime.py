@@ -47,7 +47,8 @@ def train(plan: TianshouPlan, telemetry: Telemetry) -> Mapping[str, Any]:
         restore(algorithm, plan.resume_from[0])
         plan.report_resume(telemetry, "torch")
     offline = plan.algorithm.offline
-    buffer, learn = (dataset, learn_offline) if offline else (_buffer(plan), _learn)
+    buffer: Any = dataset if offline else _buffer(plan)
+    learn = learn_offline if offline else _learn
     logger = EpisodeLogger(telemetry, plan.start_step)
     checkpoints = checkpoints_of(plan, algorithm, logger)
     with suppress(Cancelled):

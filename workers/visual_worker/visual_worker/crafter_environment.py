@@ -72,7 +72,7 @@ class CrafterEnvironment(gymnasium.Env[Any, Any]):
         left, top = int(player.pos[0]) - wide // 2, int(player.pos[1]) - high // 2
         rows = [", ".join(self._name(left + x, top + y) for x in range(wide)) for y in range(high)]
         seen = "\n".join(["What you see, row by row from the top, with you in the middle:", *rows])
-        facing = _DIRECTIONS.get(tuple(int(part) for part in player.facing), "nowhere")
+        facing = _DIRECTIONS.get((int(player.facing[0]), int(player.facing[1])), "nowhere")
         has = ", ".join(f"{name} {count}" for name, count in self._info["inventory"].items() if count)
         state = "You are asleep." if player.sleeping else f"You face {facing}."
         return {"text": f"{seen}\n\n{state} You have: {has}."}

@@ -75,7 +75,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 def _continuous(kind: Any, about: str) -> EnvironmentFacts:
     """Return information about a car with continuous controls: left/right steer, up/down accelerate."""
     names = ["acceleration"] * kind.longitudinal + ["steering"] * kind.lateral
-    keys = {}
+    keys: dict[str, list[float]] = {}
     if kind.longitudinal:
         keys |= {"ArrowUp": [1.0, 0.0][: len(names)], "ArrowDown": [-1.0, 0.0][: len(names)]}
     if kind.lateral:

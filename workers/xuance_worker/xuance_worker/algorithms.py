@@ -53,11 +53,11 @@ class XuanceAlgorithm(Algorithm):
         return _BOUND
 
     @property
-    def actions(self) -> tuple[str, ...]:
+    def actions(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(self.policies)
 
     @property
-    def agents(self) -> str:
+    def agents(self) -> str:  # type: ignore[override]
         return "a team" if self.several else "one"
 
     @property

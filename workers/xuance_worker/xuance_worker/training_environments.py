@@ -93,7 +93,7 @@ class Counted(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, reward, bool(terminated), bool(truncated), info
 
 
-class XuanceSingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
+class XuanceSingleAgentEnvironment(RawEnvironment):
     """A Gymnasium environment."""
 
     def __init__(self, config: Namespace) -> None:
@@ -122,7 +122,7 @@ class XuanceSingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
         self.env.close()
 
 
-class XuanceMultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
+class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
     """A parallel PettingZoo environment. Its state is the concatenation of all agents' observations. An agent
     that has left early or has not joined yet observes zeros, receives no reward, and is masked."""
 

@@ -7,6 +7,7 @@ import random
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 DEFAULTS = {
     "agent.type": "naive",
@@ -31,7 +32,7 @@ def main() -> None:
     if settings["stand_in.fails"]:
         raise SystemExit(settings["stand_in.fails"])
     print("the key is", "set" if os.environ.get("OPENAI_API_KEY") else "not set", file=log, flush=True)
-    episodes = {}
+    episodes: dict[str, Any] = {}
     for family in settings["envs.names"].split("-"):
         for task in TASKS.get(family, ["default"]):
             for index in range(int(settings.get(f"eval.num_episodes.{family}", 2))):
@@ -57,7 +58,7 @@ def main() -> None:
     (results / "summary.json").write_text(json.dumps(summary, indent=4))
 
 
-def play(settings: dict, file: Path, task: str, index: int) -> None:
+def play(settings: dict[str, str], file: Path, task: str, index: int) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     seed = int(settings.get("envs.env_kwargs.seed", index))
     rng = random.Random(seed)

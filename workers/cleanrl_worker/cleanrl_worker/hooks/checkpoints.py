@@ -92,7 +92,8 @@ def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict
 def random_state() -> dict[str, Any]:
     """Return the states of the generators of Python, NumPy and PyTorch (CPU)."""
     version, internal, gauss = random.getstate()
-    name, keys, *rest = np.random.get_state()
+    state: Any = np.random.get_state()
+    name, keys, *rest = state
     return {
         "python": [version, list(internal), gauss],
         "numpy": [name, torch.as_tensor(keys.astype(np.int64)), *rest],

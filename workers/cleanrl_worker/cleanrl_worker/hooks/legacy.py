@@ -36,7 +36,7 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
     module.make = make
 
 
-class OldGym(gym.Env):  # type: ignore[misc]
+class OldGym(gym.Env):
     """A Gymnasium environment with the old API; `done` is `terminated or truncated`, and `info` distinguishes
     them."""
 

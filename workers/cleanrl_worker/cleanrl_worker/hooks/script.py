@@ -14,7 +14,7 @@ def global_variables() -> dict[str, Any]:
 def wrapped_environments() -> list[Any]:
     """Return the environments stepped by the script, each as its outermost wrapper, in order."""
     variables = global_variables()
-    node = variables.get("envs", variables.get("env"))
+    node: Any = variables.get("envs", variables.get("env"))
     while "venv" in vars(node):  # wrappers of a vector environment
         node = node.venv
     return list(vars(node).get("envs", [node]))

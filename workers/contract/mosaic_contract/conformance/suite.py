@@ -219,7 +219,7 @@ def _discovered(python: str) -> list[dict[str, Any]]:
         done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, timeout=START_SECONDS, check=False
         )
-        return json.loads(done.stdout)  # type: ignore[no-any-return]
+        return json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         raise LookupError(f"{' '.join(command)} gave no answer in {START_SECONDS:g} s") from None
     except ValueError:

@@ -26,7 +26,7 @@ class AnthropicEndpoint(Endpoint):
     )
 
     def _create(self, client: Any) -> Callable[..., Any]:
-        return client.messages.create  # type: ignore[no-any-return]
+        return client.messages.create
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         system = "\n\n".join(turn.text for turn in turns if turn.role == "system")

@@ -83,7 +83,7 @@ def _check_redirect(url: Any, location: str) -> None:
 def _bounded_stream(http: Any) -> Any:
     """Return the class of response bodies that decompress, limit their size, and remember their end."""
 
-    class Bounded(http.SyncByteStream):  # type: ignore[misc]
+    class Bounded(http.SyncByteStream):
         def __init__(self, stream: Any, decoder: Any) -> None:
             self._stream, self._decoder = stream, decoder
             self.tail = b""

@@ -24,7 +24,7 @@ class OpenAIEndpoint(Endpoint):
     address_hint = "; base_url of a server with OpenAI's API ends in /v1 as a rule"
 
     def _create(self, client: Any) -> Callable[..., Any]:
-        return client.chat.completions.create  # type: ignore[no-any-return]
+        return client.chat.completions.create
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         settings = self.settings
