@@ -259,11 +259,18 @@ describe('the filter', () => {
   test('compares hyperparameters', () => {
     assert.deepEqual(search('learning_rate=1e-3'), ['baseline']);
     assert.deepEqual(search('lr=0.001'), ['baseline']);
+    assert.deepEqual(search('lr > 0.01 ppo'), ['fast']);
     assert.deepEqual(search('lr>0.01'), ['fast']);
     assert.deepEqual(search('buffer<=5_000'), ['dqn']);
     assert.deepEqual(search('seed=2'), ['fast']);
     assert.deepEqual(search('last_return>200'), ['baseline']);
     assert.deepEqual(search('best_return>=0 last_return>200'), []);
+  });
+
+  test('compares states, workers and other facets', () => {
+    assert.deepEqual(search('state:failed'), ['dqn']);
+    assert.deepEqual(search('algorithm=PPO state!=failed'), search('ppo'));
+    assert.deepEqual(search('-state:failed'), search('ppo'));
   });
 
   test('counts what each value of a facet would show', () => {

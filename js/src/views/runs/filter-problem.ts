@@ -1,18 +1,21 @@
 /** The problem with a search: comparisons that no run can match. */
 
 import type { Translation } from '../translation.ts';
-import { COMPARISON, NUMBERS, numberOf, SHORT_NAMES } from './filter.ts';
+import { COMPARISON, FACETS, NUMBERS, numberOf, SHORT_NAMES, searchWords } from './filter.ts';
 
 const MOST_NAMED = 3;
 
 /** The first problem as a sentence, given the names of the runs' hyperparameters; "" for none. */
 export function filterProblem(text: string, known: readonly string[], trans: Translation): string {
-  for (const word of text.toLowerCase().split(/\s+/)) {
+  for (const word of searchWords(text)) {
     const [, name, sign, wanted] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];
     if (name === undefined || sign === undefined || wanted === undefined) {
       continue;
     }
-    const names = [...NUMBERS, ...known].map(one => one.toLowerCase());
+    if (sign === ':') {
+      continue; // also a part of ids, such as `my_env:Thermostat-v0`
+    }
+    const names = [...NUMBERS, ...FACETS, ...known].map(one => one.toLowerCase());
     if (![name, SHORT_NAMES[name]].some(one => one !== undefined && names.includes(one))) {
       const similar = names.filter(one => one.includes(name) || one.startsWith(name.slice(0, 3)));
       return similar.length

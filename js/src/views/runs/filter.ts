@@ -8,8 +8,8 @@ export type Facet = (typeof FACETS)[number];
 
 export interface Filter {
   /**
-   * Words that must all be found; `name=value`, `name<value`, … compare hyperparameters or `NUMBERS`;
-   * `-word` must not be found.
+   * Words that must all be found; `name=value`, `name<value`, … compare hyperparameters or `NUMBERS`, and
+   * `state:failed` a facet; `-word` must not be found.
    */
   readonly text: string;
   /** The values of each facet that pass; an empty list passes all. */
@@ -61,8 +61,17 @@ function passes(row: RunRow, filter: Filter, facet: Facet): boolean {
   return !chosen?.length || facetValues(row, facet).some(value => chosen.includes(value));
 }
 
+/** The words of a search in lower case; a comparison is one word, also if it is written with blanks. */
+export function searchWords(text: string): string[] {
+  return text
+    .toLowerCase()
+    .replace(/\s*(<=|>=|!=|=|<|>)\s*/g, '$1')
+    .split(/\s+/)
+    .filter(Boolean);
+}
+
 /** Of one word: name, operator and value of a comparison. */
-export const COMPARISON = /^([^=<>!]+)(<=|>=|!=|=|<|>)(.+)$/;
+export const COMPARISON = /^([^=<>!:]+)(<=|>=|!=|=|<|>|:)(.+)$/;
 export const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate' };
 /** The numbers of a row that can be compared, by their names in `lab.runs.table()`. */
 export const NUMBERS = [
@@ -78,7 +87,7 @@ export const NUMBERS = [
 ] as const;
 
 function matchesText(row: RunRow, text: string): boolean {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = searchWords(text);
   if (!words.length) {
     return true;
   }
@@ -95,11 +104,16 @@ function matchesComparison(row: RunRow, word: string): boolean {
   if (name === undefined || wanted === undefined) {
     return false;
   }
+  const facet = FACETS.find(one => one === name);
+  if (facet && /^(=|!=|:)$/.test(sign ?? '')) {
+    const equal = facetValues(row, facet).some(value => value.toLowerCase() === wanted);
+    return equal !== (sign === '!=');
+  }
   const field = NUMBERS.find(one => one === name);
   const names = [name, SHORT_NAMES[name]];
   const found = Object.entries(row.hyperparameters).find(([key]) => names.includes(key.toLowerCase()));
   const value = field === undefined ? found?.[1] : row[field];
-  if (value === undefined || value === null) {
+  if (value === undefined || value === null || sign === ':') {
     return false;
   }
   const numbers = [Number(value), numberOf(wanted)] as const;

@@ -168,7 +168,7 @@ function Grouping(props: {
     <fieldset className="mosaic-grouping">
       <legend>
         {trans.__(
-          'A mean, from five runs on with its 95% interval; never over several libraries, algorithms or environments'
+          'The mean of each group, with a 95% interval from five runs on. Runs of different libraries, algorithms or environments are never averaged.'
         )}
       </legend>
       <label>
