@@ -206,6 +206,15 @@ def _distribution(value: Any) -> Distribution:
     if isinstance(value, Range | Choice):
         return value
     if isinstance(value, Sequence) and not isinstance(value, str):
+        if (
+            isinstance(value, tuple)
+            and len(value) == 2
+            and all(isinstance(one, int | float) for one in value)
+        ):
+            raise ConfigurationError(
+                f"{value!r:.100} may be a range or two values: give mosaic.search.uniform{value!r} (or "
+                f"loguniform, integer), or the list [{value[0]!r}, {value[1]!r}]"
+            )
         return choice(value)
     raise ConfigurationError(
         f"{value!r:.100} is not a search: give a list of values, mosaic.search.loguniform(low, high), "

@@ -87,6 +87,10 @@ def test_a_grid_has_every_combination_once() -> None:
         (lambda: search.choice([]), "at least one value"),
         (lambda: search.choice([[64, 64]]), r"\[64, 64\] is not a number, a string"),
         (lambda: space_of({"a": 1, "b": "x"}), r"search\['a'\]: 1 is not a search(.|\n)*search\['b'\]: 'x'"),
+        (
+            lambda: space_of({"a": (1e-4, 1e-2)}),
+            r"range or two values: give mosaic.search.uniform\(0.0001, 0.01\)",
+        ),
         (lambda: space_of({}), "give a table"),
         (lambda: space_of(lambda trial: {}), "not a lambda"),
         (lambda: space_of(len), "source text of len is not known"),
