@@ -457,8 +457,7 @@ def _still_alive(runs: list[Run], root: Path) -> str:
     if own:
         lines.append(f"{'1 run is' if len(own) == 1 else f'{len(own)} runs are'} still alive in {root}:")
         lines += map(_alive_line, own)
-        one = f'lab.run("{own[-1].id}")'
-        lines.append(f"{one} as the last line of a cell shows one live, {one}.stop() ends it,")
+        lines.append(f'`run = lab.run("{own[-1].id}")` gets one: `run` shows it live, `run.stop()` ends it.')
         lines.append("lab.stop_all() ends all.")
     if others:
         count = "1 run that was" if others == 1 else f"{others} runs that were"

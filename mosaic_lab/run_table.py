@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
 _SHOWN = 50
-_COMPARISON = re.compile("[<>]")
+_COMPARISON = re.compile(r"\w+ *[<>]=? *\S+|\b(?:state|kind|worker|algorithm|env|tags):\S+")
 _COLUMNS = {
     "run": "17em",
     "name": "8em",
@@ -80,7 +80,7 @@ class RunList(Sequence[Run]):
         """
         if not isinstance(text, str):
             raise ConfigurationError(f"search({text!r:.80}): give the words to search for as one string")
-        if compared := next((word for word in text.split() if _COMPARISON.search(word)), None):
+        if compared := next(iter(_COMPARISON.findall(text)), None):
             raise ConfigurationError(
                 f"search() finds words, not values such as {compared!r}: filter the table, for example "
                 '`table = lab.runs.table(); table[table["params.learning_rate"] < 0.001]`'

@@ -234,7 +234,7 @@ def test_resuming_takes_a_run_a_checkpoint_or_a_path(lab: mosaic.Lab) -> None:
         == checkpoint_path(run.path)
         == newest.path
     )
-    with pytest.raises(ConfigurationError, match="it has saved none"):
+    with pytest.raises(ConfigurationError, match="it ended before it saved one"):
         checkpoint_path(start_peer(lab.supervisor, "train").wait(30))
     with pytest.raises(ConfigurationError, match="there is no checkpoint"):
         checkpoint_path(Checkpoint(PEERS / "nothing"))
@@ -288,7 +288,7 @@ def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.Capt
         assert run.id in said
     assert "running, 1% of 100" in said
     assert re.search(r" MB, for [\d.]+s", said)
-    assert f'lab.run("{runs[-1].id}") as the last line of a cell shows one live' in said
+    assert f'`run = lab.run("{runs[-1].id}")` gets one' in said
     assert "lab.stop_all() ends all" in said
     assert {run.id for run in again.stop_all()} == {run.id for run in runs}
     assert not marked_processes(lab.root)

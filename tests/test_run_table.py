@@ -43,8 +43,9 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
         lab.runs.search(tags="paper")
     with pytest.raises(ConfigurationError, match="as one string"):
         lab.runs.search(["paper"])  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="not values such as 'lr<0"):
-        lab.runs.search("cartpole lr<0.001")
+    for compared in ("lr<0.001", "lr < 0.001", "state:failed"):
+        with pytest.raises(ConfigurationError, match=f"not values such as '{compared}'"):
+            lab.runs.search(f"cartpole {compared}")
     shown = repr(lab.runs)
     assert "Baseline" in shown and "paper, v1" in shown and "name" not in repr(lab.runs[5:])
 

@@ -119,7 +119,7 @@ def _stopped(evidence: Evidence) -> str:
     elif evidence.signal == signals.SIGTERM:
         how = "it ended at once"
     else:
-        how = f"it ended in time with {evidence.ended}"
+        how = f"it ended with {evidence.ended}"
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
         reason += f"; it can be resumed from its checkpoint at step {evidence.saved_at:,}"
@@ -130,7 +130,9 @@ def _stopped(evidence: Evidence) -> str:
 
 def _killed(evidence: Evidence) -> str:
     by_hand = evidence.signal == signals.SIGKILL
-    reason = f"killed by {evidence.ended}, not by us" if by_hand else f"crashed with {evidence.ended}"
+    reason = (
+        f"killed by {evidence.ended} from outside MOSAIC Lab" if by_hand else f"crashed with {evidence.ended}"
+    )
     if evidence.event is not None:
         reason += f", after its {evidence.event} line"
     if by_hand and not evidence.oom_kills:

@@ -52,7 +52,7 @@ def continued_run(run: Run) -> str | None:
 def _newest(run: Run) -> Path:
     saved = run.checkpoints
     if not saved:
-        when = "it has saved none" if run.finished else f"it is {run.state} and has saved none yet"
+        when = "it ended before it saved one" if run.finished else f"it is {run.state} and has saved none yet"
         raise ConfigurationError(f"run {run.id} ({run.label}) has no checkpoint: {when}")
     return saved[-1].path.resolve()
 

@@ -210,7 +210,7 @@ def _working(folders: Sequence[RunFolder]) -> RunFolder | None:
 def _status(folder: RunFolder) -> str:
     status = folder.status()
     if not status.state.finished:
-        return f"run {folder.run_id} makes films"
+        return f"run {folder.run_id} is making films"
     wrong = status.state in (State.FAILED, State.LOST)
     return f"run {folder.run_id} {status.state}: {status.reason}" if wrong else ""
 

@@ -60,11 +60,11 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
 
 
 _SHOWN = (TrialState.COMPLETED, TrialState.PRUNED)
-_TRIALS_NOTE = "The value of a pruned trial is that when it was stopped"
+_TRIALS_NOTE = "A pruned trial has the value it had when it was stopped"
 _SLICES_NOTE = "Each trial against one parameter"
 _PARALLEL_NOTE = (
-    "Each completed trial as a line from row to row, each row from its least value (left) to its greatest; "
-    "blue: the best quarter, orange: the best. Importance: how much of the difference a parameter explains"
+    "One line per completed trial, one row per parameter, from its lowest value (left) to its highest. Blue: "
+    "the best quarter; orange: the best. Importance: the share of the variance that a parameter explains"
 )
 
 

@@ -39,7 +39,7 @@ def choose_source(shim: Shim, requested: str | None) -> ChosenSource:
     if requested is not None:
         return _requested_source(shim, requested)
     if not shim.sources:
-        return ChosenSource(None, None, None, "upstream is among the shim's own dependencies")
+        return ChosenSource(None, None, None, "upstream is a dependency of the shim")
     refused: list[str] = []
     for source in shim.sources:
         problem = unreachable(source.upstream or "")
@@ -94,7 +94,7 @@ def torch_arguments(
         builds = wanted if backend == "auto" else [_build_of(pin, backend) for pin in wanted]
         offered = re.findall(r"^ \+ (\S+==\S+)$", uv.probe(*to, "--no-index", *builds).text, re.MULTILINE)
         if offered and (backend == "auto" or all(wheel.endswith(f"+{backend}") for wheel in offered)):
-            uv.say(f"{', '.join(offered)}: the wheel that pip's find-links offer")
+            uv.say(f"{', '.join(offered)}: the wheel offered by pip's find-links")
             return offered
     answer = uv.probe(*to, f"--torch-backend={backend}", *wanted)
     if answer.returncode == 0:

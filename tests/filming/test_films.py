@@ -128,7 +128,7 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
     subprocess.run([sys.executable, "-c", kernel], timeout=120, cwd=tmp_path)
     (run,) = [one for one in lab.runs if one.parent is None]
     wait_until(lambda: [one.step for one in run.films] == [100, 300], PATIENCE)
-    assert not run.finished and "makes films>" in repr(run.films) and run.films.being_made
+    assert not run.finished and "is making films>" in repr(run.films) and run.films.being_made
     until.touch()
     filming = maker(lab, run).wait(PATIENCE)
     assert [(one.episode_return, one.length) for one in run.films] == [(5.0, 5), (15.0, 5)]

@@ -63,7 +63,7 @@ TABLE = [
     (
         Evidence(signal=9, oom_kills=0),
         "failed",
-        "signal 9 (SIGKILL), not by us (no sign of the out-of-memory killer)",
+        "signal 9 (SIGKILL) from outside MOSAIC Lab (no sign of the out-of-memory killer)",
     ),
     (Evidence(signal=9), "failed", "this system does not report whether it was the out-of-memory killer"),
     (
@@ -76,12 +76,12 @@ TABLE = [
     (
         Evidence(exit_code=143, final=CANCELLED, stop="stopped on request", stopped_by="SIGTERM"),
         "cancelled",
-        "stopped on request (it ended in time with exit code 143)",
+        "stopped on request (it ended with exit code 143)",
     ),
     (
         Evidence(exit_code=143, stop="stopped on request", stopped_by="SIGTERM", saved_at=2000),
         "cancelled",
-        "stopped on request; it can be resumed from its checkpoint at step 2,000 (it ended in time",
+        "stopped on request; it can be resumed from its checkpoint at step 2,000 (it ended with",
     ),
     (
         Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),

@@ -175,7 +175,7 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
         assert "deterministic='yes'" in refusal(operators.rl, run, deterministic="yes")
         none = start_peer(supervisor, "train").wait(60)
         assert f"run {none.id} (" in refusal(operators.rl, none)
-        assert refusal(operators.rl, none).endswith("has no checkpoint: it has saved none")
+        assert refusal(operators.rl, none).endswith("has no checkpoint: it ended before it saved one")
 
 
 def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:

@@ -19,11 +19,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     from .upstream import installed
 
     upstream = installed()
-    missing = upstream.unavailable() if upstream else {}
-    notes = [
-        f"not available ({', '.join(name for name in missing if missing[name] == reason)}): {reason}"
-        for reason in dict.fromkeys(missing.values())
-    ]
+    missing = ", ".join(upstream.unavailable()) if upstream else ""
     available = upstream.available() if upstream else list(ALGORITHMS)
     about, capabilities = describe_worker(
         "cleanrl",
@@ -36,8 +32,10 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         modes=["train", "operate", "arena"],
         **{**describe_algorithms(ALGORITHMS), "algorithms": available},
     )
-    described = "; ".join(filter(None, [about.description.rstrip("."), *notes]))
-    return replace(about, description=described), capabilities
+    if missing:
+        described = f"{about.description.rstrip('.')}; this version does not have {missing}"
+        about = replace(about, description=described)
+    return about, capabilities
 
 
 WORKER = Worker(
