@@ -17,6 +17,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.sweeps.code_text import sweep_code
 from mosaic_lab.widgets.overview.workspace import charted
+from mosaic_lab.widgets.sweeps.sweep_panel import SweepPanel
 
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "metric": "height"}
 RATES = {"learning_rate": mosaic.search.uniform(0.1, 1.0)}
@@ -122,6 +123,10 @@ def test_a_metric_that_no_run_reports_ends_the_sweep_at_the_first_trial(lab: mos
     with pytest.raises(mosaic.RunFailed, match=said):
         sweep.wait(120)
     assert len(sweep.records) <= 3 and not any(run.alive for run in sweep.trial_runs)
+    panel = SweepPanel(sweep.folder)
+    assert panel.settle()
+    assert "did you mean &#x27;height&#x27;?" in panel.static_caption().tables, "the saved notebook says why"
+    panel.close()
 
 
 def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import anywidget
@@ -73,9 +72,8 @@ class EvaluationPanel(FollowingPanel):
         snapshot = self._reader.latest or self._reader.read()
         text = f"{self._progress(snapshot)}, {self._view.status.state}"
         text += f", {snapshot.spent} spent" if snapshot.spent else ""
-        notices = "".join(f"<div>{escape(notice['text'])}</div>" for notice in self.notices())
         rows = ([row["label"], *row["cells"]] for row in snapshot.table["rows"])
-        return Caption(text, html_table(snapshot.table["columns"], rows) + notices)
+        return Caption(text, html_table(snapshot.table["columns"], rows) + self.saved_notices())
 
     def static_picture(self) -> bytes | None:
         snapshot = self._reader.latest or self._reader.read()

@@ -154,6 +154,11 @@ def form_of(caption: str) -> SavedForm | None:
     return _forms.get(caption)
 
 
+def html_notes(texts: Iterable[str]) -> str:
+    """Return texts as escaped HTML lines for a caption."""
+    return "".join(f'<div style="opacity:.75">{escape(text)}</div>' for text in texts)
+
+
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> str:
     """Return texts as an escaped HTML table for a caption.
 

@@ -12,6 +12,7 @@ from mosaic_lab.telemetry import watcher
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
 from mosaic_lab.widgets.page.panel_widgets import Footer, Header
+from mosaic_lab.widgets.page.saved_form import html_notes
 from mosaic_lab.widgets.runs.run_view import Notice, RunView
 
 LOG_LINES = 200
@@ -85,6 +86,10 @@ class FollowingPanel(LivePanel):
             prefix = f"{view.label}: " if len(self.views) > 1 else ""
             found += [{**notice, "text": prefix + notice["text"]} for notice in view.notices()]
         return found
+
+    def saved_notices(self) -> str:
+        """Return the notices as HTML for a caption."""
+        return html_notes(notice["text"] for notice in self.notices())
 
     def _draw_footer(self) -> None:
         self.footer.notices = self.notices()

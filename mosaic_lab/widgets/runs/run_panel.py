@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 from ipywidgets import VBox, Widget
+from mosaic_contract.config import nearest
 
 from mosaic_lab.chart_style import DOTS_PER_INCH, SAVED_DOTS_PER_INCH, color
 from mosaic_lab.keeper.run_store import RunFolder
@@ -110,6 +111,8 @@ class RunPanel(FollowingPanel):
 
     def static_caption(self) -> Caption:
         notes = [notice["text"] for notice in self.notices() if notice["level"] != "error"]
+        settings = self._settings()
+        notes += [self._instead_of_lines(settings)] if self._misspelt(settings) else []
         return Caption(tables=runs_table(self.views, notes))
 
     def static_picture(self) -> bytes | None:
@@ -167,7 +170,13 @@ class RunPanel(FollowingPanel):
         if doing and len(doing) == len(self.views):
             return doing[0] if len(doing) == 1 else f"{doing[0]} (the first of {len(doing)} runs)"
         what = " or ".join(settings.metrics) or "metrics"
-        return f"No {what} so far" if not self.finished else f"No {what} in this run"
+        return f"No {what} {'in this run' if self.finished else 'so far'}{self._misspelt(settings)}"
+
+    def _misspelt(self, settings: ChartSettings) -> str:
+        """Return the metric that a chosen one may have meant; empty if a chosen one is drawn."""
+        known = [] if self._hidden is None else metric_names(self.views)
+        hints = [nearest(name, known) for name in settings.metrics if name not in known]
+        return "".join(hint for hint in hints if hint.endswith("?"))
 
     def _choose_metric(self) -> None:
         names = metric_names(self.views)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heapreplace
-from html import escape
 from typing import Any
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.results import mean_speed
 from mosaic_lab.telemetry.returns import BEST, LAST
-from mosaic_lab.widgets.page.saved_form import html_table
+from mosaic_lab.widgets.page.saved_form import html_notes, html_table
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.system_charts import memory_peak
 
@@ -59,7 +58,7 @@ def runs_table(views: Sequence[RunView], notes: Sequence[str] = ()) -> str:
     columns = ["run", "state", "steps", "episodes", LAST, BEST, "time", "peak memory"]
     first = 1 if len(views) == 1 else 0  # the title already names a single run
     table = html_table(columns[first:], (_row(view)[first:] for view in views), words=2 - first)
-    return table + "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in notes)
+    return table + html_notes(notes)
 
 
 def _row(view: RunView) -> list[str]:

@@ -127,12 +127,13 @@ class SweepPanel(FollowingPanel):
             figures.send_again()
 
     def static_caption(self) -> Caption:
-        """Return the progress, the best trials and the failures."""
+        """Return the progress, the best trials and the notices, with the reason of a failure."""
         snapshot = self._reader.latest or self._reader.read()
         text = f"{self._progress(snapshot)}, {self._view.status.state}: {states_caption(snapshot.trials)}"
         columns = [column["title"] for column in snapshot.table["columns"]]
         rows = [snapshot.table["rows"][one.number] for one in snapshot.ranked[:SAVED_ROWS]]
-        return Caption(text, html_table(columns, ([cell["text"] for cell in row] for row in rows), 2))
+        table = html_table(columns, ([cell["text"] for cell in row] for row in rows), 2)
+        return Caption(text, table + self.saved_notices())
 
     def static_picture(self) -> bytes | None:
         snapshot = self._reader.latest or self._reader.read()

@@ -133,6 +133,15 @@ def test_what_a_return_of_several_agents_is_stands_below_the_table(supervisor: S
         panel.close()
 
 
+def test_a_misspelt_metric_is_reported_with_the_nearest(supervisor: Supervisor) -> None:
+    panel = RunPanel([start_peer(supervisor, "train").wait(30)], alone=True, metric="vlaue")
+    panel.start()
+    assert panel.settle()
+    said = "No vlaue in this run; did you mean 'value'?"
+    assert panel.controls.waiting == said and html.escape(said) in panel.static_caption().tables
+    panel.close()
+
+
 def test_the_picture_has_the_typed_limits_of_the_panel(supervisor: Supervisor) -> None:
     panel = RunPanel([start_peer(supervisor, "train").wait(30)], alone=True)
     panel.start()
