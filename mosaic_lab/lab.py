@@ -13,7 +13,7 @@ from mosaic_lab.errors import ArgumentError, MosaicError, UnknownRun
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import duration
+from mosaic_lab.number_format import duration, memory
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.kinds import as_kind
@@ -467,8 +467,8 @@ def _still_alive(runs: list[Run], root: Path) -> str:
 
 
 def _alive_line(run: Run) -> str:
-    memory, elapsed = run.memory_mb, run.elapsed
+    used, elapsed = run.memory_mb, run.elapsed
     facts = [str(run.state), as_kind(run).progress_text]
-    facts.append("" if memory is None else f"{memory:,.0f} MB")
+    facts.append("" if used is None else memory(used))
     facts.append("" if elapsed is None else f"for {duration(elapsed)}")
     return f"  {run.id}  " + ", ".join(fact for fact in facts if fact)

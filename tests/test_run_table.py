@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,19 @@ def test_a_run_is_one_line_of_a_text_whatever_its_reason(lab: mosaic.Lab) -> Non
     shown = repr(lab.runs)
     assert "ValueError: too hot …" in shown and "first here" not in shown
     assert len(shown.splitlines()) == 21
+
+
+def test_every_view_of_a_run_has_its_last_reported_step(lab: mosaic.Lab) -> None:
+    for run in lab.runs[:2]:
+        saved = {"event": "checkpoint_saved", "run_id": run.id, "timestamp": time.time()}
+        with run.folder.telemetry_path.open("a") as file:
+            file.write(json.dumps({**saved, "payload": {"checkpoint_path": "last", "step": 3050}}) + "\n")
+    views = [RunView(run, "", "") for run in lab.runs[:2]]
+    for view in views:
+        view.catch_up()
+    for _ in ("read", "cached"):
+        shown = [*lab.runs[:2].table()["step"], *(view.feed.step for view in views)]
+        assert shown == [3050] * 4 == [run.step for run in lab.runs[:2]] * 2
 
 
 def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:

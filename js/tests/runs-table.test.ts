@@ -417,7 +417,7 @@ test('texts', () => {
       NOW,
       english
     ),
-    'ppo · CartPole-v1 · running · 45% · 1,234/s'
+    'ppo · CartPole-v1 · running · 46% · 1,234/s'
   );
   assert.equal(sparklinePath([0, 10], 12, 12), 'M1.0 11.0L11.0 1.0');
   assert.equal(sparklinePath([5, 5], 12, 12), 'M1.0 6.0L11.0 6.0');

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import duration, number
+from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.annotations import LONGEST_NOTES, read_annotations
@@ -192,12 +192,12 @@ def _progress(run: Run) -> list[tuple[str, str]]:
 
 
 def _cost(run: Run) -> list[tuple[str, str]]:
-    outcome, memory, health = run.outcome, run.memory_mb, run.health
+    outcome, health = run.outcome, run.health
     facts = [("gpus", ", ".join(map(str, run.gpus)))]
-    if memory is not None:
-        facts.append(("memory", f"{memory:,.0f} MB"))
+    if (used := run.memory_mb) is not None:
+        facts.append(("memory", memory(used)))
     if outcome is not None and outcome.peak_memory_mb is not None:
-        facts.append(("peak memory", f"{outcome.peak_memory_mb:,.0f} MB"))
+        facts.append(("peak memory", memory(outcome.peak_memory_mb)))
         facts.append(("cpu time", f"{outcome.cpu_seconds} s"))
     trouble = {name: count for name, count in health.items() if count and name != "lines"}
     facts.append(("telemetry", f"{health['lines']:,} lines" + (f", {trouble}" if trouble else "")))

@@ -69,7 +69,6 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
     """Return the numbers from a run's columns. If only its episodes have returns, only the last return is
     known."""
     names = [name for name in columns.names if not name.startswith(SYSTEM_PREFIX)]
-    steps = [(pieces[0].step[0], pieces[-1].step[-1]) for pieces in map(columns.pieces, names)]
     progress = columns.progress
     values = _values(columns, next((name for name in RETURN_NAMES if name in names), None))
     values = values[is_usable(values)]
@@ -79,8 +78,8 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
     if last is None and kind_of(run).name != "evaluation":
         last = episodes_return(run.folder.telemetry_path)
     return Returns(
-        step=max(progress.step, *(int(last) for _, last in steps)) if steps else progress.step or None,
-        first=progress.first or min((int(first) for first, _ in steps if first > 0), default=None),
+        step=progress.step or None,
+        first=progress.first,
         speed=progress.steps_per_second,
         last=last,
         best=means.best,

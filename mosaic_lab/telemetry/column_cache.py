@@ -25,8 +25,9 @@ import msgspec
 import platformdirs
 
 from mosaic_lab.telemetry.column_chunks import Chunk, MappedChunks, OpenChunk, SpilledChunks
+from mosaic_lab.telemetry.progress import StepProgress
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 4 << 30
 """Maximum total size of the cache files; a single one may use half of it."""
 SPARE_BYTES = 1 << 30
@@ -53,12 +54,15 @@ class StreamVersion(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True):
-    """The index of a cache file. ``start``: the Unix time of the stream's first line."""
+    """The index of a cache file. ``start``: the Unix time of the stream's first line; ``step`` and ``first``:
+    see `StepProgress`."""
 
     version: int
     source: StreamVersion
     names: list[str]
     start: float | None
+    step: int
+    first: int | None
     chunks: list[Chunk]
 
 
@@ -103,6 +107,7 @@ class ColumnCache:
         source: StreamVersion,
         names: list[str],
         start: float | None,
+        progress: StepProgress,
         full: MappedChunks,
         last: OpenChunk,
     ) -> bool:
@@ -119,7 +124,7 @@ class ColumnCache:
                     chunks = full.copy(file)
                     if last.rows:
                         chunks.append(last.write(file, full.size))
-                    index = Index(VERSION, source, names, start, chunks)
+                    index = Index(VERSION, source, names, start, progress.step, progress.first, chunks)
                     _finish(file, index)
                 partial.replace(self._path(source))
                 return True

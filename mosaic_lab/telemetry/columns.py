@@ -47,7 +47,7 @@ class RunColumns:
 
     @property
     def progress(self) -> StepProgress:
-        """The run's progress and speed while it is read; the initial values for columns from the cache."""
+        """The run's progress; its speed only while it is read, not for columns from the cache."""
         return self._streams[0].progress
 
     @property
@@ -146,13 +146,14 @@ class _Stream:
             return False
         index, self._full = found
         self.names, self.start = dict.fromkeys(index.names), index.start
+        self.progress.step, self.progress.first = index.step, index.first
         self._last = OpenChunk()
         self._settled, self.unread = source, 0
         return True
 
     def _keep(self, source: StreamVersion) -> None:
         self._settled = source
-        if self._cache.keep(source, list(self.names), self.start, self._full, self._last):
+        if self._cache.keep(source, list(self.names), self.start, self.progress, self._full, self._last):
             self._load(source)
 
     def _make_room(self) -> None:

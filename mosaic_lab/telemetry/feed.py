@@ -44,7 +44,7 @@ class RunFeed:
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
         self.memory_mb: float | None = None
-        """Memory of the worker at its newest heartbeat, in MB."""
+        """Memory of the worker at its newest heartbeat, in MiB."""
         self.progress = StepProgress()
         self._returns: dict[str, ReturnMeans] = {}
         self._episodes = EpisodeCount()

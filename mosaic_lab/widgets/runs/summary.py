@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heapreplace
@@ -111,15 +112,19 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     # An ended run's memory is its peak, no longer in use while other runs are active.
     used = _known(view.memory_mb() for view in at_work if not (live and view.finished))
     if used:
-        most = max(*used, memory_peak(at_work)) if not live else sum(used)
-        facts.append([memory(most), "memory" if live else "peak"])
+        most = used[0] if len(used) == 1 else max(*used, memory_peak(at_work))
+        facts.append([memory(sum(used) if live else most), "memory" if live else "peak"])
     return facts
 
 
 def _elapsed(views: Sequence[RunView]) -> float | None:
-    """Return the seconds from the first run's start to the last run's end, or to now."""
-    spans = [span for view in views if (span := view.span()) is not None]
-    return max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else None
+    """Return the seconds in which at least one run was active, without the gaps between runs."""
+    spans = sorted(span for view in views if (span := view.span()) is not None)
+    total, until = 0.0, -math.inf
+    for begin, end in spans:
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total if spans else None
 
 
 def _left(views: Sequence[RunView]) -> float | None:

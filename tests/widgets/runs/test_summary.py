@@ -89,6 +89,12 @@ def test_steps_are_speed_times_time_when_all_is_over() -> None:
     assert found["steps/s"] == "8,000"
 
 
+def test_time_between_runs_counts_neither_as_total_nor_in_their_speed() -> None:
+    ended = {"state": State.COMPLETED, "step": TOTAL}
+    found = facts({**ended, "began": 1_000.0, "took": 20.0}, {**ended, "began": 1_300.0, "took": 20.0})
+    assert (found["total"], found["steps/s"]) == ("40s", "10k")
+
+
 def test_memory_is_what_running_views_use_and_after_the_end_the_highest_peak() -> None:
     first, second = {**running(100_000, 5_000), "memory": 400.0}, {**running(0, None), "memory": 300.0}
     ended = {"state": State.COMPLETED, "took": 40.0, "memory": 434.0}

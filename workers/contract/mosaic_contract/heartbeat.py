@@ -48,7 +48,7 @@ class Heartbeats:
 
 @dataclass(frozen=True)
 class Usage:
-    """Resident memory in MB (shared pages count in each process); CPU seconds, reaped children included."""
+    """Resident memory in MiB (shared pages count in each process); CPU seconds, reaped children included."""
 
     memory_mb: float
     cpu_seconds: float
@@ -73,7 +73,7 @@ def _from_proc(root: int) -> Usage:
         except OSError:
             continue
         cpu += sum(map(int, stat[11:15])) / _TICKS  # utime, stime, cutime, cstime
-        memory += int(stat[21]) * _PAGE / 1e6
+        memory += int(stat[21]) * _PAGE / 2**20
     return Usage(memory, cpu)
 
 
@@ -87,7 +87,7 @@ def _from_ps(root: int) -> Usage:
         tree |= found
         found = {pid for pid, row in rows.items() if int(row[0]) in found} - tree
     used = [rows[pid] for pid in tree if pid in rows]
-    return Usage(sum(int(row[1]) for row in used) / 1e3, sum(_seconds(row[2]) for row in used))
+    return Usage(sum(int(row[1]) for row in used) / 2**10, sum(_seconds(row[2]) for row in used))
 
 
 def _seconds(clock: str) -> float:

@@ -86,7 +86,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class Heartbeat(Event):
-    """The worker is alive. Memory in MB and CPU in percent of one core, including its children."""
+    """The worker is alive. Memory in MiB and CPU in percent of one core, including its children."""
 
     KIND = "heartbeat"
     episode: int = 0

@@ -92,7 +92,7 @@ export function progressText(row: RunRow, trans: Translation): string {
       : trans.__('%1 of %2 trials', done, total);
   }
   if (row.progress !== null && row.state !== 'completed') {
-    return `${Math.floor(row.progress * 100)}%`;
+    return `${whole(100 * row.progress)}%`;
   }
   if (row.total_episodes !== null && row.episodes !== null) {
     return trans._n('%1 episode', '%1 episodes', row.episodes);
