@@ -30,10 +30,16 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
         return own.resume()
     if obstacle := why_not_continued(run):
         raise MosaicError(obstacle)
+    request = TrainRequest.of_run(run)
+    source: str | None = run.id
+    if run.checkpoints:
+        request = request.with_(resume_from=run)
+    else:  # it was stopped before its first: its request names the checkpoint that it resumed from
+        source = continued_run(run)
     for other in trainer.supervisor.runs():
-        if other.alive and isolated(partial(continued_run, other), lambda reason: None) == run.id:
+        if other.alive and source and isolated(partial(continued_run, other), lambda reason: None) == source:
             raise MosaicError(f"run {run.id} is continued already, by run {other.id}, which is {other.state}")
-    started = trainer.start(TrainRequest.of_run(run).with_(resume_from=run))
+    started = trainer.start(request)
     assert isinstance(started, Run)  # a single run, because it has one seed
     if run.name != run.label:
         started.name = run.name
@@ -53,7 +59,7 @@ def why_not_continued(run: Run) -> str:
             f"run {run.id} has completed: lab.train(..., resume_from=run) trains from its checkpoint, as "
             f"mosaic-lab train --resume-from {run.id} does"
         )
-    if not run.checkpoints:
+    if not run.checkpoints and TrainRequest.of_run(run).resume_from is None:
         return (
             f"run {run.id} has no checkpoint to resume from: start it again by lab.train, "
             "with checkpoint_every= for more checkpoints"

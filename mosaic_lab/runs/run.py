@@ -255,7 +255,8 @@ class Run(RunRecord):
         return self
 
     def resume(self) -> Run:
-        """Start a new run that continues this training under the same name, from its newest checkpoint.
+        """Start a new run that continues this training under the same name, from its newest checkpoint or,
+        without one, from the checkpoint that it resumed from itself.
 
         Returns the new run at once; this one is not changed. Evaluations, sweeps and curricula resume in
         their own folder instead, and return themselves. Environment variables that were passed to `Lab.train`

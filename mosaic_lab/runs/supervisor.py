@@ -95,8 +95,15 @@ class Supervisor:
             called = [run for run in self.runs() if isolated(partial(_is_called, run, run_id), _unreadable)]
             if not called:
                 raise
-        continued = {isolated(partial(continued_run, run), lambda reason: None) for run in called}
-        called = [run for run in called if run.id not in continued] or called
+        sources = {run.id: isolated(partial(continued_run, run), lambda reason: None) for run in called}
+        last = {sources[run.id]: run for run in called if sources[run.id] is not None}
+        called = [
+            run
+            for run in called
+            if run.id not in sources.values()
+            # If it was stopped before its first checkpoint, another run continues its source in its place.
+            and (run.checkpoints or last.get(sources[run.id], run) is run)
+        ] or called
         if len(called) > 1:
             names = ", ".join(run.id for run in called[-_NAMED:])
             raise UnknownRun(

@@ -1,0 +1,52 @@
+"""A training that ended early continues in a new run from the newest checkpoint that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from curricula.staged_worker import hiker  # noqa: F401
+from support import wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab.runs import Run
+
+HIKE: dict[str, Any] = {"algorithm": "hike", "env": "Hill-v0", "total_timesteps": 4_000}
+
+
+@pytest.fixture
+def lab(hiker: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
+    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
+    yield lab
+    lab.stop_all(grace=0)
+
+
+def stopped_early(lab: mosaic.Lab, **more: Any) -> Run:
+    """Return a training that was stopped while it imported its libraries."""
+    run = lab.train("hiker", **HIKE, imports=600, **more)
+    assert isinstance(run, Run)
+    wait_until(lambda: run.state == "running")
+    run.stop()
+    assert not run.checkpoints
+    return run
+
+
+def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic.Lab) -> None:
+    first = lab.train("hiker", **HIKE, seconds=0.004)
+    assert isinstance(first, Run)
+    wait_until(lambda: len(first.checkpoints) > 0)
+    first.stop()
+    second = stopped_early(lab, resume_from=first)
+    third = second.resume()
+    assert third.config["checkpoint"]["resume_from"] == str(first.checkpoints[-1].path)
+    assert lab.run(first.name) == third, "of the runs with this name, the last"
+    with pytest.raises(mosaic.MosaicError, match=f"is continued already, by run {third.id}"):
+        second.resume()
+
+
+def test_a_first_run_without_a_checkpoint_is_started_again(lab: mosaic.Lab) -> None:
+    run = stopped_early(lab)
+    with pytest.raises(mosaic.MosaicError, match="has no checkpoint to resume from: start it again by lab"):
+        run.resume()
