@@ -1,7 +1,7 @@
 """An arena's process and its pipes, which carry JSON lines in both directions; no method blocks.
 
-The owner calls `ArenaProcess.read` when the output is readable, `flush` when the input is writable, and
-`ended` until it returns true. All processes that the arena started are terminated with it.
+`ArenaLoop` calls `ArenaProcess.read` when the output is readable, `flush` when the input is writable, and,
+after `end`, `ended` until it returns true. All processes that the arena started are terminated with it.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ class ArenaProcess:
         """The number of lines dropped because they exceeded the length limit."""
         return self._splitter.oversize
 
-    def send_message(self, message: Mapping[str, Any]) -> None:
-        """Send a command. Raises LineTooLong or TypeError for messages that cannot be sent."""
-        self.send(encode_line(message, OPERATING_LINE_LIMIT))
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message. Raises LineTooLong or TypeError for messages that cannot be sent."""
+        self.send_line(encode_line(message, OPERATING_LINE_LIMIT))
 
-    def send(self, line: bytes) -> None:
+    def send_line(self, line: bytes) -> None:
         """Send an encoded line.
 
         If the process has ended, the line is dropped; the end of its output reports that.
@@ -167,7 +167,7 @@ class ArenaProcess:
         """Send buffered data."""
         pending = bytes(self._unsent)
         self._unsent.clear()
-        self.send(pending)
+        self.send_line(pending)
 
     def read(self) -> list[bytes] | None:
         """Return the lines received since the last call; None after the end of the output."""
@@ -189,11 +189,16 @@ class ArenaProcess:
 
     # ----------------------------------------------------------------- ending
 
-    def leave(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
+    @property
+    def ending(self) -> bool:
+        """Whether the end was requested."""
+        return self._kill_at is not None
+
+    def end(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
         """Request the end within ``grace`` seconds; record ``state`` and ``reason`` in the folder."""
         if self._kill_at is None:
             self._state, self._reason = state, reason
-            self.send(b'{"cmd":"close"}\n')
+            self.send_line(b'{"cmd":"close"}\n')
             self._kill_at = time.monotonic() + grace
 
     def ended(self) -> bool:

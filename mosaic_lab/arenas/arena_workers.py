@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mosaic_lab import workers
-from mosaic_lab.arenas.arena_session import OPEN_SECONDS
+from mosaic_lab.arenas.arena_client import OPEN_SECONDS
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.errors import ConfigurationError

@@ -12,8 +12,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mosaic_lab.arenas.arena_client import OPEN_SECONDS
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
-from mosaic_lab.arenas.arena_session import OPEN_SECONDS
 from mosaic_lab.arenas.driver import Driver
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
@@ -46,7 +46,9 @@ class Comparison:
         self._plan = plan = setup.plan
         self._warned: dict[int, str] = {}  # the reason of each lane's failure that a warning gave
         self._driver = driver = Driver()
-        lanes = [Lane(index, label, setup, driver.post) for index, label in enumerate(plan.lanes)]
+        lanes = [
+            Lane(index, label, setup, driver.loop, driver.post) for index, label in enumerate(plan.lanes)
+        ]
         self._lockstep = Lockstep(lanes, plan.seeds)
         driver.start(self._lockstep)
         self._finalizer = weakref.finalize(self, driver.abandon)

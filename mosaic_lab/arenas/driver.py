@@ -1,4 +1,4 @@
-"""The thread of a comparison: reads the output of all lanes, executes commands and reports changes.
+"""The thread of a comparison: waits for the arenas of all lanes, executes commands and reports changes.
 
 Commands may be posted from any thread; changes are reported to subscribers. The thread never blocks, neither
 on an arena nor on a human player.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import select
 import threading
 import time
 from collections import deque
@@ -18,15 +17,13 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
-from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaProcess
-from mosaic_lab.arenas.lane import Lane
+from mosaic_lab.arenas.arena_client import LOOK_SECONDS, ArenaLoop
+from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.errors import MosaicError, RunTimeout
 
 CHANGE_SECONDS = 1 / 30
 """Minimum seconds between two reports of changes."""
-_LOOK_SECONDS = 0.5  # between checks of deadlines, and between reports of a slow step
-_BUSY_SECONDS = 0.01  # the same while data is unsent or an arena is ending
 _EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end at interpreter exit
 _log = logging.getLogger(__name__)
 _drivers: WeakSet[Driver] = WeakSet()
@@ -35,7 +32,7 @@ _drivers: WeakSet[Driver] = WeakSet()
 class Command:
     """An action for the driver's thread, with its completion condition."""
 
-    def __init__(self, begin: Callable[[], Any], done: Callable[[], bool] | None) -> None:
+    def __init__(self, begin: Callable[[], Any], done: Callable[[], bool]) -> None:
         self.begin = begin
         self.done = done
         self.result: Any = None
@@ -54,7 +51,7 @@ class Command:
 
 
 class Driver:
-    """The driver of a comparison.
+    """The driver of a comparison, whose arenas are opened in ``loop``.
 
     ``lock`` is held during all changes to lanes; hold it for consistent reads.
     """
@@ -65,14 +62,11 @@ class Driver:
         self._inbox: deque[Command | Callable[[], None]] = deque()
         self._pending: list[Command] = []
         self._listeners: list[Callable[[], None]] = []
-        self._poll = select.poll()
-        self._sources: dict[int, tuple[Lane, ArenaProcess]] = {}  # by output descriptor
-        self._awake, bell = os.pipe()
-        self._bell: int | None = bell
+        self._awake, self._bell = os.pipe()
         self._bell_lock = threading.RLock()  # re-entrant: a finalizer may ring during a ring
         os.set_blocking(self._awake, False)
-        os.set_blocking(bell, False)
-        self._poll.register(self._awake, select.POLLIN)
+        os.set_blocking(self._bell, False)
+        self.loop = ArenaLoop(self._awake)
         self._changed = False
         self._reported_at = self._looked_at = 0.0
         self._over = False
@@ -91,7 +85,7 @@ class Driver:
         """Schedule ``action`` in the driver's thread."""
         self._inbox.append(action)
         with self._bell_lock, suppress(BlockingIOError):  # a full pipe has woken it already
-            if self._bell is not None:
+            if not self._over:
                 os.write(self._bell, b"!")
 
     def call(
@@ -101,7 +95,7 @@ class Driver:
 
         Raises what ``begin`` raises, RunTimeout, and MosaicError if the comparison has ended.
         """
-        command = Command(begin, None if timeout <= 0 else done)
+        command = Command(begin, done if done and timeout > 0 else lambda: True)
         alone = threading.current_thread() is self._thread  # a listener must not wait for its own thread
         if self._over:
             raise MosaicError(f"{what}: this comparison was ended")
@@ -109,7 +103,7 @@ class Driver:
         if alone:
             return None
         deadline = time.monotonic() + (timeout if timeout > 0 else _EXIT_SECONDS)
-        while not command.wait(min(_LOOK_SECONDS, max(0.0, deadline - time.monotonic()))):
+        while not command.wait(min(LOOK_SECONDS, max(0.0, deadline - time.monotonic()))):
             if not self._thread.is_alive() and not command.wait(0):
                 raise MosaicError(f"{what}: this comparison was ended")
             if time.monotonic() >= deadline:
@@ -132,7 +126,7 @@ class Driver:
     def close(self, timeout: float) -> None:
         """End all lanes and the thread. Raises RunTimeout if they do not end in time."""
         if not self._over:
-            self.call(self._lockstep.close, self._all_gone, timeout, "ending the comparison")
+            self.call(self._lockstep.close, lambda: not self.loop.arenas, timeout, "ending the comparison")
 
     def abandon(self) -> None:
         """Schedule the end of all lanes, after the comparison was garbage-collected."""
@@ -149,11 +143,9 @@ class Driver:
         timeout = 0.0
         try:
             while not self._over:
-                ready = self._poll.poll(1e3 * timeout)
+                ready = self.loop.wait(timeout)
                 with self.lock:
-                    for descriptor, _ in ready:
-                        self._read(descriptor)
-                    timeout = self._work()
+                    timeout = self._work(ready)
                 timeout = self._report(timeout)
         except Exception:
             _log.exception("the thread of a comparison has failed: its lanes are ended")
@@ -161,54 +153,22 @@ class Driver:
         finally:
             self._finish()
 
-    def _read(self, descriptor: int) -> None:
-        """Process an arena's output, or discard it if the arena is ending."""
-        self._changed = True
-        if descriptor == self._awake:
+    def _work(self, ready: list[int]) -> float:
+        """Do what is due. Return the seconds until more work is due if no message arrives."""
+        self._changed = self.loop.work(ready) or self._changed
+        if self._awake in ready:
             with suppress(BlockingIOError):
-                os.read(descriptor, 1 << 12)
-            return
-        lane, process = self._sources[descriptor]
-        lines = process.read()
-        for line in lines or ():
-            if lane.process is process:
-                lane.receive(line)
-        if lane.process is process and (lines is None or process.oversize):
-            lane.lost()
-        if lines is None:
-            self._ignore(descriptor)
-
-    def _work(self) -> float:
-        """Perform due work. Return the seconds until more work is due if no message arrives."""
-        lockstep, now = self._lockstep, time.monotonic()
-        commanded = bool(self._inbox)
+                os.read(self._awake, 1 << 12)
         while self._inbox:
             self._begin(self._inbox.popleft())
-        if now - self._looked_at >= _LOOK_SECONDS:
+        now = time.monotonic()
+        if now - self._looked_at >= LOOK_SECONDS:  # a slow step is reported while it lasts
             self._looked_at = now
-            for lane in lockstep.lanes:
-                if lane.overdue(now) or lane.moving:
-                    self._changed = True
-                if lane.process is not None:
-                    lane.process.cut_logs()
-        wait = _LOOK_SECONDS
-        due = lockstep.advance(now)
-        if due is not None:
-            wait = min(wait, due - now)
-        ending = False
-        for lane in lockstep.lanes:
-            ending = ending or bool(lane.leaving)
-            if lane.process is not None and lane.process.unsent:
-                lane.process.flush()
-                wait = _BUSY_SECONDS
-        if ending:
-            wait = _BUSY_SECONDS
-        if commanded or ending:
-            self._follow()
-        if self._pending:
-            self._pending = [command for command in self._pending if not self._is_done(command)]
-        self._over = lockstep.closed and self._all_gone() and not self._pending
-        return wait
+            self._changed = self._changed or any(lane.moving for lane in self._lockstep.lanes)
+        due = self._lockstep.advance(now)
+        self._pending = [command for command in self._pending if not self._is_done(command)]
+        self._over = self._lockstep.closed and not self.loop.arenas and not self._pending
+        return LOOK_SECONDS if due is None else min(LOOK_SECONDS, due - now)
 
     def _begin(self, action: Command | Callable[[], None]) -> None:
         self._changed = True
@@ -222,14 +182,10 @@ class Driver:
             action.result = action.begin()
         except Exception as error:
             action.finish(error)
-            return
-        if action.done is None:
-            action.finish()
         else:
             self._pending.append(action)
 
     def _is_done(self, command: Command) -> bool:
-        assert command.done is not None
         if command.done():
             command.finish()
             return True
@@ -237,29 +193,6 @@ class Driver:
             command.finish(MosaicError("this comparison was ended"))
             return True
         return False
-
-    def _follow(self) -> None:
-        """Update the set of monitored outputs: all arenas, including ending ones until they have ended."""
-        found = {}
-        for lane in self._lockstep.lanes:
-            lane.gone()
-            for process in (lane.process, *lane.leaving):
-                if process is not None and not process.silent:
-                    found[process.output] = lane, process
-        for descriptor, (_, process) in list(self._sources.items()):
-            if found.get(descriptor, (None, None))[1] is not process:
-                self._ignore(descriptor)
-        for descriptor, source in found.items():
-            if descriptor not in self._sources:
-                self._sources[descriptor] = source
-                self._poll.register(descriptor, select.POLLIN)
-
-    def _ignore(self, descriptor: int) -> None:
-        del self._sources[descriptor]
-        self._poll.unregister(descriptor)
-
-    def _all_gone(self) -> bool:
-        return all(lane.gone() for lane in self._lockstep.lanes)
 
     def _report(self, timeout: float) -> float:
         """Report changes to listeners if due, without holding the lock, so that listeners may acquire it."""
@@ -277,16 +210,14 @@ class Driver:
         return timeout
 
     def _finish(self) -> None:
-        self._over = True
+        with self._bell_lock:  # its descriptor may be reused from now on
+            self._over = True
+            os.close(self._awake)
+            os.close(self._bell)
         error = MosaicError("this comparison was ended")
         for command in [*self._pending, *self._inbox]:
             if isinstance(command, Command):
                 command.finish(error)
-        with self._bell_lock:  # its descriptor may be reused from now on
-            bell, self._bell = self._bell, None
-        assert bell is not None, "the thread ends once"
-        os.close(self._awake)
-        os.close(bell)
 
 
 @atexit.register

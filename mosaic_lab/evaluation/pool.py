@@ -6,8 +6,6 @@ does not depend on which arena plays it, or when.
 
 from __future__ import annotations
 
-import select
-import time
 from collections import deque
 from collections.abc import Collection
 from itertools import count
@@ -17,7 +15,7 @@ from typing import Any, ClassVar
 from mosaic_contract.language.budget import LEDGER
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.arenas.arena_process import ArenaProcess
+from mosaic_lab.arenas.arena_client import ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.setup import EXCHANGES, ArenaSetup, folder_name, passed_to
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
@@ -25,12 +23,12 @@ from mosaic_lab.evaluation.episode_player import EpisodePlayer, Failed, Played, 
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key, episode_text
 from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 
 ARENAS = "arenas"
 """Subfolder of the run folder with one folder per started arena."""
 VERSIONS = "versions.json"
-_LOOK_SECONDS = 0.25  # seconds between checks of deadlines and of closing arenas
 
 
 class EvaluationAborted(RunAborted):
@@ -78,8 +76,8 @@ class Pool:
         for job in plan.jobs():
             if job.key not in done:
                 self._waiting[job.label].append(job)
+        self._loop = ArenaLoop()
         self._players: list[EpisodePlayer] = []
-        self._leaving: list[ArenaProcess] = []
         self._retried: set[Key] = set()
         self._reopened: set[str] = set()
         self._unopened: dict[str, str] = {}  # operators for which no more arenas are opened, with the reason
@@ -97,8 +95,15 @@ class Pool:
         """
         self._staff()
         while self._players:
-            self._listen()
-            self._look_at_clock()
+            self._loop.work(self._loop.wait())
+            for player in list(self._players):
+                while player.events:
+                    self._handle(player, player.events.popleft())
+            self._stalls.update(
+                (player.job, player.arena.liveness.still(), player.arena.liveness.waits_for)
+                for player in self._players
+                if player.job is not None
+            )
             self._staff()
         if self._spent:
             spent = Spending(self._folder / EXCHANGES).read()
@@ -110,13 +115,8 @@ class Pool:
 
     def close(self) -> None:
         """Close all arenas, whatever their state, and wait for their end."""
-        for player in self._players:
-            player.give_up("the evaluation was ended")
-            self._leaving.append(player.process)
         self._players.clear()
-        while self._leaving:
-            self._leaving = [process for process in self._leaving if not process.ended()]
-            time.sleep(0.01)
+        self._loop.close(State.FAILED, "the evaluation was ended")
 
     # ------------------------------------------------------------------ work
 
@@ -128,7 +128,7 @@ class Pool:
                     player.play(self._waiting[player.label].popleft())
                 else:
                     player.leave()
-                    self._dismiss(player)
+                    self._players.remove(player)
         while (
             not self._spent and len(self._players) < self._plan.parallel and (label := self._understaffed())
         ):
@@ -150,9 +150,9 @@ class Pool:
     def _start(self, label: str) -> None:
         mapping, delay = self._plan.mapping(label), self._plan.step_delay
         try:
-            player = EpisodePlayer(label, mapping, self._setup, self._new_folder(label), delay)
-        except OSError as error:
-            self._not_opened(label, f"an arena could not be started: {error}", False)
+            player = EpisodePlayer(self._loop, label, mapping, self._setup, self._new_folder(label), delay)
+        except ArenaFailed as failure:
+            self._not_opened(label, str(failure), False)
             return
         self._players.append(player)
 
@@ -161,53 +161,16 @@ class Pool:
         folders = (self._folder / ARENAS / f"{name}.{number}" for number in count(1))
         return next(folder for folder in folders if not folder.exists())
 
-    def _dismiss(self, player: EpisodePlayer) -> None:
-        self._players.remove(player)
-        self._leaving.append(player.process)
+    # ------------------------------------------------------------------ events
 
-    # ------------------------------------------------------------------ listening
-
-    def _listen(self) -> None:
-        poll = select.poll()
-        by_descriptor = {}
-        for player in self._players:
-            poll.register(player.process.output, select.POLLIN)
-            by_descriptor[player.process.output] = player
-            if player.process.unsent:
-                poll.register(player.process.input, select.POLLOUT)
-                by_descriptor[player.process.input] = player
-        for descriptor, _ in poll.poll(1e3 * _LOOK_SECONDS):
-            player = by_descriptor[descriptor]
-            if descriptor == player.process.input:
-                player.process.flush()
-                continue
-            lines = player.process.read()
-            if lines is None or player.process.oversize:
-                self._handle(player, player.lost())
-            for line in lines or ():
-                self._handle(player, player.receive(line))
-
-    def _look_at_clock(self) -> None:
-        now = time.monotonic()
-        for player in list(self._players):
-            self._handle(player, player.overdue(now))
-            player.process.cut_logs()
-        self._stalls.update(
-            (player.job, player.liveness.still(), player.liveness.waits_for)
-            for player in self._players
-            if player.job is not None
-        )
-        self._leaving = [process for process in self._leaving if not process.ended()]
-
-    def _handle(self, player: EpisodePlayer, event: Seated | Played | Failed | None) -> None:
+    def _handle(self, player: EpisodePlayer, event: Seated | Played | Failed) -> None:
         if isinstance(event, Played):
             category = self._plan.category(player.label)
-            write_episode(self._telemetry, event.job, event.episode, category, player.path.name)
+            write_episode(self._telemetry, event.job, event.episode, category, player.arena.path.name)
         elif isinstance(event, Seated):
             self._note_versions(player.label, event.versions)
-        elif isinstance(event, Failed):
-            player.give_up(event.message.partition("\n")[0])
-            self._dismiss(player)
+        else:
+            self._players.remove(player)
             if event.spent:
                 self._spent = True
             elif event.job is None:
@@ -227,7 +190,7 @@ class Pool:
             self._retried.add(job.key)
             self._waiting[job.label].appendleft(job)
             return
-        self._write_failure(job, failed.message, player.path.name)
+        self._write_failure(job, failed.message, player.arena.path.name)
         if self._plan.on_failure == "stop":
             raise EvaluationAborted(f"{episode_text(*job.key)}: {failed.message}", False)
 

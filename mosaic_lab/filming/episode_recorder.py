@@ -6,9 +6,9 @@ priority.
 
 from __future__ import annotations
 
-import select
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,14 @@ from mosaic_contract.fastlane import Frame, FrameReader
 from mosaic_contract.priority import stretched
 from PIL import Image
 
-from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unrepeated
+from mosaic_lab.arenas.arena_client import LOG_LINES, ArenaClient, ArenaFailed, ArenaLoop
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.setup import ArenaSetup
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.fastlane.encoding import Content, Packet, encode
 from mosaic_lab.fastlane.pictures import SMALL_FILM, mp4
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.policies import Assignment
 from mosaic_lab.runs.run_process import RunAborted
 from mosaic_lab.sanitize import sanitize
 
@@ -75,105 +76,83 @@ def record_episode(
 
     ``check`` is called frequently; an exception that it raises ends the arena. Raises `NotFilmed`.
     """
+    recorder = _EpisodeRecorder(seed, FrameReader(folder), check)
+    loop = ArenaLoop()
     try:
-        session = ArenaSession(setup, spec.name, {"*": spec}, folder, seed)
-    except OSError as error:
-        raise NotFilmed(f"its arena could not be started: {error}", refused=True) from None
+        arena = loop.open(recorder, setup, spec.name, {"*": spec}, folder, seed)
+    except ArenaFailed as failure:
+        raise NotFilmed(str(failure), refused=True) from None
     try:
-        return _EpisodeRecorder(session, FrameReader(folder), seed, check).play()
+        while (filmed := recorder.advance(arena)) is None:
+            loop.work(loop.wait())
+            check()
+        return filmed
     finally:
-        session.end(State.COMPLETED, "the film is done", GIVE_UP_SECONDS)
-        while not session.process.ended():
-            time.sleep(0.01)
+        loop.close(State.COMPLETED, "the film is done")
 
 
 class _EpisodeRecorder:
     """Records the frame of every ``_stride``-th step: of each step at first, of fewer as the number of frames
     grows."""
 
-    def __init__(
-        self, session: ArenaSession, reader: FrameReader, seed: int, check: Callable[[], None]
-    ) -> None:
-        self._session = session
-        self._reader = reader
+    def __init__(self, seed: int, reader: FrameReader, check: Callable[[], None]) -> None:
         self._seed = seed
+        self._reader = reader
         self._check = check
+        self._messages: deque[dict[str, Any]] = deque()
+        self._failure: NotFilmed | None = None
         self._packets: list[Packet] = []
         self._stride = 1
         self._until = time.monotonic() + stretched(_PLAY_SECONDS)
-        self._returns: dict[str, float] = {}
 
-    def play(self) -> FilmedEpisode:
-        session = self._session
-        for message in self._messages():
+    def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
+        """Start the policy, if there is something to film."""
+        if environment.renders:
+            arena.seat(assignment, inside=True)
+        else:
+            self._failure = NotFilmed(_no_pictures(environment.render_reason), refused=True)
+
+    def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
+        """Keep the message for `advance`, which may block."""
+        self._messages.append(message)
+
+    def failed(self, failure: ArenaFailed) -> None:
+        """Keep the failure for `advance`."""
+        self._failure = NotFilmed(str(failure), failure.refused, failure.log[-LOG_LINES:])
+
+    def advance(self, arena: ArenaClient) -> FilmedEpisode | None:
+        """Process the messages so far; return the film after the last step. Raises `NotFilmed`."""
+        while self._messages:
+            message = self._messages.popleft()
             match message.get("type"):
-                case "opened":
-                    self._seat(message)
                 case "seated":
                     self._reader.watch(_REQUESTED_FPS)
-                    session.send({"cmd": "reset", "seed": self._seed, "episode_index": 0})
+                    arena.request({"cmd": "reset", "seed": self._seed, "episode_index": 0})
                 case "ready":
-                    self._shoot(0)
-                    session.send({"cmd": "step"})
+                    self._shoot(arena, 0)
+                    arena.step()
                 case "stepped":
                     step, done = int(message["step_index"]), bool(message["done"])
-                    self._returns = {agent: as_number(value) for agent, value in message["returns"].items()}
                     if done or step % self._stride == 0:
-                        self._shoot(step)
+                        self._shoot(arena, step)
                     if done or time.monotonic() > self._until:
                         cut = not done or self._cut(message["episode"])
-                        return self._filmed(step, complete=not cut)
-                    session.send({"cmd": "step"})
-                case "error":
-                    raise self._failure(message)
-        raise AssertionError("the messages of an arena end with an exception")
-
-    def _seat(self, message: Mapping[str, Any]) -> None:
-        session = self._session
-        try:
-            session.opened(message)
-        except ConfigurationError as error:
-            raise NotFilmed(str(error), refused=True) from None
-        assert session.environment is not None
-        if not session.environment.renders:
-            raise NotFilmed(_no_pictures(session.environment.render_reason), refused=True)
-        session.seat(inside=True)
+                        returns = {agent: as_number(value) for agent, value in message["returns"].items()}
+                        return self._film(returns, step, complete=not cut)
+                    arena.step()
+        if self._failure is not None:
+            raise self._failure
+        return None
 
     def _cut(self, episode: Mapping[str, Any]) -> bool:
         """Return whether the episode was ended by the step limit of a film."""
         return bool(episode["truncated"]) and episode["steps"] >= MOST_STEPS
 
-    def _messages(self) -> Iterator[dict[str, Any]]:
-        """Yield the arena's messages. Raises `NotFilmed` if no more arrive."""
-        session, process = self._session, self._session.process
-        poll = select.poll()
-        poll.register(process.output, select.POLLIN)
-        while True:
-            ready = poll.poll(250)
-            self._check()
-            if late := session.overdue(time.monotonic()):
-                raise NotFilmed(late)
-            if process.unsent:
-                process.flush()
-            process.cut_logs()
-            if not ready:
-                continue
-            lines = process.read()
-            if lines is None or process.oversize:
-                raise NotFilmed(f"its arena {process.how_it_ended()}", log=session.last_log())
-            for line in lines:
-                yield session.read_message(line)
-
-    def _failure(self, message: Mapping[str, Any]) -> NotFilmed:
-        text = str(message.get("message") or "its arena reported an error without a message")
-        log = unrepeated(self._session.last_log(str(message.get("log") or "")), text)
-        return NotFilmed(text, refused=message.get("error_type") == "ConfigError", log=log)
-
     # ------------------------------------------------------------------ frames
 
-    def _shoot(self, step: int) -> None:
+    def _shoot(self, arena: ArenaClient, step: int) -> None:
         """Store the frame of this step."""
-        frame = self._frame(step)
+        frame = self._frame(arena, step)
         small = _reduced(frame)
         content = Content(small)
         self._packets.append(encode(small, "deflate" if content.ratio < 0.5 else "jpeg"))
@@ -181,7 +160,7 @@ class _EpisodeRecorder:
             self._packets = self._packets[::2]
             self._stride *= 2
 
-    def _frame(self, step: int) -> Frame:
+    def _frame(self, arena: ArenaClient, step: int) -> Frame:
         """Wait for the frame of a step, which the arena draws after it has reported the step."""
         deadline = time.monotonic() + stretched(_FRAME_SECONDS)
         while True:
@@ -192,12 +171,12 @@ class _EpisodeRecorder:
             if self._reader.state == "ended":
                 raise NotFilmed(_no_pictures(self._reader.notice), refused=True)
             self._check()
-            if self._session.process.ended() or time.monotonic() > deadline:
+            if arena.ended() or time.monotonic() > deadline:
                 seconds = stretched(_FRAME_SECONDS)
                 raise NotFilmed(f"the environment was not drawn within {seconds:.0f} s at step {step}")
             time.sleep(_LOOK_SECONDS)
 
-    def _filmed(self, length: int, complete: bool) -> FilmedEpisode:
+    def _film(self, returns: dict[str, float], length: int, complete: bool) -> FilmedEpisode:
         """Make the film; each step, including the last, is shown for the same time."""
         shown = len(self._packets)
         per_second = min(float(_FPS), max(_SLOWEST, shown / _SHORTEST))
@@ -205,7 +184,7 @@ class _EpisodeRecorder:
             replace(packet, published=number / per_second) for number, packet in enumerate(self._packets)
         ]
         return FilmedEpisode(
-            mp4(timed, SIDE, SMALL_FILM), round(shown / per_second, 3), self._returns, length, complete
+            mp4(timed, SIDE, SMALL_FILM), round(shown / per_second, 3), returns, length, complete
         )
 
 

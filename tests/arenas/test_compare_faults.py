@@ -131,8 +131,8 @@ def test_an_arena_that_dies(start_comparison: Compare, tmp_path: Path) -> None:
     comparison = start_comparison("Odd-v0", {"a": odd(), "b": odd(), "c": odd()})
     comparison.step(6)
     dead = comparison.lanes[1]
-    assert dead.process is not None
-    family = [psutil.Process(dead.process.pid), *psutil.Process(dead.process.pid).children(recursive=True)]
+    assert dead.arena is not None
+    family = [psutil.Process(dead.arena.pid), *psutil.Process(dead.arena.pid).children(recursive=True)]
     assert len(family) == 2
     family[0].kill()
     wait_until(lambda: dead.state == "failed")
@@ -180,7 +180,7 @@ def test_an_environment_that_hangs_fails_its_lane(
     assert failed.reason == f"the environment's {place} took longer than 1 s (step_timeout)"
     assert "time.sleep(3600)" in failed.log
     assert sorted(states(comparison)) == [("failed", 0), ("ready", 1), ("ready", 1)]
-    wait_until(failed.gone)
+    wait_until(lambda: failed.folder and Run(failed.folder).state == "failed")
     comparison.restart(failed)
     assert states(comparison) == [("ready", 1)] * 3
 
@@ -188,8 +188,8 @@ def test_an_environment_that_hangs_fails_its_lane(
 def test_a_suspended_arena_fails_its_lane(start_comparison: Compare) -> None:
     comparison = start_comparison("Odd-v0", {"a": odd(), "b": odd()}, step_timeout=0.5)
     stopped = comparison.lanes[0]
-    assert stopped.process is not None
-    os.kill(stopped.process.pid, signal.SIGSTOP)
+    assert stopped.arena is not None
+    os.kill(stopped.arena.pid, signal.SIGSTOP)
     with pytest.warns(RuntimeWarning, match=r"a has failed: its arena has not responded for 5\.5 s"):
         comparison.step()
     assert states(comparison) == [("failed", 0), ("ready", 1)]

@@ -18,7 +18,7 @@ from statistics import median
 from benchmarks.measuring import judged, paired, print_table, ratio_row
 
 from mosaic_lab import operators
-from mosaic_lab.arenas import Comparison, Lane, compare
+from mosaic_lab.arenas import CompareRequest, Comparison, Lane, compare
 from mosaic_lab.workers import ensure
 
 ROUNDS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "7"))
@@ -108,8 +108,8 @@ def test_eight_lanes_against_one(tmp_path: Path) -> None:
 
 
 def _start(root: Path, lanes: int) -> Comparison:
-    lanes = {f"random {number}": operators.random() for number in range(lanes)}
-    return compare(root, ENV, lanes, seeds=range(EPISODES))
+    random = {f"random {number}": operators.random() for number in range(lanes)}
+    return compare(root, CompareRequest(env=ENV, operators=random, seeds=list(range(EPISODES))))
 
 
 def _play(comparison: Comparison) -> float:

@@ -1,0 +1,319 @@
+"""The arenas of this process: each opened, seated with operators, sent commands, within deadlines.
+
+An arena belongs to a comparison's `Lane`, an evaluation's `EpisodePlayer` or a film's recorder::
+
+    awaiting "open" ──► awaiting "seat" ──► seated ◄──► awaiting "reset", "step" or "episode"
+           └──────────────────┴───────────────┴───────────────┴──► ending
+
+`ArenaLoop` waits for all of them, calls their owners, and is the only place that finds out that one has
+failed. Everything happens in its thread; nothing but `ArenaLoop.wait` blocks.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from mosaic_contract.priority import stretched
+
+from mosaic_lab import policies
+from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaFolder, ArenaProcess
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
+from mosaic_lab.arenas.liveness import HUNG, Liveness
+from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.tail import last_lines
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.policies import Assignment
+from mosaic_lab.sanitize import sanitize
+
+OPEN_SECONDS = 120.0
+"""Seconds for creating an environment, and again for starting its operators; imports may be slow."""
+GIVE_UP_SECONDS = 0.5
+"""Seconds for a failed arena to exit by itself."""
+LOOK_SECONDS = 0.5
+"""Seconds between checks of deadlines."""
+LOG_LINES = 15
+"""Lines of a log that are shown with a failure."""
+_ENDING_SECONDS = 0.01  # between checks while an arena is ending
+_LIMITS = {  # `Liveness` limits the commands of an episode
+    "open": ("make its environment", OPEN_SECONDS),
+    "seat": ("start its operators", OPEN_SECONDS + 10),  # its own limit names the late operator
+}
+_FATAL = (HUNG, "OperatorDied", "SystemExit")  # the arena has exited, or cannot restart the operator
+_STEP = b'{"cmd":"step"}\n'
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class ArenaFailed(Exception):
+    """The failure of an arena, with a sentence as its text, sanitized.
+
+    ``log``: the last lines of its log that do not repeat the text. ``kind``: the error's type, if the arena
+    has reported it. ``usable``: whether the arena can still be reset. ``misfit``: the error of operators that
+    do not fit the environment's agents.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        log: Collection[str] = (),
+        *,
+        kind: str = "",
+        usable: bool = False,
+        misfit: ConfigurationError | None = None,
+    ) -> None:
+        super().__init__(sanitize(message))
+        self.log = [sanitize(line) for line in _unrepeated(log, message)]
+        self.kind = kind
+        self.usable = usable
+        self.misfit = misfit
+
+    @property
+    def refused(self) -> bool:
+        """Whether the request itself is invalid, so that another arena would fail too."""
+        return self.kind == "ConfigError" or self.misfit is not None
+
+
+class ArenaOwner(Protocol):
+    """The user of an arena, called by `ArenaLoop` until the arena is ending."""
+
+    def opened(self, arena: ArenaClient, environment: EnvironmentInfo, assignment: Assignment) -> None:
+        """Process the answer to "open": `ArenaClient.seat` is the next command."""
+
+    def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
+        """Process any message but "opened" and "error"."""
+
+    def failed(self, failure: ArenaFailed) -> None:
+        """End the arena, unless it is usable."""
+
+
+class ArenaClient(ArenaProcess):
+    """An arena for the lane ``label`` in a new folder ``path``, started and sent "open".
+
+    ``mapping`` is {agent, team or pattern: operator}; ``seed`` is recorded in the folder's configuration.
+    """
+
+    def __init__(
+        self,
+        owner: ArenaOwner,
+        setup: ArenaSetup,
+        label: str,
+        mapping: Mapping[str, OperatorSpec],
+        path: Path,
+        seed: int,
+    ) -> None:
+        self.path = path
+        self.awaiting = ""
+        """The command that awaits an answer; empty if none."""
+        self.seated = False
+        self.liveness = Liveness(setup.plan.step_timeout)
+        """Liveness during the current command of an episode."""
+        self._owner = owner
+        self._setup = setup
+        self._label = label
+        self._mapping = mapping
+        self._deadline: float | None = None
+        command = [*setup.arena, "--arena"]
+        config, worker = setup.config(label, seed), setup.plan.family
+        try:
+            folder = ArenaFolder(path, config, worker=worker, label=label, command=command)
+            try:
+                super().__init__(command, setup.variables, folder)
+            except OSError as error:
+                folder.end(State.FAILED, f"its arena could not be started: {error}", None)
+                raise
+        except OSError as error:
+            raise ArenaFailed(f"its arena could not be started: {error}") from error
+        self.request(setup.plan.open_command(path))
+
+    # --------------------------------------------------------------- commands
+
+    def request(self, command: Mapping[str, Any]) -> None:
+        """Send a command and await its answer."""
+        self._expect(command["cmd"])
+        self.send(command)
+
+    def step(self) -> None:
+        """Request a step."""
+        self._expect("step")
+        self.send_line(_STEP)
+
+    def seat(self, assignment: Assignment, inside: bool = False) -> None:
+        """Send the operators; ``inside``: the arena's process may run some of them itself."""
+        operators = {
+            key: self._setup.seat(key, spec, self.path.name, self._label)
+            | ({"inside": self._may_be_inside(spec)} if inside else {})
+            for key, spec in assignment.operators.items()
+        }
+        self.request({"cmd": "seat", "operators": operators, "seats": assignment.seats})
+
+    def _may_be_inside(self, spec: OperatorSpec) -> bool:
+        """Whether the arena's process may run the operator itself. It must not block for as long as a
+        language model may, must not be ended at a deadline, and must have no environment variables of its
+        own.
+        """
+        same_worker = spec.worker == self._setup.plan.family
+        return same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env
+
+    def _expect(self, command: str) -> None:
+        self.awaiting = command
+        limited = command in _LIMITS
+        self._deadline = time.monotonic() + stretched(_LIMITS[command][1]) if limited else None
+        self.liveness.begin()
+
+    def answered(self) -> None:
+        """Stop awaiting an answer."""
+        self.awaiting, self._deadline = "", None
+
+    def end(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
+        self.seated = False
+        self.answered()
+        super().end(state, reason, grace)
+
+    # ---------------------------------------------------------------- answers
+
+    def receive(self) -> None:
+        """Read the output and pass it to the owner, or discard it if the arena is ending."""
+        lines = self.read()
+        for line in lines or ():
+            if not self.ending:
+                self._process_line(line)
+        if (lines is None or self.oversize) and not self.ending:
+            self._fail(f"its arena {self.how_it_ended()}")
+
+    def check_deadline(self, now: float) -> bool:
+        """Fail if the awaited answer is overdue; return whether it is."""
+        late = self._overdue(now) if self.awaiting else None
+        if late is not None:
+            self._fail(late)
+        return late is not None
+
+    def _overdue(self, now: float) -> str | None:
+        if self.awaiting not in _LIMITS:
+            return self.liveness.overdue()
+        if self._deadline is None or now < self._deadline:
+            return None
+        what, seconds = _LIMITS[self.awaiting]
+        return f"its arena did not {what} in {stretched(seconds):.0f} s"
+
+    def _process_line(self, line: bytes) -> None:
+        try:
+            message = _decode(line)
+            self.liveness.heard(message)
+            match message.get("type"):
+                case "opened":
+                    self._opened(message)
+                case "error":
+                    self._report(message)
+                case _:
+                    self._owner.received(self, message)
+        except Exception as error:
+            text = line[:200].decode("utf-8", "replace")
+            self._fail(f"its arena sent what cannot be understood ({error!r}): {text}")
+
+    def _opened(self, message: Mapping[str, Any]) -> None:
+        environment = EnvironmentInfo.from_message(message)
+        try:
+            assignment = policies.assign(self._mapping, environment)
+        except ConfigurationError as error:
+            self._owner.failed(ArenaFailed(str(error), misfit=error))
+        else:
+            self._owner.opened(self, environment, assignment)
+
+    def _report(self, message: Mapping[str, Any]) -> None:
+        """Pass on a reported error, except that of a step ended by a reset."""
+        where, kind = message.get("where"), message.get("error_type") or ""
+        if where == "step" and self.awaiting != "step" and kind != HUNG:
+            return
+        text = str(message.get("message") or kind or "its arena reported an error without a message")
+        log = str(message.get("log") or "").rstrip().splitlines()
+        if not log and message.get("operator"):  # an operator in this kernel
+            log = last_lines(self.path / f"operator-{message['operator']}.log", LOG_LINES)
+        self._fail(text, log, kind, usable=where not in ("open", "seat") and kind not in _FATAL)
+
+    def _fail(self, text: str, log: Collection[str] = (), kind: str = "", usable: bool = False) -> None:
+        self.answered()
+        log = log or last_lines(self.path / "worker.log", LOG_LINES)
+        self._owner.failed(ArenaFailed(text, log, kind=kind, usable=usable))
+
+
+class ArenaLoop:
+    """Arenas and their output, processed in one thread: call `work` with the result of `wait` repeatedly.
+
+    ``wake``: a further descriptor; input on it ends a wait.
+    """
+
+    def __init__(self, wake: int | None = None) -> None:
+        self.arenas: list[ArenaClient] = []
+        """All arenas that have not ended yet."""
+        self._wake = wake
+        self._looked_at = 0.0
+
+    def open(
+        self,
+        owner: ArenaOwner,
+        setup: ArenaSetup,
+        label: str,
+        mapping: Mapping[str, OperatorSpec],
+        path: Path,
+        seed: int = 0,
+    ) -> ArenaClient:
+        """Start an arena; see `ArenaClient`. Raises ArenaFailed if its process cannot be started."""
+        arena = ArenaClient(owner, setup, label, mapping, path, seed)
+        self.arenas.append(arena)
+        return arena
+
+    def wait(self, seconds: float = LOOK_SECONDS) -> list[int]:
+        """Wait until there is something to do, up to ``seconds``; return the ready descriptors."""
+        poll = select.poll()
+        if self._wake is not None:
+            poll.register(self._wake, select.POLLIN)
+        for arena in self.arenas:
+            if not arena.silent:
+                poll.register(arena.output, select.POLLIN)
+            if arena.unsent:
+                poll.register(arena.input, select.POLLOUT)
+            if arena.ending:
+                seconds = min(seconds, _ENDING_SECONDS)
+        return [descriptor for descriptor, _ in poll.poll(1e3 * seconds)]
+
+    def work(self, ready: Collection[int]) -> bool:
+        """Do what is due. Return whether an arena has sent something or failed."""
+        busy = False
+        for arena in list(self.arenas):
+            if arena.output in ready:
+                arena.receive()
+                busy = True
+            if arena.unsent:
+                arena.flush()
+        now = time.monotonic()
+        if now - self._looked_at >= LOOK_SECONDS:
+            self._looked_at = now
+            for arena in list(self.arenas):
+                busy = arena.check_deadline(now) or busy
+                arena.cut_logs()
+        self.arenas = [arena for arena in self.arenas if not (arena.ending and arena.ended())]
+        return busy
+
+    def close(self, state: State, reason: str) -> None:
+        """End all arenas, record ``state`` and ``reason`` in their folders, and wait for it."""
+        for arena in self.arenas:
+            arena.end(state, reason, GIVE_UP_SECONDS)
+        while self.arenas:
+            self.work(self.wait())
+
+
+def _unrepeated(lines: Collection[str], message: str) -> list[str]:
+    """Return the log lines that do not repeat the error in ``message``."""
+    known = {line for line in message.splitlines() if line}
+
+    def repeats(line: str) -> bool:
+        _, mark, error = line.partition(" failed: ")
+        return line in known or bool(mark and error[:1000] in message)
+
+    return [line for line in lines if not repeats(line)]
