@@ -146,8 +146,5 @@ def narrated(runs: Supervisor, ignore: set[str]) -> Iterator[None]:
 
 def progress_line(run: Run, feed: RunFeed) -> str:
     text = f"{run.label}: {feed.step:,} of {run.total_timesteps or 0:,} steps"
-    returns = feed.series.get("episode_return")
-    if returns is not None:
-        _, values = returns.view("step")
-        text += f", return {values[-LAST_EPISODES:].mean():.0f}"
-    return text
+    last = feed.returns.last
+    return text if last is None else f"{text}, return {last:.0f}"

@@ -1,4 +1,4 @@
-"""The arithmetic of curves: averages, smoothing, means over runs.
+"""The arithmetic of curves: decimation, averages, smoothing, means over runs.
 
 A *curve* is ``(x: float64[n], y: float64[n])``, with non-decreasing x and NaN in y as a gap.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from tsdownsample import MinMaxDownsampler
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.statistics.curves import LearningCurve
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]
 GRID_POINTS = 200
+
+_MIN_MAX = MinMaxDownsampler()  # type: ignore[no-untyped-call]
 
 
 def smooth(y: Floats, weight: float) -> Floats:
@@ -59,3 +62,32 @@ def averages(curve: Curve, length: int) -> Curve:
     begins = np.arange(0, len(y), length)
     counts = np.diff(begins, append=len(y))
     return np.add.reduceat(x, begins) / counts, np.add.reduceat(y, begins) / counts
+
+
+def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
+    """Return indices of at most ``limit`` points (8 or more) that look like all when drawn: each interval of
+    x keeps its extremes.
+
+    ``x`` (float64[n]) must be nondecreasing. NaN in ``y`` (float64[n]) is a gap; gaps get at most a quarter
+    of the points.
+    """
+    missing = np.isnan(y)
+    if not missing.any():
+        room = max(2, (limit - 2) // 2 * 2)
+        kept = _extremes(x, y, room) if len(y) > room else np.arange(len(y))
+        return np.unique(np.concatenate([[0], kept, [len(y) - 1]]).astype(np.intp))
+    gaps = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
+    if len(gaps) > limit // 4:
+        gaps = gaps[np.linspace(0, len(gaps) - 1, limit // 4).astype(np.intp)]
+    finite = np.flatnonzero(~missing)
+    room = max(2, (limit - len(gaps) - 2) // 2 * 2)
+    if len(finite) > room:
+        finite = finite[_extremes(x[finite], y[finite], room)]
+    return np.unique(np.concatenate([[0], finite, gaps, [len(y) - 1]]).astype(np.intp))
+
+
+def _extremes(x: Floats, y: Floats, room: int) -> NDArray[np.intp]:
+    x = x - x[0]  # large offsets would reduce the precision of the bin edges
+    # If x is constant (no episode has ended yet), bin by index instead of x.
+    chosen: NDArray[np.uint64] = _MIN_MAX.downsample(*((x, y) if x[-1] > 0 else (y,)), n_out=room)
+    return chosen.astype(np.intp)

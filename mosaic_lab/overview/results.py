@@ -21,7 +21,7 @@ from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.metric_names import RETURN_NAMES, ordered
-from mosaic_lab.telemetry.returns import ReturnMeans, episodes_return, is_usable
+from mosaic_lab.telemetry.returns import episodes_return, is_usable
 
 READ_SECONDS = 10.0
 """Time limit for parsing the telemetry of one run, which is cached afterwards."""
@@ -68,12 +68,10 @@ class Returns:
 def returns_of(run: Run, columns: RunColumns) -> Returns:
     """Return the numbers from a run's columns. If only its episodes have returns, only the last return is
     known."""
+    progress, means = columns.facts.progress, columns.facts.preferred_returns
     names = [name for name in columns.names if not name.startswith(SYSTEM_PREFIX)]
-    progress = columns.progress
     values = _values(columns, next((name for name in RETURN_NAMES if name in names), None))
     values = values[is_usable(values)]
-    means = ReturnMeans()
-    means.add(values)
     last = means.last
     if last is None and kind_of(run).name != "evaluation":
         last = episodes_return(run.folder.telemetry_path)

@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosaic_lab.chart_marks import Place
-from mosaic_lab.overview.averages import Curve, Floats, averages
-from mosaic_lab.overview.curve_model import AXES, CurveRequest
+from mosaic_lab.overview.averages import Curve, Floats, averages, thin
+from mosaic_lab.overview.curve_model import AXES, FEWEST_POINTS, CurveRequest
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.curriculum import stage_marks
-from mosaic_lab.telemetry.column_chunks import Piece
+from mosaic_lab.telemetry.column_chunks import CHUNK_ROWS, Piece
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.metric_names import default_metric
-from mosaic_lab.telemetry.series import thin
 
 Steps = NDArray[np.int64]
 SAMPLE = 4096
@@ -42,34 +41,36 @@ class Points:
 def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged: bool) -> Points:
     """Return at most ``most`` points of a run: its extremes, or means over segments of equally many points.
 
-    Gaps are NaN, and excluded from means.
+    Gaps are NaN, and excluded from means. The whole curve is decimated piece by piece, and the points of
+    pieces that will not change are kept, so that the cost does not grow with the run.
     """
-    pieces = columns.pieces(request.metric)
+    whole = not request.outliers and request.start is None and request.end is None
+    pieces = [] if whole else columns.pieces(request.metric)
     usual = usual_range(pieces) if request.outliers else None
-    view = _view(pieces, request, columns.start)
-    low, high = math.inf, -math.inf
-    parts = []
-    for x, y in _curves(pieces, request.x, columns.start):
-        low, high = min(low, x[0]), max(high, x[-1])
-        part = _cut((x, y), view)
+    view = _view(pieces, request, columns.count(request.metric))
+    # Powers of two: they seldom change as a run grows. A piece keeps more points than are drawn of it.
+    length = _power_of_two(view.points // most)
+    limit = max(FEWEST_POINTS, _power_of_two(2 * most * CHUNK_ROWS // max(1, view.points)))
+
+    def decimated(piece: Piece) -> Points:
+        x, y = _curve(piece, request.x)
+        low, high = (x[0], x[-1]) if len(x) else (math.inf, -math.inf)
+        if not whole:
+            part = slice(np.searchsorted(x, view.first, "left"), np.searchsorted(x, view.last, "right"))
+            x, y = x[part], y[part]
         if usual is not None:
-            keep = ~((part[1] < usual[0]) | (part[1] > usual[1]))
-            part = (part[0][keep], part[1][keep])
-        if averaged and len(part[0]):
-            stretches = max(1, most * len(part[0]) // view.points)
-            part = averages(part, math.ceil(len(part[0]) / stretches))
-        elif len(part[0]) > most:
-            part = _thinned(part, most)
-        parts.append(part)
-    empty = np.empty(0)
+            keep = ~((y < usual[0]) | (y > usual[1]))
+            x, y = x[keep], y[keep]
+        return Points(averages((x, y), length) if averaged else _thinned((x, y), limit), low, high)
+
+    key = (request.x, averaged, length if averaged else limit)
+    parts = columns.reduced(request.metric, decimated, key) if whole else [*map(decimated, pieces)]
     # Copies, which do not keep a file mapped.
-    x, y = np.concatenate([empty, *(x for x, _ in parts)]), np.concatenate([empty, *(y for _, y in parts)])
+    x, y = (np.concatenate([np.empty(0), *(part.curve[side] for part in parts)]) for side in (0, 1))
     curve = _sorted((x, y))
-    if averaged:
-        curve = averages(curve, math.ceil(len(x) / most))
-    elif len(x) > most:
-        curve = _thinned(curve, most)
-    return Points(curve, float(low), float(high))
+    curve = averages(curve, math.ceil(len(x) / most)) if averaged else _thinned(curve, most)
+    low = min((part.low for part in parts), default=math.inf)
+    return Points(curve, float(low), float(max((part.high for part in parts), default=-math.inf)))
 
 
 def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple[Steps, Floats, Floats]]:
@@ -79,7 +80,7 @@ def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple
     for piece in columns.pieces(request.metric):
         step, at, value = piece.step.astype(np.int64), piece.time, piece.value
         if (request.start, request.end) != (None, None):
-            x = x_values(piece, request.x, columns.start)
+            x = x_values(piece, request.x)
             inside = (first <= x) & (x <= last)
             step, at, value = step[inside], at[inside], value[inside]
         yield step, at, value
@@ -110,14 +111,15 @@ class _View(NamedTuple):
     points: int
 
 
-def _view(pieces: Sequence[Piece], request: CurveRequest, start: float | None) -> _View:
-    """Return the visible part, with the next point beyond either side."""
+def _view(pieces: Sequence[Piece], request: CurveRequest, total: int) -> _View:
+    """Return the visible part of ``total`` points, with the next point beyond either side."""
     if request.start is None and request.end is None:
-        return _View(-math.inf, math.inf, sum(len(piece.value) for piece in pieces))
+        return _View(-math.inf, math.inf, total)
     begin = -math.inf if request.start is None else request.start
     end = math.inf if request.end is None else request.end
     points, before, after = 2, [-math.inf], [math.inf]
-    for x, _ in _curves(pieces, request.x, start):
+    for piece in pieces:
+        x, _ = _curve(piece, request.x)
         inside = np.searchsorted(x, begin, "left"), np.searchsorted(x, end, "right")
         points += int(inside[1] - inside[0])
         before += x[: inside[0]][-1:].tolist()
@@ -125,31 +127,19 @@ def _view(pieces: Sequence[Piece], request: CurveRequest, start: float | None) -
     return _View(max(before), min(after), points)
 
 
-def _curves(pieces: Sequence[Piece], axis: str, start: float | None) -> Iterator[Curve]:
-    """Yield the points of each piece with non-decreasing x; points without a position on the axis are
-    omitted."""
-    for piece in pieces:
-        x, y = x_values(piece, axis, start), piece.value
-        if axis in ("time", "relative") and (unknown := np.isnan(x)).any():
-            x, y = x[~unknown], y[~unknown]
-        if len(x):
-            finite = np.isfinite(y)
-            yield _sorted((x, y if finite.all() else np.where(finite, y, np.nan)))
+def _curve(piece: Piece, axis: str) -> Curve:
+    """Return a piece's points with non-decreasing x; points without a position on the axis are omitted."""
+    x, y = x_values(piece, axis), piece.value
+    if axis == "time" and (unknown := np.isnan(x)).any():
+        x, y = x[~unknown], y[~unknown]
+    finite = np.isfinite(y)
+    return _sorted((x, y if finite.all() else np.where(finite, y, np.nan)))
 
 
-def x_values(piece: Piece, axis: str, start: float | None) -> Floats:
-    """Return the positions of the points on an axis; ``start`` is the Unix time of the run's first line."""
-    if axis == "step":
-        return piece.step
-    if axis == "episode":
-        return piece.episode
-    return piece.time if axis == "time" else np.maximum(piece.time - (start or 0.0), 0.0)
-
-
-def _cut(curve: Curve, view: _View) -> Curve:
-    x, y = curve
-    part = slice(np.searchsorted(x, view.first, "left"), np.searchsorted(x, view.last, "right"))
-    return x[part], y[part]
+def x_values(piece: Piece, axis: str) -> Floats:
+    """Return the positions of the points on an axis."""
+    values: Floats = getattr(piece, "seconds" if axis == "relative" else axis)
+    return values
 
 
 def _sorted(curve: Curve) -> Curve:
@@ -161,8 +151,15 @@ def _sorted(curve: Curve) -> Curve:
 
 
 def _thinned(curve: Curve, most: int) -> Curve:
+    if len(curve[0]) <= most:
+        return curve
     kept = thin(*curve, most)
     return curve[0][kept], curve[1][kept]
+
+
+def _power_of_two(number: int) -> int:
+    """Return the largest power of two up to ``number``, at least 1."""
+    return 1 << max(0, number.bit_length() - 1)
 
 
 def stage_places(run: Run, columns: RunColumns, axis: str) -> tuple[Place, ...]:
@@ -179,13 +176,20 @@ def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[s
     On the axis of steps this is the step itself; on the others it is the x of the nearest point of the
     default metric.
     """
-    places: list[dict[str, float | None]] = [dict.fromkeys(AXES) for _ in steps]
-    metric = default_metric(columns.names) if columns else None
-    if columns and metric and (pieces := columns.pieces(metric)):
-        known = np.concatenate([piece.step for piece in pieces])
-        nearest = [int(np.abs(known - step).argmin()) for step in steps]
-        for axis in AXES:
-            x = np.concatenate([x_values(piece, axis, columns.start) for piece in pieces])
-            for place, point in zip(places, nearest, strict=True):
-                place[axis] = float(x[point]) if math.isfinite(x[point]) else None
-    return [{**place, "step": step} for place, step in zip(places, steps, strict=True)]
+    places: list[dict[str, float | None]] = [{**dict.fromkeys(AXES), "step": step} for step in steps]
+    metric = default_metric(columns.names) if columns and steps else None
+    if columns is None or metric is None:
+        return places
+
+    def nearest(piece: Piece) -> list[tuple[float, Piece, int]]:
+        """Return for each step its distance to the nearest point, and this point."""
+        distances = [np.abs(piece.step - step) for step in steps]
+        return [(float(one.min()), piece, int(one.argmin())) for one in distances]
+
+    found = columns.reduced(metric, nearest, ("nearest", *steps))
+    for place, candidates in zip(places, zip(*found, strict=True), strict=False):
+        _, piece, point = min(candidates, key=lambda one: one[0])
+        for axis in ("episode", "time", "relative"):
+            x = x_values(piece, axis)[point]
+            place[axis] = float(x) if math.isfinite(x) else None
+    return places

@@ -17,20 +17,20 @@ MAX_NAME_LENGTH = 500
 
 
 class Batch:
-    """Rows of three numbers (step, episodes ended, time) with their metric values."""
+    """Rows of four numbers (step, episodes ended, time, seconds since the start) with their metric values."""
 
     def __init__(self) -> None:
-        self._rows: tuple[list[float], list[float], list[float]] = ([], [], [])
+        self._rows: tuple[list[float], ...] = ([], [], [], [])
         self._columns: dict[str, tuple[list[int], list[float | str]]] = {}
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self._rows[0])
 
-    def add(self, step: float, episode: float, time: float, values: dict[str, Any]) -> None:
+    def add(self, step: float, episode: float, time: float, seconds: float, values: dict[str, Any]) -> None:
         """Append a row and its values by metric name."""
         row = len(self._rows[0])
-        for column, number in zip(self._rows, (step, episode, time), strict=True):
+        for column, number in zip(self._rows, (step, episode, time, seconds), strict=True):
             column.append(number)
         for name, value in values.items():
             found = self._columns.get(name)
@@ -40,7 +40,7 @@ class Batch:
             found[1].append(value)
 
     def rows(self) -> NDArray[np.float64]:
-        """Return the three numbers of all rows, float64[3, n]."""
+        """Return the numbers of all rows, float64[4, n]."""
         return np.array(self._rows, dtype=np.float64)
 
     def columns(

@@ -25,9 +25,10 @@ import msgspec
 import platformdirs
 
 from mosaic_lab.telemetry.column_chunks import Chunk, MappedChunks, OpenChunk, SpilledChunks
-from mosaic_lab.telemetry.progress import StepProgress
+from mosaic_lab.telemetry.decoding import Health
+from mosaic_lab.telemetry.progress import StreamFacts
 
-VERSION = 2
+VERSION = 3
 MOST_BYTES = 4 << 30
 """Maximum total size of the cache files; a single one may use half of it."""
 SPARE_BYTES = 1 << 30
@@ -54,15 +55,13 @@ class StreamVersion(msgspec.Struct, frozen=True):
 
 
 class Index(msgspec.Struct, frozen=True):
-    """The index of a cache file. ``start``: the Unix time of the stream's first line; ``step`` and ``first``:
-    see `StepProgress`."""
+    """The index of a cache file, with the facts and the irregularities of the stream."""
 
     version: int
     source: StreamVersion
     names: list[str]
-    start: float | None
-    step: int
-    first: int | None
+    facts: StreamFacts
+    health: Health
     chunks: list[Chunk]
 
 
@@ -106,8 +105,8 @@ class ColumnCache:
         self,
         source: StreamVersion,
         names: list[str],
-        start: float | None,
-        progress: StepProgress,
+        facts: StreamFacts,
+        health: Health,
         full: MappedChunks,
         last: OpenChunk,
     ) -> bool:
@@ -124,7 +123,7 @@ class ColumnCache:
                     chunks = full.copy(file)
                     if last.rows:
                         chunks.append(last.write(file, full.size))
-                    index = Index(VERSION, source, names, start, progress.step, progress.first, chunks)
+                    index = Index(VERSION, source, names, facts, health, chunks)
                     _finish(file, index)
                 partial.replace(self._path(source))
                 return True

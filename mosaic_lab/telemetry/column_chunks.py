@@ -1,32 +1,36 @@
 """Columns of metric points in chunks: the last one grows in memory, full ones are in a memory-mapped file.
 
-A chunk contains rows, one per line of telemetry (step, episodes ended so far, Unix timestamp), and for each
-metric its values and their row numbers. Numbers are in this machine's byte order.
+A chunk contains rows, one per line of telemetry (step, episodes ended so far, Unix timestamp, seconds since
+the run's start), and for each metric its values and their row numbers. Numbers are in this machine's byte
+order.
 """
 
 from __future__ import annotations
 
 import mmap
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK_ROWS = 1 << 15
+CHUNK_ROWS = 1 << 14
 """Maximum rows of a chunk, except for those added by the last slice of the file."""
 CHUNK_VALUES = 1 << 18
 """Maximum total values of a chunk."""
-MOST_PARTS = 64
-"""Number of small arrays collected before they are concatenated."""
+MOST_REDUCED = 16
+"""Maximum number of curves of full chunks kept in memory, those drawn last."""
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.uint32]
-_STEP, _EPISODE, _TIME = range(3)
+_ROWS = 4
+_STEP, _EPISODE, _TIME, _SECONDS = range(_ROWS)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,6 +57,11 @@ class Piece:
         """The time of each point in Unix seconds."""
         return self._column(_TIME)
 
+    @property
+    def seconds(self) -> Floats:
+        """The time of each point in seconds since the run's start, by the run's own clock."""
+        return self._column(_SECONDS)
+
     def _column(self, row: int) -> Floats:
         column: Floats = self._rows[row]
         # A damaged file may yield wrong rows, but must not raise an error while drawing.
@@ -68,7 +77,7 @@ class Column(msgspec.Struct, frozen=True, gc=False):
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """The position of a chunk in the file: float64[3, rows] at ``begin``, and its columns."""
+    """The position of a chunk in the file: float64[4, rows] at ``begin``, and its columns."""
 
     begin: int
     rows: int
@@ -77,7 +86,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     @property
     def end(self) -> int:
         """The end of the chunk, where the next one may begin."""
-        rows_end = self.begin + 24 * self.rows
+        rows_end = self.begin + 8 * _ROWS * self.rows
         return max([rows_end, *(_end(column, self.rows) for column in self.columns.values())])
 
     def fits(self, size: int) -> bool:
@@ -91,58 +100,80 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
         )
 
 
+class _Growing:
+    """Arrays of numbers that grow at the end; earlier views remain valid."""
+
+    def __init__(self, rows: int, kind: type[np.generic]) -> None:
+        self._room: NDArray[Any] = np.empty((rows, 64), kind)
+        self.length = 0
+
+    def extend(self, new: NDArray[Any]) -> None:
+        """Append numbers, [rows, n]."""
+        begin, self.length = self.length, self.length + new.shape[-1]
+        if self.length > self._room.shape[1]:
+            larger = np.empty((len(new), max(self.length, 2 * begin)), self._room.dtype)
+            larger[:, :begin] = self._room[:, :begin]
+            self._room = larger
+        self._room[:, begin : self.length] = new
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """All numbers, [rows, n]."""
+        return self._room[:, : self.length]
+
+
 class OpenChunk:
     """The newest points, in memory."""
 
     def __init__(self) -> None:
-        self._rows: list[Floats] = []
-        self._columns: dict[str, tuple[list[Rows], list[Floats]]] = {}
-        self.rows = 0
+        self._rows = _Growing(_ROWS, np.float64)
+        self._columns: dict[str, tuple[_Growing, _Growing]] = {}
         self.values = 0
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self._rows.length
 
     @property
     def full(self) -> bool:
         return self.rows >= CHUNK_ROWS or self.values >= CHUNK_VALUES
 
     def extend(self, rows: Floats, columns: Iterable[tuple[str, Rows, Floats]]) -> None:
-        """Append rows (float64[3, n]) with the values of their metrics and the indices of these values in the
+        """Append rows (float64[4, n]) with the values of their metrics and the indices of these values in the
         rows."""
         for name, index, values in columns:
-            indices, parts = self._columns.setdefault(name, ([], []))
-            indices.append(index + np.uint32(self.rows))
-            parts.append(values)
+            if name not in self._columns:
+                self._columns[name] = _Growing(1, np.uint32), _Growing(1, np.float64)
+            indices, known = self._columns[name]
+            indices.extend(index[np.newaxis] + np.uint32(self.rows))
+            known.extend(values[np.newaxis])
             self.values += len(values)
-            if len(parts) > MOST_PARTS:
-                indices[:], parts[:] = [np.concatenate(indices)], [np.concatenate(parts)]
-        self._rows.append(rows)
-        self.rows += rows.shape[1]
-        if len(self._rows) > MOST_PARTS:
-            self._rows[:] = [np.concatenate(self._rows, axis=1)]
+        self._rows.extend(rows)
 
     @property
     def size(self) -> int:
         """Bytes that `write` needs, or slightly fewer."""
-        return 24 * self.rows + 12 * self.values
+        return 8 * _ROWS * self.rows + 12 * self.values
 
     def piece(self, name: str) -> Piece | None:
         """Return the points of a metric in the chunk; None if it has none."""
         if name not in self._columns:
             return None
-        self._rows[:] = [np.concatenate(self._rows, axis=1)]
-        indices, parts = self._columns[name]
-        indices[:], parts[:] = [np.concatenate(indices)], [np.concatenate(parts)]
-        return Piece(parts[0], self._rows[0], None if len(parts[0]) == self.rows else indices[0])
+        indices, values = self._columns[name]
+        index = None if values.length == self.rows else indices.numbers[0]
+        return Piece(values.numbers[0], self._rows.numbers, index)
 
     def write(self, file: IO[bytes], begin: int) -> Chunk:
         """Write the chunk at ``begin`` of a file and return its position. Raises OSError."""
         file.seek(begin)
-        at = begin + file.write(np.concatenate(self._rows, axis=1).tobytes())
+        at = begin + file.write(self._rows.numbers.tobytes())
         columns = {}
-        for name, (indices, parts) in self._columns.items():
-            columns[name] = column = Column(at, sum(map(len, parts)))
-            at += file.write(np.concatenate(parts).tobytes())
+        for name, (indices, values) in self._columns.items():
+            columns[name] = column = Column(at, values.length)
+            at += file.write(values.numbers.tobytes())
             if column.count != self.rows:
-                at += file.write(np.concatenate(indices).tobytes())
+                at += file.write(indices.numbers.tobytes())
                 at += file.write(bytes(-at % 8))
         file.flush()
         return Chunk(begin, self.rows, columns)
@@ -154,19 +185,36 @@ class MappedChunks:
     def __init__(self, mapped: mmap.mmap | None, chunks: list[Chunk]) -> None:
         self._mapped = mapped
         self.chunks = chunks
+        self._reduced: OrderedDict[Hashable, list[Any]] = OrderedDict()
 
     @property
     def size(self) -> int:
         """Bytes of the chunks, which are at the beginning of the file."""
         return max((chunk.end for chunk in self.chunks), default=0)
 
-    def pieces(self, name: str) -> Iterator[Piece]:
-        """Yield the points of a metric, in order of writing."""
-        for chunk in self.chunks:
-            if (column := chunk.columns.get(name)) is not None:
-                rows = self._floats(chunk.begin, 3 * chunk.rows).reshape(3, chunk.rows)
-                index = None if column.count == chunk.rows else self._index(column)
-                yield Piece(self._floats(column.begin, column.count), rows, index)
+    def count(self, name: str) -> int:
+        """Return the number of points of a metric."""
+        return sum(chunk.columns[name].count for chunk in self.chunks if name in chunk.columns)
+
+    def pieces(self, name: str, first: int = 0) -> Iterator[Piece]:
+        """Yield the points of a metric in order of writing, from the ``first`` piece on."""
+        for chunk in [one for one in self.chunks if name in one.columns][first:]:
+            column = chunk.columns[name]
+            rows = self._floats(chunk.begin, _ROWS * chunk.rows).reshape(_ROWS, chunk.rows)
+            index = None if column.count == chunk.rows else self._index(column)
+            yield Piece(self._floats(column.begin, column.count), rows, index)
+
+    def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> list[T]:
+        """Return ``reduce(piece)`` of each piece of a metric.
+
+        Results are kept for the last 16 combinations of metric and ``key``, which identifies ``reduce``.
+        """
+        kept: list[T] = self._reduced.setdefault((name, key), [])
+        self._reduced.move_to_end((name, key))
+        if len(self._reduced) > MOST_REDUCED:
+            self._reduced.popitem(last=False)
+        kept.extend(map(reduce, self.pieces(name, len(kept))))
+        return kept
 
     def copy(self, file: IO[bytes]) -> list[Chunk]:
         """Copy all chunks to another, empty file and return their positions. Raises OSError."""

@@ -4,83 +4,128 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
-from mosaic_lab.keeper.events import EPISODE, HEARTBEAT, METRICS
+from mosaic_lab.keeper.events import METRICS
 from mosaic_lab.telemetry.batch import Batch
 from mosaic_lab.telemetry.column_cache import ColumnCache, StreamVersion, version_of
 from mosaic_lab.telemetry.column_chunks import MappedChunks, OpenChunk, Piece, SpilledChunks
 from mosaic_lab.telemetry.decoding import Health, parse
 from mosaic_lab.telemetry.follower import JsonlFollower
-from mosaic_lab.telemetry.progress import EpisodeCount, StepProgress
+from mosaic_lab.telemetry.metric_names import RETURN_NAMES
+from mosaic_lab.telemetry.progress import RunClock, StreamFacts
+from mosaic_lab.telemetry.returns import ReturnMeans
 
 BYTES_PER_READ = 1 << 20
 """Maximum bytes per read, about ten milliseconds of work."""
-STREAMS = ("telemetry.jsonl", "system.jsonl")
-"""Files of a run folder with metrics: the worker's, and the system's."""
+T = TypeVar("T")
 
 
 class RunColumns:
-    """All metric points of a run, including system metrics. Names are the same as in the live chart.
+    """All metric points of a run, including the keeper's system metrics.
 
     `read` updates them in bounded slices; all other methods return data already read. Once a run has ended
     and is read completely, its columns are stored in the cache and memory-mapped. The memory of a live run is
-    bounded: its newest 32,768 lines or 262,144 values are kept in memory, older ones in an anonymous
+    bounded: its newest 16,384 lines or 262,144 values are kept in memory, older ones in an anonymous
     memory-mapped file in the cache folder. Nothing is written to the run folder. Thread-safe.
     """
 
     def __init__(self, folder: Path, cache: ColumnCache) -> None:
         """``folder`` is a resolved path."""
-        self._streams = [_Stream(folder / name, cache) for name in STREAMS]
+        self._worker = _Stream(folder / "telemetry.jsonl", cache)
+        self._system = _Stream(folder / "system.jsonl", cache)
         self._lock = threading.Lock()
 
     @property
     def names(self) -> list[str]:
         """All metrics, in order of appearance."""
-        return list(dict.fromkeys(name for stream in self._streams for name in stream.names))
+        return list({**self._worker.counts, **self._system.counts})
+
+    def count(self, name: str) -> int:
+        """Return the number of points of a metric."""
+        return self._worker.counts.get(name, 0) + self._system.counts.get(name, 0)
 
     @property
-    def start(self) -> float | None:
-        """The Unix time of the run's first line; None if no line has one."""
-        return next((stream.start for stream in self._streams if stream.start is not None), None)
-
-    @property
-    def progress(self) -> StepProgress:
-        """The run's progress; its speed only while it is read, not for columns from the cache."""
-        return self._streams[0].progress
+    def facts(self) -> StreamFacts:
+        """The facts of the worker's stream."""
+        return self._worker.facts
 
     @property
     def unread(self) -> int:
         """Bytes not yet read after the last `read`."""
-        return sum(stream.unread for stream in self._streams)
+        return self._worker.unread + self._system.unread
 
     @property
     def size(self) -> int:
         """Total bytes of the files at the last `read`."""
-        return sum(stream.size for stream in self._streams)
+        return self._worker.size + self._system.size
+
+    @property
+    def missing(self) -> bool:
+        """Whether the worker's file has been deleted."""
+        return self._worker.follower.missing
+
+    @property
+    def position(self) -> Hashable:
+        """A value that changes with the worker's stream."""
+        worker = self._worker
+        return worker.follower.offset, worker.follower.missing, worker.health.replaced, worker.settled
 
     @property
     def health(self) -> Health:
-        """Counts of irregularities in the worker's stream; all zero for columns from the cache."""
-        return self._streams[0].health
+        """Counts of irregularities in the worker's stream, and of the keeper's missed measurements."""
+        return replace(self._worker.health, missed_by_keeper=self._system.health.missed_by_keeper)
 
     def read(self, ended: Callable[[], bool], max_bytes: int = BYTES_PER_READ) -> bool:
-        """Read at most ``max_bytes`` new bytes of each file. Return whether more is `unread`.
+        """Read at most ``max_bytes`` new bytes of each file, and close it. Return whether more is `unread`.
 
         ``ended`` is called when everything has been read. If it returns True (nothing more will be written),
         the columns are cached. Raises OSError if a file exists but cannot be read, or if no file can be
         created for data that exceeds the memory limit.
         """
+        try:
+            self.read_worker(ended, max_bytes)
+            self.read_system(ended, max_bytes)
+        finally:
+            self.close()  # hundreds of runs may be read at the same time
+        return self.unread > 0
+
+    def read_worker(self, ended: Callable[[], bool], max_bytes: int = BYTES_PER_READ) -> None:
+        """Read the worker's file as `read` does, and keep it open."""
         with self._lock:
-            for stream in self._streams:
-                stream.read(ended, max_bytes)
-            return self.unread > 0
+            self._worker.read(ended, max_bytes)
+
+    def read_system(self, ended: Callable[[], bool], max_bytes: int = BYTES_PER_READ) -> None:
+        """Read the keeper's file as `read` does, and keep it open. The worker's first line is the zero of the
+        time axis, so a live run's file is read from then on."""
+        clock = self._worker.facts.progress.clock
+        if clock.zero is not None or ended():
+            with self._lock:
+                self._system.read(ended, max_bytes, clock)
 
     def pieces(self, name: str) -> list[Piece]:
         """Return the points of a metric in order of writing; empty for an unknown metric."""
         with self._lock:
-            return [piece for stream in self._streams for piece in stream.pieces(name)]
+            return [piece for stream in (self._worker, self._system) for piece in stream.pieces(name)]
+
+    def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> list[T]:
+        """Return ``reduce(piece)`` of each piece of a metric.
+
+        The results of pieces that will not change are kept, so that the cost does not grow with the run.
+        ``key`` identifies ``reduce``.
+        """
+        with self._lock:
+            streams = (self._worker, self._system)
+            return [one for stream in streams for one in stream.reduced(name, reduce, key)]
+
+    def close(self) -> None:
+        """Close the files. A later read continues where this one stopped."""
+        with self._lock:
+            self._worker.follower.close()
+            self._system.follower.close()
 
 
 class _Stream:
@@ -90,70 +135,81 @@ class _Stream:
         self.path = path
         self.size = 0
         self.unread = 0
+        self.settled: StreamVersion | None = None
+        """The file as it was when it was mapped, or could not be cached."""
+        self._seen: StreamVersion | None = None  # the file as it was when it was read completely
         self._cache = cache
-        self._settled: StreamVersion | None = (
-            None  # the file as it was when it was mapped, or could not be cached
-        )
         self._begin()
 
-    def read(self, ended: Callable[[], bool], max_bytes: int) -> None:
+    def read(self, ended: Callable[[], bool], max_bytes: int, clock: RunClock | None = None) -> None:
+        """Read new lines. ``clock`` is the clock of the worker, if this is another stream."""
         source = version_of(self.path)
-        if source is None or source == self._settled:  # data read from a deleted file is kept
+        if source is not None:
+            if source == self.settled or (source == self._seen and not ended()):
+                self.unread = 0
+                return
+            if self.settled is not None:
+                self._begin()
+            self.size = source.size
+            if not self.follower.offset and self._load(source):
+                return
+        elif self.settled is not None:  # the columns of a deleted file are kept
             self.unread = 0
             return
-        if self._settled is not None:
-            self._begin()
-        self.size = source.size
-        if not self._follower.offset and self._load(source):
-            return
         self._make_room()
-        lines = self._follower.poll(max_bytes)
+        lines = self.follower.poll(max_bytes)
         if self.health.replaced != self._replaced:
             self._forget()
         if lines:
-            self._take(lines)
-        self._follower.close()  # hundreds of runs may be read at the same time
-        self.unread = max(0, source.size - self._follower.offset)
-        if self._follower.offset == source.size and ended() and version_of(self.path) == source:
-            self._keep(source)
+            self._take(lines, clock)
+        self.unread = 0 if source is None else max(0, source.size - self.follower.offset)
+        if source is not None and (self.follower.inode, self.follower.offset) == (source.inode, source.size):
+            self._seen = source
+            if ended() and version_of(self.path) == source:
+                self._keep(source)
 
     @property
     def health(self) -> Health:
-        return self._follower.health
+        return self.follower.health
 
     def pieces(self, name: str) -> Iterator[Piece]:
         yield from self._full.pieces(name)
         if (last := self._last.piece(name)) is not None:
             yield last
 
+    def reduced(self, name: str, reduce: Callable[[Piece], T], key: Hashable) -> Iterator[T]:
+        yield from self._full.reduced(name, reduce, key)
+        if (last := self._last.piece(name)) is not None:
+            yield reduce(last)
+
     def _begin(self) -> None:
-        self._settled = None
-        self._follower = JsonlFollower(self.path)
+        self.settled = self._seen = None
+        self.follower = JsonlFollower(self.path)
         self._forget()
 
     def _forget(self) -> None:
-        self.names: dict[str, None] = {}
-        self.start: float | None = None
+        self.counts: dict[str, int] = {}
+        """The number of points by metric. Replaced rather than modified, because other threads read it."""
+        self.facts = StreamFacts()
         self._full = MappedChunks(None, [])
         self._last = OpenChunk()
-        self.progress = StepProgress()
-        self._episodes = EpisodeCount()
-        self._replaced = self._follower.health.replaced
+        self._replaced = self.health.replaced
 
     def _load(self, source: StreamVersion) -> bool:
         found = self._cache.load(source)
         if found is None:
             return False
         index, self._full = found
-        self.names, self.start = dict.fromkeys(index.names), index.start
-        self.progress.step, self.progress.first = index.step, index.first
+        self.facts, self.follower.health = index.facts, index.health
+        self.counts = {name: self._full.count(name) for name in index.names}
         self._last = OpenChunk()
-        self._settled, self.unread = source, 0
+        self.settled, self.unread = source, 0
         return True
 
     def _keep(self, source: StreamVersion) -> None:
-        self._settled = source
-        if self._cache.keep(source, list(self.names), self.start, self.progress, self._full, self._last):
+        self.settled = source
+        self.follower.close()
+        if self._cache.keep(source, list(self.counts), self.facts, self.health, self._full, self._last):
             self._load(source)
 
     def _make_room(self) -> None:
@@ -163,26 +219,28 @@ class _Stream:
             self._full.append(self._last)
             self._last = OpenChunk()
 
-    def _take(self, lines: list[bytes]) -> None:
-        batch = Batch()
+    def _take(self, lines: list[bytes], clock: RunClock | None) -> None:
+        batch, facts, health = Batch(), self.facts, self.health
         for line in lines:
-            message = parse(line, self.health)
+            message = parse(line, health)
             if message is None:
                 continue
             time, payload = message.timestamp, message.payload
-            self.progress.take(message)
-            if self.start is None:
-                self.start = time
+            seconds = facts.take(message)
+            if payload is not None:
+                health.dropped_by_worker = max(health.dropped_by_worker, payload.dropped_lines)
+                health.missed_by_keeper = max(health.missed_by_keeper, payload.missed)
             if message.event == METRICS:
                 assert payload is not None and payload.values is not None  # ensured by parse()
-                self._episodes.at_least(payload.episode)  # the system's stream has no episodes
+                if clock is not None and clock.zero is not None and time is not None:
+                    seconds = clock.since_start(time)
                 at = math.nan if time is None else time
-                batch.add(self.progress.row_step, self._episodes.ended, at, payload.values)
-            elif message.event == HEARTBEAT and payload is not None:
-                self._episodes.at_least(payload.episode)
-            elif message.type == EPISODE:
-                self._episodes.observe(message)
-        columns = list(batch.columns(self.names, self.health))
-        self.names.update(dict.fromkeys(name for name, _, _ in columns))
-        if len(batch):
+                batch.add(facts.progress.row_step, facts.episodes.ended, at, seconds, payload.values)
+        columns = list(batch.columns(self.counts, health))
+        if columns:
             self._last.extend(batch.rows(), columns)
+            added = {name: self.counts.get(name, 0) + len(values) for name, _, values in columns}
+            self.counts = {**self.counts, **added}
+        for name, _, values in columns:
+            if name in RETURN_NAMES:
+                facts.returns.setdefault(name, ReturnMeans()).add(values)

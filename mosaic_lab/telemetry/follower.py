@@ -38,6 +38,11 @@ class JsonlFollower:
         self._file: BinaryIO | None = None
         self._identity: tuple[int, int] | None = None
 
+    @property
+    def inode(self) -> int | None:
+        """The inode of the file that was read; None before the first."""
+        return self._identity[1] if self._identity else None
+
     def poll(self, max_bytes: int = 4 << 20) -> list[bytes]:
         """Return complete lines from at most the next ``max_bytes`` bytes; empty if there is nothing new.
 

@@ -1,12 +1,18 @@
-"""The progress of a run (steps, speed and episodes) on a monotonic time axis in seconds."""
+"""The facts of a run that its panel's header shows: progress, speed, episodes, returns and memory.
+
+All are structs, so that the cache of columns can store them.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.decoding import Message, Payload
+from mosaic_lab.telemetry.metric_names import RETURN_NAMES
+from mosaic_lab.telemetry.returns import ReturnMeans
 
 JITTER_SECONDS = 1.0
 """Threads of a worker write slightly out of order. A larger step back means that a clock was set."""
@@ -19,42 +25,37 @@ LEAST_SECONDS = 2.0
 """Minimum time span of the advances for an estimate."""
 
 
-class RunClock:
+class RunClock(Struct):
     """Converts timestamps to seconds since the run's start.
 
     If a clock is set back, time continues from the last moment. A missing timestamp repeats that moment.
     """
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        """The latest time seen."""
-        self._zero: float | None = None
-
-    @property
-    def begun(self) -> bool:
-        """Whether there has been a timestamp."""
-        return self._zero is not None
+    seconds: float = 0.0
+    """The latest time seen."""
+    zero: float | None = None
+    """The timestamp of zero seconds; None before the first timestamp."""
 
     def since_start(self, timestamp: float) -> float:
         """Return the seconds since the start at a timestamp of another stream; 0 before the start."""
-        return max(0.0, timestamp - (self._zero or timestamp))
+        return max(0.0, timestamp - (self.zero or timestamp))
 
     def at(self, timestamp: float | None) -> float:
         """Return the seconds since the start at ``timestamp``."""
         if timestamp is None:
             return self.seconds
-        if self._zero is None:
-            self._zero = timestamp
+        if self.zero is None:
+            self.zero = timestamp
             return 0.0
-        seconds = timestamp - self._zero
+        seconds = timestamp - self.zero
         if seconds < self.seconds - JITTER_SECONDS:
-            self._zero = timestamp - self.seconds
+            self.zero = timestamp - self.seconds
         elif seconds > self.seconds:
             self.seconds = seconds
         return self.seconds
 
 
-class SpeedEstimate:
+class SpeedEstimate(Struct):
     """Steps per second over the last 12 seconds of the run's own clock (longer if the step grows rarely).
 
     Learners report in bursts, so a rate over a fixed window would vary with the number of bursts in it.
@@ -64,54 +65,52 @@ class SpeedEstimate:
     imports libraries, is excluded.
     """
 
-    def __init__(self) -> None:
-        self._advances: deque[tuple[float, float]] = deque()
-        self._furthest: float | None = None
-        self._now = 0.0
+    advances: list[tuple[float, float]] = []
+    furthest: float | None = None
+    now: float = 0.0
 
     def observe(self, seconds: float, step: float) -> None:
         """Record that the run was at ``step`` at ``seconds`` on its clock."""
-        self._now = max(self._now, seconds)
-        furthest, self._furthest = self._furthest, max(self._furthest or 0, step)
+        self.now = max(self.now, seconds)
+        furthest, self.furthest = self.furthest, max(self.furthest or 0, step)
         if furthest is None or step <= furthest:
             return
-        if self._advances and seconds - self._advances[-1][0] < SPACING_SECONDS:
+        if self.advances and seconds - self.advances[-1][0] < SPACING_SECONDS:
             return
-        self._advances.append((seconds, step))
-        while len(self._advances) > MIN_ADVANCES and seconds - self._advances[0][0] > WINDOW_SECONDS:
-            self._advances.popleft()
+        self.advances.append((seconds, step))
+        while len(self.advances) > MIN_ADVANCES and seconds - self.advances[0][0] > WINDOW_SECONDS:
+            self.advances.pop(0)
 
     @property
     def steps_per_second(self) -> float | None:
         """The estimate, or None until the run has advanced for two seconds."""
-        if not self._advances:
+        if not self.advances:
             return None
-        (first_time, first_step), (last_time, last_step) = self._advances[0], self._advances[-1]
+        (first_time, first_step), (last_time, last_step) = self.advances[0], self.advances[-1]
         if last_time - first_time < LEAST_SECONDS:
             return None
-        times = [time for time, _ in self._advances]
+        times = [time for time, _ in self.advances]
         longest_pause = max(later - earlier for earlier, later in pairwise(times))
-        until = max(last_time, self._now - longest_pause)
+        until = max(last_time, self.now - longest_pause)
         return (last_step - first_step) / (until - first_time)
 
 
-class StepProgress:
+class StepProgress(Struct):
     """A run's progress and speed, derived from its telemetry messages."""
 
-    def __init__(self) -> None:
-        self.step = 0
-        """The highest step reported."""
-        self.first: int | None = None
-        """The first nonzero step reported. For a resumed run, this is where it began."""
-        self.row_step: float = 0
-        """The step of the newest row of metrics."""
-        self.clock = RunClock()
-        self._speed = SpeedEstimate()
+    step: int = 0
+    """The highest step reported."""
+    first: int | None = None
+    """The first nonzero step reported. For a resumed run, this is where it began."""
+    row_step: float = 0
+    """The step of the newest row of metrics."""
+    clock: RunClock = field(default_factory=RunClock)
+    speed: SpeedEstimate = field(default_factory=SpeedEstimate)
 
     @property
     def steps_per_second(self) -> float | None:
         """The recent speed (see `SpeedEstimate`)."""
-        return self._speed.steps_per_second
+        return self.speed.steps_per_second
 
     def take(self, message: Message) -> float:
         """Process a message and return its seconds since the run's start."""
@@ -129,31 +128,59 @@ class StepProgress:
             return seconds
         self.step = max(self.step, step)
         self.first = self.first or step or None
-        self._speed.observe(seconds, self.step)
+        self.speed.observe(seconds, self.step)
         return seconds
 
 
-class EpisodeCount:
+class EpisodeCount(Struct):
     """Counts ended episodes. An episode with several agents, which write one line each, counts once."""
 
-    def __init__(self) -> None:
-        self.ended = 0
-        """Number of episodes ended so far."""
-        self.agents = 0
-        """The largest number of agents reported for one episode."""
-        self._episode: tuple[object, object] | None = None
-        self._lines = 0  # of that episode
+    ended: int = 0
+    """Number of episodes ended so far."""
+    agents: int = 0
+    """The largest number of agents reported for one episode."""
+    episode: tuple[int | None, str | int | None] | None = None
+    """The index of the newest episode, and the agent of its first line."""
+    lines: int = 0
+    """Number of lines of the newest episode."""
 
     def observe(self, message: Message) -> None:
         """Process the line of an ended episode."""
         # The agents of an episode write one line each, with the same index.
-        episode = self._episode
+        episode = self.episode
         if episode is None or message.episode_index != episode[0] or message.agent_id == episode[1]:
             self.ended += 1
-            self._episode, self._lines = (message.episode_index, message.agent_id), 0
-        self._lines += 1
-        self.agents = max(self.agents, self._lines)
+            self.episode, self.lines = (message.episode_index, message.agent_id), 0
+        self.lines += 1
+        self.agents = max(self.agents, self.lines)
 
     def at_least(self, ended: int) -> None:
-        """Process the number of episodes reported in a heartbeat."""
+        """Process a reported number of episodes."""
         self.ended = max(self.ended, ended)
+
+
+class StreamFacts(Struct):
+    """The facts of one stream, from the lines read so far."""
+
+    progress: StepProgress = field(default_factory=StepProgress)
+    episodes: EpisodeCount = field(default_factory=EpisodeCount)
+    returns: dict[str, ReturnMeans] = {}
+    """By metric name, for the metrics that are returns."""
+    memory_mb: float | None = None
+    """Memory of the worker at its newest heartbeat, in MiB."""
+
+    def take(self, message: Message) -> float:
+        """Process a message and return its seconds since the run's start."""
+        payload = message.payload or Payload()
+        if message.event in (METRICS, HEARTBEAT):
+            self.episodes.at_least(payload.episode)
+        if message.event == HEARTBEAT:
+            self.memory_mb = payload.memory_mb
+        elif message.type == EPISODE:
+            self.episodes.observe(message)
+        return self.progress.take(message)
+
+    @property
+    def preferred_returns(self) -> ReturnMeans:
+        """The last and the best return so far, of the first of `RETURN_NAMES` that was reported."""
+        return next((self.returns[name] for name in RETURN_NAMES if name in self.returns), ReturnMeans())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,31 +19,32 @@ LAST, BEST = f"return, last {WINDOW}", f"best mean of {WINDOW}"
 """Their titles in tables."""
 
 
-class ReturnMeans:
+class ReturnMeans(Struct):
     """The mean of the last 20 returns and the best mean over 20 consecutive returns; with fewer, the mean of
     all. Only values accepted by `is_usable` count."""
 
-    def __init__(self) -> None:
-        self.last: float | None = None
-        self._best: float | None = None  # of complete windows
-        self._newest: Floats = np.empty(0)
+    last: float | None = None
+    best_window: float | None = None
+    """The best mean of complete windows."""
+    newest: list[float] = []
 
     @property
     def best(self) -> float | None:
         """The best mean so far."""
-        return self.last if self._best is None else self._best
+        return self.last if self.best_window is None else self.best_window
 
     def add(self, values: ArrayLike) -> None:
         """Add further returns."""
         given = np.asarray(values, np.float64)
-        known = np.concatenate([self._newest, given[is_usable(given)]])
+        known = np.concatenate([self.newest, given[is_usable(given)]])
         if not len(known):
             return
         means = sliding_window_view(known, min(WINDOW, len(known))).mean(axis=1)
         self.last = float(means[-1])
         if len(known) >= WINDOW:
-            self._best = max([float(means.max()), *([] if self._best is None else [self._best])])
-        self._newest = known[1 - WINDOW :]
+            before = -np.inf if self.best_window is None else self.best_window
+            self.best_window = max(float(means.max()), before)
+        self.newest = known[1 - WINDOW :].tolist()
 
 
 def episodes_return(telemetry: Path) -> float | None:

@@ -43,9 +43,9 @@ def latencies(runs: list[Run], seconds: float) -> list[float]:
     while time.monotonic() < deadline:
         for number, feed in enumerate(feeds):
             feed.poll()
-            if (series := feed.series.get("sent")) is None:
+            if not (pieces := feed.columns.pieces("sent")):
                 continue
-            value = series.last
+            value = float(pieces[-1].value[-1])
             if value > newest[number]:
                 found.append(time.time() - value)
                 newest[number] = value

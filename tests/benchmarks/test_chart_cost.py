@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 from statistics import median
 
@@ -24,7 +25,10 @@ class LongRun:
 
     def __init__(self, folder: Path, lines: int) -> None:
         self._folder, self._lines = write_run(folder, lines, names=[RETURN]), lines
-        self._view = RunView(Run(folder), "run", "#000000")
+        run = Run(folder)
+        self._keeper = run.folder.lock_path.open("w")
+        fcntl.flock(self._keeper, fcntl.LOCK_EX)  # the run is alive
+        self._view = RunView(run, "run", "#000000")
         self._view.catch_up(seconds=60)
         self._chart = Chart()
 

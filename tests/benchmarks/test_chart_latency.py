@@ -91,8 +91,8 @@ def _measure(name: str, runs: list[Run], began: float, viewing: Viewing) -> list
 
 def _callback(runs: list[Run], latency: Latency) -> Callable[[], None]:
     def see(feed: RunFeed) -> None:
-        for series in feed.series.values():
-            latency.see(series.view()[1])
+        for piece in map(feed.columns.pieces, feed.columns.names):
+            latency.see(piece[-1].value)
 
     ends = [watcher().subscribe(watcher().feed(run.path), see) for run in runs]
     return lambda: [end() for end in ends].clear()

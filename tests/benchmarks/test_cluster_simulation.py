@@ -106,10 +106,10 @@ def latencies(runs: list[Run], seconds: float) -> list[float]:
     while time.monotonic() < deadline:
         for number, feed in enumerate(feeds):
             feed.poll()
-            series = feed.series.get("sent")
-            if series is not None and series.last > newest[number]:
-                found.append(time.time() - series.last)
-                newest[number] = series.last
+            pieces = feed.columns.pieces("sent")
+            if pieces and (last := float(pieces[-1].value[-1])) > newest[number]:
+                found.append(time.time() - last)
+                newest[number] = last
         time.sleep(0.01)
     return found
 

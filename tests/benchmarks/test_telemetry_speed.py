@@ -1,4 +1,4 @@
-"""How fast telemetry is read: lines to series, points to tables, and the cost of watching idle runs."""
+"""How fast telemetry is read: lines to columns, points to tables, and the cost of watching idle runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosaic_lab.telemetry import RunFeed, Watcher, read_metrics
 MILLION = 1_000_000
 
 
-def test_lines_to_series_and_points_to_tables(tmp_path: Path) -> None:
+def test_lines_to_columns_and_points_to_tables(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", MILLION)
     path = folder / "telemetry.jsonl"
     size = path.stat().st_size / MILLION
@@ -24,7 +24,7 @@ def test_lines_to_series_and_points_to_tables(tmp_path: Path) -> None:
         feed = RunFeed(folder)
         while feed.poll() or feed.behind:
             pass
-        assert sum(series.count for series in feed.series.values()) == MILLION
+        assert sum(map(feed.columns.count, feed.columns.names)) == MILLION
 
     feed_seconds = min(cpu_seconds(read) for _ in range(3))
     table_seconds = [cpu_seconds(lambda: read_metrics(path)) for _ in range(3)]
@@ -34,7 +34,7 @@ def test_lines_to_series_and_points_to_tables(tmp_path: Path) -> None:
         ["what", "seconds", "lines/s", "target", "verdict"],
         [
             [
-                "file to chart-ready series",
+                "file to chart-ready columns",
                 f"{feed_seconds:.2f}",
                 f"{MILLION / feed_seconds:,.0f}",
                 *judged(MILLION / feed_seconds, ">= 200,000"),

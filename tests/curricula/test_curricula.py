@@ -25,6 +25,7 @@ from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.chart_export import ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.curve_model import ChartRequest
 from mosaic_lab.overview.curves import CurveRequest, curves
 from mosaic_lab.runs.code_text import training_code
 from mosaic_lab.runs.curriculum import stage_marks
@@ -266,7 +267,7 @@ def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(la
     one, other = hike(lab, HILL, PEAK), hike(lab, mosaic.Stage("Hill-v0", steps=40), PEAK)
     runs, pool = [one.wait(60), other.wait(60)], ColumnPool()
     for axis, places in {"step": [(0, 100), (0, 40)], "episode": [(0, 20), (0, 8)]}.items():
-        lines = curves(runs, CurveRequest("skill", axis), pool).lines  # type: ignore[arg-type]
+        lines = curves(runs, CurveRequest("skill", axis), pool).lines
         for line, (first, second) in zip(lines, places, strict=True):
             assert [place.label for place in line.marks] == ["1 Hill-v0", "2 Peak-v0"]
             assert [place.x for place in line.marks] == pytest.approx([first, second], abs=1)
@@ -275,7 +276,7 @@ def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(la
     assert len(thin) == 2 and not any(line.marks for line in thin)
     answer, _ = curves([one], CurveRequest("skill"), pool).answer()
     assert answer["lines"][0]["marks"][1] == {"x": 100, "label": "2 Peak-v0"}
-    chart = ExportedChart([one], CurveRequest("skill"))
+    chart = ExportedChart([one], ChartRequest("skill"))
     marked = export([chart], "svg", pool).content
     assert b"2 Peak-v0" in marked
 

@@ -46,8 +46,8 @@ def test_processor_memory_and_disk_of_all_of_a_runs_processes(supervisor: Superv
     run.wait(30)
     feed = RunFeed(run.path)
     feed.poll()
-    seconds, values = feed.series["system/memory_mb"].view("time")
-    assert len(values) == len(run.metrics("system/memory_mb")) and (seconds >= 0).all()
+    [piece] = feed.columns.pieces("system/memory_mb")
+    assert len(piece.value) == len(run.metrics("system/memory_mb")) and (piece.seconds >= 0).all()
     assert feed.step == 3 and feed.health.lines == len(run.folder.telemetry_path.read_text().splitlines())
 
 

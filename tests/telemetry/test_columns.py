@@ -86,30 +86,38 @@ def test_columns_are_all_points_of_the_file_in_slices_and_again_from_the_cache(
     assert columns.read(lambda: True, 100) and columns.unread and not cached(cache)
     read(columns, max_bytes=max_bytes)
     assert_true(columns, folder)
-    assert columns.start == START and len(cached(cache)) == 1
+    assert column(columns, "loss", "seconds")[:3].tolist() == [0, 1, 2] and len(cached(cache)) == 1
     again = RunColumns(folder, cache)
     assert not again.read(lambda: pytest.fail("what is in the cache is not asked for"), 1)
     assert_true(again, folder)
-    assert again.start == START
+    np.testing.assert_array_equal(*(column(one, "loss", "seconds") for one in (columns, again)))
     assert sorted(path.name for path in folder.iterdir()) == ["telemetry.jsonl"]
 
 
-def test_names_and_episodes_are_those_of_the_live_chart(folder: Path, cache: ColumnCache) -> None:
+def test_the_facts_of_a_run_are_those_of_its_live_panel_and_cached_too(
+    folder: Path, cache: ColumnCache
+) -> None:
     def episode(index: int, agent: str) -> bytes:
         return json.dumps({"type": "episode", "episode_index": index, "agent_id": agent}).encode() + b"\n"
 
     heartbeat = {"event": "heartbeat", "timestamp": START, "payload": {"episode": 7}}
     write(folder, metrics(1, {"x": 1, "y": 2}) + episode(0, "a") + episode(0, "b") + metrics(2, {"x": 1}))
-    write(folder, episode(1, "a") + metrics(3, {"x": 1}) + json.dumps(heartbeat).encode() + b"\n")
+    write(
+        folder,
+        episode(1, "a") + metrics(3, {"x": 1, "episode_return": 3}) + json.dumps(heartbeat).encode() + b"\n",
+    )
     write(folder, metrics(4, {f"many/{i}": i for i in range(400)} | {"x": 1, "z" * 501: 1}))
+    write(folder, b"no message\n")
     feed, columns = RunFeed(folder), read(RunColumns(folder, cache))
     while feed.poll() or feed.behind:
         pass
-    assert columns.names == list(feed.series)
-    for name, series in feed.series.items():
-        np.testing.assert_array_equal(column(columns, name, "episode"), series.view("episode")[0])
-    assert columns.health.counts() == feed.health.counts() and columns.health.dropped_values
-    assert column(columns, "x", "episode").tolist() == [0, 1, 2, 7]
+    for one in (columns, read(RunColumns(folder, cache))):
+        assert one.names == feed.columns.names
+        assert column(one, "x", "episode").tolist() == [0, 1, 2, 7]
+        assert one.facts == feed.columns.facts
+        assert one.health.counts() == feed.health.counts()
+    assert (feed.step, feed.episodes, feed.agents, feed.returns.best) == (4, 7, 2, 3.0)
+    assert feed.health.malformed == 1 and feed.health.dropped_values
 
 
 def test_the_machines_load_is_a_second_stream(folder: Path, cache: ColumnCache) -> None:
@@ -121,7 +129,7 @@ def test_the_machines_load_is_a_second_stream(folder: Path, cache: ColumnCache) 
         assert columns.names == ["loss", "return", "system/cpu_percent"]
         [piece] = columns.pieces("system/cpu_percent")
         assert [piece.step, piece.episode, piece.time, piece.value] == [[40], [3], [START - 1], [50]]
-        assert columns.start == START, "the run's time begins with the worker's first line"
+        assert piece.seconds == [0], "the run's time begins with the worker's first line"
     assert len(cached(cache)) == 2
 
 
@@ -220,7 +228,7 @@ def test_progress_is_the_same_from_the_file_and_from_the_cache(folder: Path, cac
     saved = {"event": "checkpoint_saved", "payload": {"checkpoint_path": "c", "step": 6000}}
     write(folder, lines(1, 50) + json.dumps({"run_id": "r", "timestamp": START, **saved}).encode() + b"\n")
     for _ in range(2):
-        progress = read(RunColumns(folder, cache)).progress
+        progress = read(RunColumns(folder, cache)).facts.progress
         assert (progress.step, progress.first) == (6000, 10)
 
 

@@ -42,7 +42,7 @@ def test_everything_the_contract_writes_is_read(tmp_path: Path) -> None:
     assert feed.health.counts() == {**dict.fromkeys(feed.health.counts(), 0), "lines": 9}
     assert (feed.step, feed.episodes) == (20, 1)
     assert feed.memory_mb == 123.4
-    assert feed.series["loss"].view()[1].tolist() == [0.5, 0.25]
+    assert [piece.value.tolist() for piece in feed.columns.pieces("loss")] == [[0.5, 0.25]]
 
     metrics = read_metrics(path).set_index(["step", "name"])["value"]
     assert math.isnan(metrics[10, "nan"])

@@ -15,12 +15,11 @@ from ipywidgets import VBox, Widget, widget_serialization
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import TYPE, Film, Films
-from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.refresh import refresh_scheduler
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
-from mosaic_lab.widgets.runs.run_chart import step_places
+from mosaic_lab.widgets.runs.run_chart import film_places
 from mosaic_lab.widgets.runs.run_view import RunView
 
 MOST_FILMS = 100
@@ -52,7 +51,7 @@ class CollapsibleFilms:
         self._content = VBox([])
         self._view = view
         self._x_scale = x_scale
-        self._axis: Axis = "step"
+        self._axis = "step"
         self._strip: FilmStrip | None = None
         self._frames: dict[int, bytes] = {}
         widgets_stay_on_subshell(*self.widgets)
@@ -73,7 +72,7 @@ class CollapsibleFilms:
             refresh_scheduler().remove(self)
         self._content.children = [self._strip] if on else []
 
-    def follow_axis(self, x: Axis) -> None:
+    def follow_axis(self, x: str) -> None:
         """Update the positions after a change of the chart's x axis."""
         self._axis = x
         if self._strip is not None:
@@ -104,7 +103,7 @@ class CollapsibleFilms:
     def _place(self, strip: FilmStrip) -> None:
         """Send the positions of the films on the chart, whose unit of time grows with the run."""
         steps = [film["step"] for film in strip.films]
-        strip.places = step_places(self._view, steps, self._axis)
+        strip.places = film_places(self._view, steps, self._axis)
 
     def _described(self, film: Film) -> dict[str, Any]:
         return {**film.facts, "frame": self._frames[film.step]}

@@ -1,6 +1,6 @@
 """The content of a run panel's charts: lines ready to draw, from views of runs and the settings.
 
-The cost depends only on the number of lines: a series never exceeds its capacity.
+The cost depends on the number of lines, not on the length of the runs.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mosaic_lab.chart_marks import Place, mean_places
 from mosaic_lab.chart_style import color, outline
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
+from mosaic_lab.overview.run_points import stage_places, step_places
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.runs.run_labels import (
     distinct_labels,
     distinct_names,
@@ -26,10 +26,9 @@ from mosaic_lab.runs.run_labels import (
     title_and_labels,
     without_seed,
 )
-from mosaic_lab.telemetry.metric_names import default_metric, ordered
-from mosaic_lab.telemetry.series import Axis, Series
+from mosaic_lab.telemetry.metric_names import ordered
 from mosaic_lab.widgets.charts.chart import Line
-from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.run_view import AXES, RunView
 
 MOST_LINES = 24
 MOST_RAW = 4
@@ -47,7 +46,7 @@ class ChartSettings:
     """The settings of a chart."""
 
     metrics: tuple[str, ...]
-    x: Axis = "step"
+    x: str = "step"
     smoothing: float = 0.0
     log: bool = False
     interval: bool = False
@@ -93,10 +92,6 @@ class _Entry(NamedTuple):
     view: RunView
     metric: str
 
-    @property
-    def series(self) -> Series:
-        return self.view.feed.series[self.metric]
-
 
 def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
     """Return the panel's title and views of the runs with distinct names."""
@@ -109,7 +104,7 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
 
 def metric_names(views: Sequence[RunView]) -> list[str]:
     """Return the metrics of all runs, in the usual order."""
-    return ordered(name for view in views for name in view.feed.series)
+    return ordered(name for view in views for name in view.feed.columns.names)
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
@@ -123,7 +118,7 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
     else:
         metric = settings.metrics[0] if settings.metrics else ""
         entries = [_Entry(view.run.id, view.label, view.color, view, metric) for view in views]
-    entries = [entry for entry in entries if entry.metric in entry.view.feed.series]
+    entries = [entry for entry in entries if entry.view.feed.columns.count(entry.metric)]
     notes: list[str] = []
     if settings.interval and not alone:
         lines, notes = _means(entries, settings, scale)
@@ -151,7 +146,7 @@ def legend_entry(line: Line, state: str | None) -> dict[str, str]:
 
 
 def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, faint: bool) -> Line:
-    x, y = entry.series.view(settings.x, points)
+    x, y = entry.view.curve(entry.metric, settings.x, points)
     marks = _stage_places(entry, settings.x, scale)
     line = Line(entry.key, entry.label, entry.color, (x / scale, y), marks=marks)
     if not settings.smoothing:
@@ -160,17 +155,15 @@ def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, fai
     return replace(line, curve=smoothed, thin=(line.curve,) if faint else ())
 
 
-def _stage_places(entry: _Entry, axis: Axis, scale: float) -> tuple[Place, ...]:
+def _stage_places(entry: _Entry, axis: str, scale: float) -> tuple[Place, ...]:
     """Return the x positions of a curriculum's stages; empty for other runs."""
-    marks = stage_marks(entry.view.run)
-    steps = [step for step, _ in marks]
-    xs = steps if axis == "step" or not marks else entry.series.nearest(steps, axis)
-    return tuple(Place(x / scale, label) for x, (_, label) in zip(xs, marks, strict=True))
+    places = stage_places(entry.view.run, entry.view.feed.columns, AXES[axis])
+    return tuple(Place(place.x / scale, place.label) for place in places)
 
 
 def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
-    """Return the smoothed line, from averages: the points of a decimated series are its extremes."""
-    x, y = entry.series.means(settings.x, points)
+    """Return the smoothed line, from averages: the points of a decimated curve are its extremes."""
+    x, y = entry.view.curve(entry.metric, settings.x, points, averaged=True)
     return x / scale, smooth(y, settings.smoothing)
 
 
@@ -230,7 +223,7 @@ def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[s
     return distinct_labels(shared_and_own(names)[1], [views[0].run for views in configurations])
 
 
-def x_unit(views: Sequence[RunView], x: Axis) -> tuple[float, str]:
+def x_unit(views: Sequence[RunView], x: str) -> tuple[float, str]:
     """Return the divisor of the x axis and its label."""
     if x != "time":
         return 1.0, {"step": "steps", "episode": "episodes"}[x]
@@ -239,12 +232,8 @@ def x_unit(views: Sequence[RunView], x: Axis) -> tuple[float, str]:
     return unit, f"wall time ({name})"
 
 
-def step_places(view: RunView, steps: Sequence[int], axis: Axis) -> list[float | None]:
-    """Return the x positions of a run's steps on its chart; None if the curve has no points."""
-    if axis == "step":
-        return list(steps)
-    metric = default_metric(metric_names([view]))
-    if metric is None:
-        return [None] * len(steps)
+def film_places(view: RunView, steps: Sequence[int], axis: str) -> list[float | None]:
+    """Return the x positions of films at these steps on a run's chart; None if the curve has no points."""
     unit, _ = x_unit([view], axis)
-    return [x / unit for x in view.feed.series[metric].nearest(steps, axis)]
+    xs = [place[AXES[axis]] for place in step_places(view.feed.columns, steps)]
+    return [None if x is None else x / unit for x in xs]

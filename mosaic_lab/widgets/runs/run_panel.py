@@ -141,8 +141,7 @@ class RunPanel(FollowingPanel):
             self.header.resumable = not why_not_continued(self.views[0].run)
         self._choose_metric()
         settings = self._settings()
-        counts = [view.feed.series[name].count if name in view.feed.series else 0
-                  for view in self.views for name in settings.metrics]  # fmt: skip
+        counts = [view.feed.columns.count(name) for view in self.views for name in settings.metrics]
         states = [view.status.state for view in self.views]
         stages = [stage_marks(view.run) for view in self.views]
         if (stamp := (settings, counts, states, stages)) != self._drawn:

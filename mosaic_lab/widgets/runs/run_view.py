@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.overview.averages import Curve
+from mosaic_lab.overview.curve_model import CurveRequest
 from mosaic_lab.overview.results import mean_speed
+from mosaic_lab.overview.run_points import read_points
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.run_record import training_phase, with_duration
@@ -20,6 +23,8 @@ from mosaic_lab.telemetry import RunFeed, watcher
 SILENCE_SECONDS = 30.0
 """Six missed heartbeats."""
 
+AXES = {"step": "step", "episode": "episode", "time": "relative"}
+"""The x axes of panels, as `CurveRequest` names them."""
 _HEALTH_TEXT = {
     "malformed": "telemetry lines were not JSON messages and were skipped",
     "oversize": "telemetry lines were longer than the limit and were skipped",
@@ -84,14 +89,22 @@ class RunView:
             return self.reason
         if self.run.total_timesteps is None:
             return ""
-        learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.series)
+        learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.columns.names)
         return with_duration(training_phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
 
     def catch_up(self, seconds: float = 20.0) -> None:
         """Read all remaining telemetry, or as much as ``seconds`` allow."""
-        deadline = time.monotonic() + seconds
-        while (self.feed.poll() or self.feed.behind) and time.monotonic() < deadline:
+        deadline, ended = time.monotonic() + seconds, not self.run.alive
+        while (self.feed.poll(ended) or self.feed.behind) and time.monotonic() < deadline:
             pass
+
+    def curve(self, metric: str, x: str, points: int, *, averaged: bool = False) -> Curve:
+        """Return about ``points`` points of a metric, or as many means over its points.
+
+        ``x`` is "step", "episode" (episodes ended so far) or "time" (seconds since the run started).
+        """
+        request = CurveRequest(metric, AXES[x])
+        return read_points(self.feed.columns, request, points, averaged).curve
 
     def progress(self) -> float | None:
         """Return the progress between 0 and 1; ``None`` if the total is unknown."""

@@ -13,7 +13,6 @@ from mosaic_lab.chart_style import color
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.averages import Floats
-from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.charts.chart import Chart, Line
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
@@ -72,7 +71,7 @@ class SystemCharts:
         """The widgets of the charts, including collapsed ones."""
         return [widget for chart in self._charts.values() for widget in chart.widgets]
 
-    def draw(self, x: Axis) -> None:
+    def draw(self, x: str) -> None:
         """Update the line and, if expanded, the charts."""
         self._views = self._at_work()
         found = [(one, entries) for one in QUANTITIES if (entries := self._entries(one))]
@@ -81,7 +80,7 @@ class SystemCharts:
         if not self.head.opened:
             self._content.children, self._drawn = [], None
             return
-        counts = [view.feed.series[name].count for _, entries in found for view, name, _ in entries]
+        counts = [view.feed.columns.count(name) for _, entries in found for view, name, _ in entries]
         if (x, counts) == self._drawn:
             return
         self._drawn = (x, counts)
@@ -89,7 +88,7 @@ class SystemCharts:
         for one, entries in found:
             lines = []
             for view, name, line_color in entries[:MOST_LINES]:
-                steps, values = view.feed.series[name].view(x, POINTS)
+                steps, values = view.curve(name, x, POINTS)
                 lines.append(Line(f"{view.run.id} {name}", name, line_color, (steps / scale, values)))
             self._chart(one).draw(lines, x_label)
         self._content.children = [widget for chart in self._charts.values() for widget in chart.parts]
@@ -112,7 +111,7 @@ class SystemCharts:
         """The run, the metric's name and the colour of each line."""
         found = []
         for view in self._views:
-            names = [name for name in view.feed.series if name.startswith(SYSTEM_PREFIX)]
+            names = [name for name in view.feed.columns.names if name.startswith(SYSTEM_PREFIX)]
             names = sorted(name for name in names if one.pattern.fullmatch(name))
             several = len(names) > 1 and len(self._views) == 1
             found += [(view, name, color(i) if several else view.color) for i, name in enumerate(names)]
@@ -125,8 +124,7 @@ def _figure(one: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
     if alive:
         latest: dict[tuple[str, str], float] = {}
         for view, name in alive:
-            if (last := view.feed.series[name].last) is not None:
-                latest[source(view, name)] = last
+            latest[source(view, name)] = float(view.feed.columns.pieces(name)[-1].value[-1])
         most, text = float(one.total([*latest.values()])) if latest else 0.0, ""
     else:
         most, text = peak(one, [(view, name) for view, name, _ in entries]), "up to "
@@ -144,7 +142,7 @@ def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
     """Return the peak total of a quantity over the runs active at each time."""
     curves = []
     for view, name in measured:
-        seconds, values = view.feed.series[name].view("time", POINTS)
+        seconds, values = view.curve(name, "time", POINTS)
         begun = (view.span() or (0.0, 0.0))[0]
         curves.append((source(view, name), begun + seconds, values))
     at = np.unique(np.concatenate([times for _, times, _ in curves]))
@@ -158,5 +156,5 @@ def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
 
 def memory_peak(views: Sequence[RunView]) -> float:
     """Return the peak memory that the runs used together, in MB; 0 if it was not measured."""
-    measured = [(view, MEMORY) for view in views if MEMORY in view.feed.series]
+    measured = [(view, MEMORY) for view in views if view.feed.columns.count(MEMORY)]
     return peak(_MEMORY, measured) if measured else 0.0

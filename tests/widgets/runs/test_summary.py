@@ -35,7 +35,8 @@ class Known(RunView):
         left = (TOTAL - self.step) / self.per_second if self.per_second else None
         self.feed = cast("Any", SimpleNamespace(
             step=self.step, episodes=1, progress=SimpleNamespace(steps_per_second=self.per_second, first=0),
-            seconds_left=lambda total: left, memory_mb=self.memory, seconds=0.0, series={},
+            seconds_left=lambda total: left, memory_mb=self.memory, seconds=0.0,
+            columns=SimpleNamespace(names=[], count=lambda name: 0),
         ))  # fmt: skip
 
     def elapsed(self) -> float | None:

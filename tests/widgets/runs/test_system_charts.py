@@ -11,7 +11,6 @@ from overview.run_folders import START, append, metrics, run_in
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.states import Outcome, RunStatus, State, Transition
 from mosaic_lab.runs import Run
-from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.runs.run_chart import run_views
 from mosaic_lab.widgets.runs.run_view import RunView
 from mosaic_lab.widgets.runs.system_charts import SystemCharts
@@ -45,7 +44,7 @@ def drawn(charts: SystemCharts) -> dict[str, list[list[float]]]:
 
 
 @pytest.mark.parametrize(("x", "end"), [("step", 1000), ("episode", 3), ("time", 1)])
-def test_a_run_with_two_gpus(tmp_path: Path, x: Axis, end: float) -> None:
+def test_a_run_with_two_gpus(tmp_path: Path, x: str, end: float) -> None:
     first = {"cpu_percent": 150, "memory_mb": 400, "gpu0_percent": 30, "gpu1_percent": 50}
     run = measured(tmp_path / "run", first, {**first, "gpu1_percent": 70, "memory_mb": 500})
     views = views_of(run)
