@@ -174,8 +174,9 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
     if arguments.curriculum is not None:
         options["curriculum"] = read_curriculum(arguments.curriculum)
     options["resume_from"] = _resumed(supervisor, arguments.resume_from)
-    if isinstance(arguments.seed, list) and len(arguments.seed) == 1:
-        options["seed"] = arguments.seed[0]  # a single seed is a run, not a group
+    if isinstance(arguments.seed, list):
+        seeds = [seed for given in arguments.seed for seed in given]
+        options["seed"] = seeds[0] if len(seeds) == 1 else seeds  # a single seed is a run, not a group
     hyperparameters = dict(arguments.hyperparameters)
     if len(hyperparameters) < len(arguments.hyperparameters):
         names = [name for name, _ in arguments.hyperparameters]
@@ -256,6 +257,13 @@ def _count(text: str) -> int:
     return int(number)
 
 
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: give whole numbers, as 1 2 3 or 1,2,3") from None
+
+
 def _gpus(text: str) -> int | list[int]:
     try:
         return [int(part) for part in text.split(",") if part] if "," in text else int(text)
@@ -268,7 +276,7 @@ def _gpus(text: str) -> int | list[int]:
 _NO_OPTION = ("worker", "frames", "environ", "hyperparameters")
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "curriculum": {"type": Path, "metavar": "FILE"},
-    "seed": {"type": int, "nargs": "+"},
+    "seed": {"type": _seeds, "nargs": "+"},
     "gpus": {"type": _gpus, "metavar": "GPUS"},
     "resume_from": {"metavar": "PATH"},
     "films": {"choices": MODES},

@@ -162,9 +162,8 @@ class OperatorSpec:
 
 
 def function_name(value: Callable[..., Any]) -> str:
-    """Return a name for a callable, its own if it has one."""
-    name = getattr(value, "__name__", "")
-    return name if name.isidentifier() else type(value).__name__ if not name else "python"
+    """Return a name for a callable: its own, otherwise that of its type."""
+    return str(getattr(value, "__name__", type(value).__name__)).strip("<>")  # of a lambda, "<lambda>"
 
 
 def _names(pass_env: Any) -> tuple[str, ...]:

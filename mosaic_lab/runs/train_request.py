@@ -44,7 +44,7 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
     curriculum: Annotated[
         Sequence[Stage] | None, Meta(description="stages to train in, in place of --env; see below")
     ] = None
-    seed: Annotated[int | Iterable[int], Meta(description="one run for each")] = 1
+    seed: Annotated[int | Iterable[int], Meta(description="one run for each, as 1 2 3 or 1,2,3")] = 1
     gpus: Annotated[
         int | Sequence[int] | None,
         Meta(description="how many, or which, as 0,1 (default: none, or the profile's)"),

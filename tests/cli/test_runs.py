@@ -79,6 +79,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
          "unrecognized .*did you mean '--(no-frames|frames-grid)'"),
         ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
         (["train", "toy", "seed=3"], "unrecognized arguments: seed=3; did you mean '--seed'"),
+        (["train", "toy", "--seed", "1;2"], "'1;2': give whole numbers, as 1 2 3 or 1,2,3"),
         (["train", "toy", "total_timesteps=3"], "total_timesteps=3; did you mean '--total-timesteps'"),
         (["train", "toy", "grace_seconds=3"], "grace_seconds=3; did you mean '--grace-seconds'"),
         (["train", "toy", "--set", "seed=3"], "'seed=3': seed is not a hyperparameter; --help lists"),
@@ -219,7 +220,7 @@ def test_stopping_and_removing(supervisor: Supervisor, capsys: pytest.CaptureFix
 
 @pytest.mark.usefixtures("toy")
 def test_a_training_with_plain_lines(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--seed", "1", "2", "learning_rate=0.125", "--total-timesteps", "1e2"]
+    arguments = ["--seed", "1,2", "learning_rate=0.125", "--total-timesteps", "1e2"]
     assert main([*WALK, *arguments]) == 0
     said = capsys.readouterr().out
     assert "\r" not in said

@@ -112,7 +112,7 @@ def test_code_of_the_users_gets_what_it_requests() -> None:
     assert PythonPolicy(lambda _, step_index=3: step_index).select_action(5, **everything) == 7
     assert PythonPolicy(functools.partial(max, 3)).select_action(5, **everything) == 5
     assert PythonPolicy(lambda _, mask: mask).select_action(5, **everything) == [1, 0]
-    assert as_operator(lambda observation: 0).name == "python"
+    assert as_operator(lambda observation: 0).name == "lambda"
 
 
 def test_what_cannot_act_is_refused() -> None:

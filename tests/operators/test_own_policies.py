@@ -273,6 +273,7 @@ def test_what_only_the_kernel_has_is_answered_with_the_lines_to_write(tmp_path: 
     ):
         assert line in refusals["function"]
     assert "def act(observation):" in refusals["lambda"]
+    assert "lambda is only in this kernel" in refusals["lambda"]
     for line in ('save("policy.zip")', 'policy = PPO.load("policy.zip")', "import PPO", "policy.py:policy"):
         assert line in refusals["model"]
 
