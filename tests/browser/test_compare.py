@@ -6,21 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from browser.comparison import (
-    PERSON,
-    TWO,
-    at_step,
-    compare,
-    drawn,
-    fact,
-    lane,
-    picture,
-    press,
-    printed,
-    seed,
-    widget,
-)
-from browser.frames import BUSY, SOON_MS
+from browser.comparison import PERSON, TWO, at_step, compare, drawn, fact, lane, press, printed, seed, widget
+from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
 from support import marked_processes, wait_until
@@ -103,20 +90,6 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     picture_of_it = page.locator(".jp-OutputArea-output img")
     expect(picture_of_it).to_have_count(1)
     expect(picture_of_it).to_be_hidden()
-
-
-def test_buttons_work_while_another_cell_runs(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = compare(page, jupyterlab, folder, PERSON, BUSY)
-    notebook.start(1)
-    wait_until((folder / "busy").exists)
-    picture(page, "me").click()
-    page.keyboard.press("ArrowRight")
-    at_step(page, me=1, lean=1)
-    press(page, "One step of lean alone")
-    at_step(page, me=1, lean=2)
-    press(page, "Reset")
-    at_step(page, me=0, lean=0)
-    expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
 @pytest.mark.extended

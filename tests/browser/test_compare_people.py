@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 from browser.comparison import PERSON, at_step, compare, fact, lane, picture, press, printed, widget
+from browser.frames import BUSY
 from browser.jupyter import JupyterLab
 from playwright.sync_api import Page, expect
+from support import wait_until
 
 
-def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = compare(page, jupyterlab, folder, PERSON, "print(cmp.steps('me')['action'].tolist())")
+def test_a_person_plays_by_keyboard_while_another_cell_runs(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    notebook = compare(page, jupyterlab, folder, PERSON, BUSY, "print(cmp.steps('me')['action'].tolist())")
+    notebook.start(1)
+    wait_until((folder / "busy").exists)
     cells = page.locator(".jp-Cell").count()
     picture(page, "me").click()
     expect(picture(page, "me")).to_be_focused()
@@ -32,7 +38,13 @@ def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: 
     page.keyboard.press("Escape")
     expect(picture(page, "me")).not_to_be_focused()
     press(page, "Pause")
-    assert printed(notebook, 1).startswith("[1, 0, 0, 1, 0")
+    press(page, "One step of lean alone")
+    at_step(page, me=5, lean=7)
+    press(page, "Reset")
+    at_step(page, me=0, lean=0)
+    expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
+    (folder / "go").touch()
+    assert printed(notebook, 2).startswith("[1, 0, 0, 1, 0")
     expect(picture(page, "me")).to_have_class(re.compile("mosaic-playable"))
     press(page, "End comparison")
     expect(picture(page, "me")).not_to_have_class(re.compile("mosaic-playable"))

@@ -56,10 +56,22 @@ def choose_from_menu(page: Page, command: str) -> None:
     page.locator(".lm-Menu-item", has_text=command).click()
 
 
-def test_status_bar_says_nothing_until_a_notebook_has_a_lab(notebook: Notebook) -> None:
-    expect(runs_alive(notebook.page)).to_be_hidden()
+def test_status_bar_and_commands_follow_a_notebook_to_its_lab(notebook: Notebook, folder: Path) -> None:
+    page = notebook.page
+    expect(runs_alive(page)).to_be_hidden()
+    choose_in_palette(page, "Open run store")
+    dialog = page.locator(".jp-Dialog")
+    expect(dialog).to_contain_text("run mosaic_lab.Lab()")
+    dialog.get_by_role("button").click()
+    expect(dialog).to_be_hidden()
     notebook.run(0)
-    expect(runs_alive(notebook.page)).to_have_text("0 runs alive")
+    expect(runs_alive(page)).to_have_text("0 runs alive")
+    run = start_run(folder)
+    expect(runs_alive(page)).to_have_text("1 run alive", timeout=SOON_MS)
+    choose_in_palette(page, "Open run store")
+    expect(page.locator(".jp-DirListing-item", has_text=run.id)).to_be_visible()
+    runs_alive(page).click()
+    expect(page.locator("#mosaic-lab-runs")).to_be_visible()
 
 
 def test_status_bar_counts_the_runs_that_are_alive_also_while_a_cell_runs(
@@ -180,20 +192,6 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once_and_as_the_settings_sa
     settings.unlink()
 
 
-def test_command_opens_the_run_store_in_the_file_browser(notebook: Notebook, folder: Path) -> None:
-    run = start_run(folder)
-    notebook.run(0)
-    expect(runs_alive(notebook.page)).to_be_visible()
-    choose_in_palette(notebook.page, "Open run store")
-    expect(notebook.page.locator(".jp-DirListing-item", has_text=run.id)).to_be_visible()
-
-
-def test_a_click_on_the_status_bar_shows_the_runs(notebook: Notebook) -> None:
-    notebook.run(0)
-    runs_alive(notebook.page).click()
-    expect(notebook.page.locator("#mosaic-lab-runs")).to_be_visible()
-
-
 @pytest.mark.extended
 def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
     page: Page, jupyterlab: JupyterLab, tmp_path: Path
@@ -205,11 +203,6 @@ def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
     expect(runs_alive(page)).to_be_visible()
     choose_in_palette(page, "Open run store")
     expect(page.locator(".jp-Dialog")).to_contain_text(str(store))
-
-
-def test_command_without_a_lab_says_what_to_do(notebook: Notebook) -> None:
-    choose_in_palette(notebook.page, "Open run store")
-    expect(notebook.page.locator(".jp-Dialog")).to_contain_text("run mosaic_lab.Lab()")
 
 
 def test_what_the_extension_offers_stands_where_jupyterlab_has_it(
