@@ -42,7 +42,12 @@ def folders_of(name: str, home: Path) -> list[Path]:
     return [entry for entry in (home / "workers" / name).iterdir() if entry.is_dir()]
 
 
-def test_a_third_partys_folder_becomes_a_worker_that_runs(tmp_path: Path, own_home: Path) -> None:
+def test_a_third_partys_folder_becomes_a_worker_that_runs(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as notebook kernels have it
+    cleanrl = {info.name: info for info in workers.catalog()}["cleanrl"]
+    assert (cleanrl.state, cleanrl.origin) == ("not installed", "bundled")
     lines: list[str] = []
     shim = write_shim(tmp_path / "shim", dependencies=["iniconfig==2.1.0"])
 
@@ -52,61 +57,32 @@ def test_a_third_partys_folder_becomes_a_worker_that_runs(tmp_path: Path, own_ho
     assert environment.valid and not environment.outdated
     assert environment.capabilities.algorithms == ["walk"]
     assert environment.command() == [str(environment.python), "-m", "toy_worker.cli"]
-    described = workers.describe(environment)
-    assert described["hyperparameters"]["walk"][0]["name"] == "learning_rate"
+    assert workers.describe(environment)["hyperparameters"]["walk"][0]["name"] == "learning_rate"
+    toy = {info.name: info for info in workers.catalog()}["toy"]
+    assert (toy.state, toy.origin) == ("installed", "third party")
+    assert [result.name for result in workers.check("toy") if not result.passed] == []
     printed = "\n".join(lines)
     for step in ("resolved 3 packages", "installed 3 packages", "worker 'toy' is ready"):
         assert step in printed
 
-
-def test_exact_versions_and_the_size_are_recorded(
-    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as notebook kernels have it
-    environment = workers.install(write_shim(tmp_path / "shim", dependencies=["iniconfig==2.1.0"]))
-
+    # Exact versions and the size are recorded.
     assert "iniconfig==2.1.0" in environment.freeze
     assert any(line.startswith("mosaic-contract") for line in environment.freeze)
     assert environment.freeze_path is not None and environment.freeze_path.read_text().count("\n") == 3
-    seen = sum(
-        file.lstat().st_size for file in environment.root.rglob("*") if not file.is_dir() or file.is_symlink()
-    )
-    assert environment.size_bytes == pytest.approx(seen, rel=0.2)
+    files = [file for file in environment.root.rglob("*") if not file.is_dir() or file.is_symlink()]
+    assert environment.size_bytes == pytest.approx(sum(file.lstat().st_size for file in files), rel=0.2)
     record = json.loads((own_home / "workers" / "toy" / "environment.json").read_text())
     assert record["python_version"] == environment.python_version != ""
 
-
-def test_the_catalog_separates_ours_from_third_parties(tmp_path: Path) -> None:
-    before = {info.name: info for info in workers.catalog()}
-    assert before["cleanrl"].state == "not installed" and before["cleanrl"].origin == "bundled"
-
-    workers.install(write_shim(tmp_path / "shim"))
-
-    toy = {info.name: info for info in workers.catalog()}["toy"]
-    assert (toy.state, toy.origin) == ("installed", "third party")
+    # What is installed is not installed again.
+    lines.clear()
+    assert workers.install(shim, progress=lines.append) == environment
+    assert workers.ensure("toy", progress=lines.append) == environment
+    assert lines == [f"worker 'toy' is installed already, in {environment.root}"]
 
 
-def test_what_is_installed_is_not_installed_again(tmp_path: Path) -> None:
-    shim = write_shim(tmp_path / "shim")
-    first = workers.install(shim)
-    lines: list[str] = []
-
-    assert workers.install(shim, progress=lines.append) == first
-    assert workers.ensure("toy", progress=lines.append) == first
-    assert lines == [f"worker 'toy' is installed already, in {first.root}"]
-
-
-def test_upstream_comes_without_its_own_pins_and_an_old_python_bound_does_not_block(tmp_path: Path) -> None:
-    upstream = write_upstream(tmp_path / "upstream")
-    settings = with_sources(f"toylib @ {upstream.as_uri()}")
-
-    environment = workers.install(write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS))
-
-    assert environment.metadata.upstream_version == "1.0"
-    assert not any("no-such-package" in line for line in environment.freeze)
-
-
-def test_without_git_the_registry_is_taken_and_the_reason_recorded(tmp_path: Path) -> None:
+def test_without_git_the_registry_is_taken_and_each_run_says_why(tmp_path: Path) -> None:
+    """Upstream comes without its own pins, and an old bound of its Python does not block it."""
     upstream = write_upstream(tmp_path / "upstream")
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
     lines: list[str] = []
@@ -122,12 +98,10 @@ def test_without_git_the_registry_is_taken_and_the_reason_recorded(tmp_path: Pat
     assert environment.source_reason in lines[0]
     assert environment.fallback == f"worker 'toy': {environment.source_reason}"
     assert "iniconfig==2.1.0" in environment.freeze
+    assert environment.metadata.upstream_version == "1.0"
+    assert not any("no-such-package" in line for line in environment.freeze)
 
-
-def test_a_fallback_is_named_by_the_run_its_panel_and_the_error_that_follows(tmp_path: Path) -> None:
-    upstream = write_upstream(tmp_path / "upstream")
-    settings = with_sources(f"toylib @ {upstream.as_uri()}")
-    said = workers.install(write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS)).fallback
+    said = environment.fallback
     with store(tmp_path / "runs") as supervisor:
         trainer = Trainer(supervisor)
         run = trainer.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=5)
@@ -154,41 +128,24 @@ def test_a_git_repository_that_can_be_reached_is_taken_first(tmp_path: Path) -> 
     assert any(commit in line for line in environment.freeze)
 
 
-def test_a_checkout_is_taken_as_it_is_now_each_time_it_is_requested(tmp_path: Path) -> None:
+def test_a_checkout_is_taken_as_it_is_now_until_another_source_is_requested(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
-    shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
+    settings = with_sources(f"toylib @ {upstream.as_uri()}")
+    shim = write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS)
     first = workers.install(shim, source=str(upstream))
     assert first.source == str(upstream)
     assert "iniconfig==2.0.0" in first.freeze
 
     (upstream / "toylib" / "__init__.py").write_text("VERSION = 'edited'\n")
     second = workers.install("toy", source=str(upstream))
-
     assert say(second, "import toylib; print(toylib.VERSION)") == "edited"
     assert not first.root.exists()
 
+    second.python.unlink()
+    rebuilt = workers.install("toy")
+    assert rebuilt.source == str(upstream) and rebuilt.root != second.root
 
-def test_a_rebuild_keeps_what_was_requested(tmp_path: Path) -> None:
-    upstream = write_upstream(tmp_path / "upstream")
-    shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
-    first = workers.install(shim, source=str(upstream))
-    first.python.unlink()
-
-    second = workers.install("toy")
-
-    assert second.source == str(upstream) and second.root != first.root
-
-
-def test_another_source_replaces_the_environment(tmp_path: Path) -> None:
-    upstream = write_upstream(tmp_path / "upstream")
-    settings = with_sources(f"toylib @ {upstream.as_uri()}")
-    shim = write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS)
-    registry = workers.install(shim)
-
-    checkout = workers.install("toy", source=str(upstream))
-    again = workers.install("toy", source="registry")
-
-    assert [registry.source, checkout.source, again.source] == ["registry", str(upstream), "registry"]
+    assert workers.install("toy", source="registry").source == "registry"
 
 
 @pytest.mark.parametrize(
@@ -319,17 +276,6 @@ def test_changed_shim_code_is_refreshed_in_place(tmp_path: Path, capsys: pytest.
     assert "installing upstream" not in "".join(lines) and "changed since" in lines[0]
 
 
-def test_changed_pins_rebuild_the_environment(tmp_path: Path) -> None:
-    shim = write_shim(tmp_path / "shim", dependencies=["iniconfig==2.0.0"])
-    built = workers.install(shim)
-    write_shim(shim, dependencies=["iniconfig==2.1.0"])
-
-    rebuilt = workers.ensure("toy")
-
-    assert rebuilt.root != built.root and not built.root.exists()
-    assert "iniconfig==2.1.0" in rebuilt.freeze
-
-
 def test_an_environment_whose_python_vanished_is_broken_and_built_again(tmp_path: Path) -> None:
     built = workers.install(write_shim(tmp_path / "shim"))
     built.python.unlink()
@@ -362,13 +308,16 @@ def test_removal_under_a_running_worker_lets_it_go_on_and_says_so(tmp_path: Path
         workers.remove("toy")
 
 
-def test_an_older_environment_stays_while_a_worker_runs_in_it(tmp_path: Path, own_home: Path) -> None:
+def test_changed_pins_rebuild_the_environment_and_an_older_one_stays_while_a_worker_runs_in_it(
+    tmp_path: Path, own_home: Path
+) -> None:
     shim = write_shim(tmp_path / "shim", dependencies=["iniconfig==2.0.0"])
     old = workers.install(shim)
     worker = sleeper(old)
     try:
         write_shim(shim, dependencies=["iniconfig==2.1.0"])
         new = workers.ensure("toy")
+        assert "iniconfig==2.1.0" in new.freeze
         assert old.root.exists() and new.root != old.root
     finally:
         worker.kill()
@@ -384,9 +333,3 @@ def sleeper(environment: workers.WorkerEnvironment) -> subprocess.Popen[str]:
     worker = subprocess.Popen([environment.python, "-c", code], stdout=subprocess.PIPE, text=True)
     assert worker.stdout is not None and worker.stdout.readline() == "up\n"
     return worker
-
-
-def test_the_conformance_suite_runs_on_an_installed_worker(tmp_path: Path) -> None:
-    workers.install(write_shim(tmp_path / "shim"))
-    results = workers.check("toy")
-    assert [result.name for result in results if not result.passed] == []

@@ -36,6 +36,7 @@ def make_venv(folder: Path, *packages: str) -> Path:
 
 
 def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Path) -> None:
+    """Its metadata are read each time that it is registered; to remove it is to forget it."""
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
     before = sorted(python.parent.parent.rglob("*.dist-info"))
 
@@ -48,21 +49,22 @@ def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Pat
     listed = {info.name: info for info in workers.catalog()}["toy"]
     assert (listed.state, listed.origin) == ("installed", "third party")
 
-
-def test_registering_again_reads_the_metadata_again(tmp_path: Path) -> None:
-    shim = write_shim(tmp_path / "shim")
-    python = make_venv(tmp_path / "venv", str(contract_folder()), str(shim))
-    first = workers.install("toy", python=python)
     about = next((tmp_path / "venv").rglob("toy_worker/__init__.py"))
     about.write_text(about.read_text().replace('["walk"]', '["walk", "run"]'))
     lines: list[str] = []
-
-    second = workers.install("toy", python=python, progress=lines.append)
-
-    assert first.capabilities.algorithms == ["walk"]
-    assert second.capabilities.algorithms == ["walk", "run"]
-    assert workers.find("toy") == second
+    again = workers.install("toy", python=python, progress=lines.append)
+    assert (environment.capabilities.algorithms, again.capabilities.algorithms) == (["walk"], ["walk", "run"])
+    assert workers.find("toy") == again
     assert not any("replace" in line for line in lines)
+
+    workers.remove("toy", progress=lines.append)
+    assert python.exists() and workers.find("toy") is None
+    assert "is not ours and stays" in lines[-1]
+
+    workers.install("toy", python=python)
+    python.unlink()
+    with pytest.raises(WorkerEnvironmentError, match="no such file"):
+        workers.ensure("toy")
 
 
 def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_wanted(
@@ -97,26 +99,6 @@ def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_w
 
 def toylib(folder: Path) -> Path:
     return write_upstream(folder / "upstream")
-
-
-def test_removing_a_registered_environment_only_forgets_it(tmp_path: Path) -> None:
-    python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
-    workers.install("toy", python=python)
-    lines: list[str] = []
-
-    workers.remove("toy", progress=lines.append)
-
-    assert python.exists() and workers.find("toy") is None
-    assert "is not ours and stays" in lines[0]
-
-
-def test_a_registered_environment_that_vanished_says_how_to_go_on(tmp_path: Path) -> None:
-    python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
-    workers.install("toy", python=python)
-    python.unlink()
-
-    with pytest.raises(WorkerEnvironmentError, match="no such file"):
-        workers.ensure("toy")
 
 
 def test_an_interpreter_without_the_worker_is_the_base_of_a_new_environment(tmp_path: Path) -> None:
