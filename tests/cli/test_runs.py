@@ -84,13 +84,24 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         (["train", "toy", "grace_seconds=3"], "grace_seconds=3; did you mean '--grace-seconds'"),
         (["train", "toy", "--set", "seed=3"], "'seed=3': seed is not a hyperparameter; --help lists"),
         (["train", "script", "bash", "-c", "ls"], r"""as 'command=\["bash","-c","ls"\]'"""),
+        ([*WALK, "--num-steps", "=", "64"], "give hyperparameters as num_steps=64 "),
+        ([*WALK, "--num-steps==64"], "give hyperparameters as num_steps=64 "),
+        ([*WALK, "num_steps==64"], "write one equals sign, num_steps=64"),
+        ([*WALK, "num_steps=64", "num_steps=32"], "num_steps=64 and num_steps=32: give num_steps once"),
     ],
 )  # fmt: skip
 def test_wrong_usage_says_what_to_type(
-    typed: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    typed: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    with pytest.raises(SystemExit):
-        main(typed)
+    monkeypatch.chdir(tmp_path)
+    try:
+        assert main(typed) == 1
+    except SystemExit as ended:
+        assert ended.code == 2
     assert re.search(said, capsys.readouterr().err, re.DOTALL)
 
 
@@ -233,17 +244,8 @@ def test_a_training_with_plain_lines(supervisor: Supervisor, capsys: pytest.Capt
 def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = [
-        "--total-timesteps",
-        "10",
-        "--pass-env",
-        "HILL_KEY",
-        "--grace-seconds",
-        "3",
-        "--max-running",
-        "1",
-    ]
-    wanted += ["--no-frames", "--frames-grid", "4"]
+    options = "--total-timesteps 10 --pass-env HILL_KEY --grace-seconds 3 --max-running 1"
+    wanted = [*options.split(), "--no-frames", "--frames-grid", "4"]
     assert main([*WALK, *wanted]) == 1
     assert "pass_env names 'HILL_KEY', which is not set" in capsys.readouterr().err
     monkeypatch.setenv("HILL_KEY", "a secret")
