@@ -25,8 +25,10 @@ from mosaic_lab.workers import WorkerEnvironment
 def mosaic_home(request: pytest.FixtureRequest) -> Iterator[Path]:
     """The home of all worker environments of this test session, in all of its processes.
 
-    Quick tests have none: one that builds an environment fails.
+    Quick tests have none: one that builds an environment fails. What the tests start may keep compiled files:
+    to compile JupyterLab or PyTorch in each kernel and each training takes seconds.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if request.config.option.markexpr == "quick":
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MOSAIC_LAB_HOME", os.devnull)
