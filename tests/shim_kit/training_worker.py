@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,21 @@ WITHOUT_GPU = [("", "no GPU is visible to this run"), ("63", "finds none of this
 the Lab starts a run without `gpus=`."""
 
 
+CHECK = Path(__file__).with_name("configuration_errors.py")
+
+
 @dataclass
 class Finished:
-    """A run that ended: its messages, its exit code, its log, and what it left behind."""
+    """A run that ended: its folder and messages, its exit code, its log, the processes that it left behind,
+    and the files that it wrote elsewhere where a worker collects these.
+    """
 
+    folder: Path
     messages: list[dict[str, Any]]
     code: int | None
     log: str
     leftovers: list[str]
+    outside: list[str] = field(default_factory=list)
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """The payloads of all events of a kind."""
@@ -56,10 +63,9 @@ class Finished:
             name: value for payload in self.events("metrics") for name, value in payload["values"].items()
         }
 
-    def series(self, name: str) -> dict[int, float]:
-        """The values of one metric by step."""
-        sent = self.events("metrics")
-        return {one["step"]: one["values"][name] for one in sent if name in one["values"]}
+    def series(self, name: str) -> list[tuple[int, float]]:
+        """(step, value) of one metric, in the order written."""
+        return [(one["step"], one["values"][name]) for one in self.events("metrics") if name in one["values"]]
 
     @property
     def checkpoints(self) -> list[Path]:
@@ -86,8 +92,8 @@ class TrainingWorker:
         self.python = python
         self.small = small
         self.trained = functools.cache(lambda name: self.train(**self.configuration(name)))
-        self._module = module or f"{name}_worker.cli"
-        self._folder = folder
+        self.module = module or f"{name}_worker.cli"
+        self.folder = folder
         self._always = {"seed": 1, **(always or {})}
 
     def configuration(self, name: str) -> dict[str, Any]:
@@ -96,22 +102,35 @@ class TrainingWorker:
 
     def error(self, **config: Any) -> str:
         """Return the error of a bad configuration."""
-        return str(self._dry_run(2, config)["payload"]["error"])
+        failed, _ = self.dry_run(2, **config)
+        assert (failed["event"], failed["payload"]["error_type"]) == ("run_failed", "ConfigError")
+        return str(failed["payload"]["error"])
+
+    def errors(self, *configs: Mapping[str, Any]) -> list[str]:
+        """Return the errors of bad configurations, all checked in one process; a valid one has none."""
+        whole = [{"run_id": "dry", "seed": 1, "total_timesteps": 10_000, **config} for config in configs]
+        return list(self.output_of(str(CHECK), self.module, json.dumps(whole)))
 
     def resolved(self, **config: Any) -> dict[str, Any]:
         """Return a valid configuration with every default filled in."""
-        return self._dry_run(0, config)
+        return self.dry_run(0, **config)[0]
+
+    @functools.cached_property
+    def hyperparameters(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """The descriptions of each algorithm's hyperparameters by name, as the worker lists them."""
+        listed = self.output_of("-m", self.module, "--describe")["hyperparameters"]
+        return {algorithm: {one["name"]: one for one in known} for algorithm, known in listed.items()}
 
     def train(
         self, during: Callable[[ObservedProcess], object] = lambda trial: None, **config: Any
     ) -> Finished:
         """Train to the end; ``during`` may disturb the run."""
-        path = self._write({**self._always, **config})
+        path = self.write({**self._always, **config})
         with ObservedProcess(self._command(path), path.parent) as trial:
             during(trial)
             assert trial.wait(SECONDS), f"still running: {trial.log_tail()}"
         log = trial.stderr_path.read_text()
-        return Finished(trial.messages(), trial.code, log, trial.leftovers)
+        return Finished(path.parent, trial.messages(), trial.code, log, trial.leftovers)
 
     def output_of(self, *arguments: str) -> Any:
         """Return the JSON that the worker's interpreter prints last."""
@@ -124,23 +143,24 @@ class TrainingWorker:
         """Return a process in which operators act, for a with block."""
         return Conversation(self.command())
 
-    def _dry_run(self, code: int, config: Mapping[str, Any]) -> dict[str, Any]:
-        path = self._write({"run_id": "dry", "seed": 1, "total_timesteps": 10_000, **config})
+    def dry_run(self, code: int, **config: Any) -> tuple[dict[str, Any], str]:
+        """Return what a dry run that exits with this code prints, and its log."""
+        path = self.write({"run_id": "dry", "seed": 1, "total_timesteps": 10_000, **config})
         command = [*self._command(path), "--dry-run"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == code, done.stderr
-        answer: dict[str, Any] = json.loads(done.stdout)
-        return answer
+        return json.loads(done.stdout), done.stderr
 
     def _command(self, config: Path) -> list[str]:
         return [*self.command(), "--config", str(config)]
 
     def command(self) -> list[str]:
         """Return the worker's command line, without arguments."""
-        return [self.python, "-m", self._module]
+        return [self.python, "-m", self.module]
 
-    def _write(self, config: dict[str, Any]) -> Path:
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
+    def write(self, config: Mapping[str, Any]) -> Path:
+        """Write a configuration into a folder of its own; return its path."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
         path = folder / "config.json"
         path.write_text(json.dumps({"run_id": folder.name, **config}))
         return path
@@ -150,10 +170,9 @@ class TrainingWorker:
 def interpreter_of(worker: str) -> Iterator[str]:
     """Yield the interpreter of a worker's environment, built as users build it.
 
-    Inside the block its processes have one thread and may keep compiled files: compiling takes long.
+    Inside the block its processes have one thread.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr("operators.conversation.SECONDS", SECONDS)
         yield str(workers.ensure(worker).python)
@@ -172,6 +191,19 @@ def assert_stopped_cleanly(run: Finished) -> None:
     assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
     assert run.checkpoints[-1].is_file()
     assert run.leftovers == []
+
+
+def assert_refused(
+    worker: TrainingWorker,
+    bad: Mapping[str, tuple[Mapping[str, Any], str]],
+    subtests: pytest.Subtests,
+    **valid: Any,
+) -> None:
+    """Check that each change of a valid configuration is refused with an error that has the text."""
+    errors = worker.errors(*({**valid, **change} for change, _ in bad.values()))
+    for (name, (_, expected)), error in zip(bad.items(), errors, strict=True):
+        with subtests.test(name):
+            assert expected in error
 
 
 class Viewer:

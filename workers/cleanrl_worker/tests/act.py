@@ -79,6 +79,5 @@ def act(path: Path) -> dict[str, Any]:
     return {"return": total, "outputs": outputs.tolist(), "step": saved["step"]}
 
 
-for argument in sys.argv[1:]:
-    with torch.no_grad():
-        print(json.dumps(act(Path(argument))), flush=True)
+with torch.no_grad():
+    print(json.dumps([act(Path(argument)) for argument in sys.argv[1:]]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,17 @@ import pytest
 from shim_kit.optimizers import learning_rates
 
 ACT = Path(__file__).parent / "act.py"
+COMPARE = """
+import json, sys, torch
+a, b = (torch.load(path, weights_only=True) for path in sys.argv[1:])
+weights = max(
+    float((b["modules"][m][k] - a["modules"][m][k]).abs().max())
+    for m in b["modules"] if m in a["modules"] for k in b["modules"][m]
+)
+steps = [max(float(p["step"]) for o in c["optimizers"].values() for p in o["state"].values()) for c in (a, b)]
+print(json.dumps({"weights": weights, "optimizer steps": steps[1] - steps[0]}))
+"""
+"""Prints the largest change of a weight between two checkpoints, and the optimisers' steps between them."""
 
 
 def test_they_are_saved_periodically_and_at_the_end(finished: Any) -> None:
@@ -41,12 +51,8 @@ def test_each_describes_itself(finished: Any) -> None:
 def test_policies_act_from_their_checkpoint_alone(worker: Any) -> None:
     algorithms = ["ppo", "ppo_continuous", "dqn", "c51", "td3", "sac", *([] if worker.legacy else ["ddpg"])]
     paths = [worker.trained(algorithm).checkpoints[-1] for algorithm in algorithms]
-    done = subprocess.run(
-        [worker.python, str(ACT), *map(str, paths)], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    acted = dict(zip(algorithms, map(json.loads, done.stdout.splitlines()), strict=True))
-    for algorithm, result in acted.items():
+    acted = worker.output_of(str(ACT), *map(str, paths))
+    for algorithm, result in zip(algorithms, acted, strict=True):
         assert all(map(math.isfinite, result["outputs"])), algorithm
         worst = -2000 if "CartPole" not in str(worker.trained(algorithm).events("run_started")[0]) else 8
         assert result["return"] >= worst, algorithm
@@ -68,7 +74,7 @@ def test_observation_statistics_are_those_of_the_training(worker: Any) -> None:
 @pytest.mark.parametrize("algorithm", ["ppo_continuous", pytest.param("sac", marks=pytest.mark.extended)])
 def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> None:
     before = worker.trained(algorithm)
-    small = worker.small(algorithm)
+    small = worker.small[algorithm]
     total = 2 * small["total_timesteps"]
     checkpoint = before.checkpoints[-1]
     config = {"env_id": small["env_id"], "algorithm": algorithm, "total_timesteps": total}
@@ -82,7 +88,7 @@ def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> 
     assert min(steps) >= loaded["step"]
     assert max(steps) == total
     assert min(e["step"] for e in run.episodes) > loaded["step"]
-    differences = compare(worker.python, checkpoint, run.checkpoints[-1])
+    differences = worker.output_of("-c", COMPARE, str(checkpoint), str(run.checkpoints[-1]))
     assert differences["weights"] > 0
     assert differences["optimizer steps"] > 0  # counted on, not from the beginning
     if algorithm == "ppo_continuous":
@@ -96,15 +102,14 @@ def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> 
 def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
     """All that are not given; those by which steps are counted cannot be given otherwise."""
     checkpoint = worker.trained("ppo_continuous").checkpoints[-1]
-    small = worker.small("ppo_continuous")
+    small = worker.small["ppo_continuous"]
     config = {
         "algorithm": "ppo_continuous",
         "env_id": small["env_id"],
         "total_timesteps": 2 * small["total_timesteps"],
         "checkpoint": {"resume_from": str(checkpoint)},
     }
-    code, resolved, stderr = worker.check(**config, learning_rate=1e-3, num_envs=2)
-    assert code == 0, stderr
+    resolved = worker.resolved(**config, learning_rate=1e-3, num_envs=2)
     saved = json.loads(checkpoint.with_suffix(".json").read_text())["hyperparameters"]
     assert resolved["hyperparameters"] == {**saved, "learning_rate": 1e-3}
     message = worker.error(**config, num_envs=4, num_steps=128)
@@ -131,7 +136,7 @@ def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: 
 
 
 def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker: Any) -> None:
-    small = worker.small("dqn")
+    small = worker.small["dqn"]
     steps = small["total_timesteps"]
     checkpoint = {"resume_from": str(worker.trained("dqn").checkpoints[-1]), "stop_at": steps + 300}
     resumed = {"env_id": small["env_id"], "total_timesteps": 10_000, "checkpoint": checkpoint}
@@ -139,26 +144,6 @@ def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker:
     assert run.code == 0, run.log
     assert run.checkpoints[-1].name == f"step-{steps + 300:012d}.pt"
     assert learning_rates(worker.python, run.checkpoints[-1]) == [7e-4]
-
-
-def compare(python: str, before: Path, after: Path) -> dict[str, float]:
-    """Largest change of a weight between two checkpoints, and the optimiser's steps between them."""
-    program = """
-import json, sys, torch
-a, b = (torch.load(path, weights_only=True) for path in sys.argv[1:])
-weights = max(
-    float((b["modules"][m][k] - a["modules"][m][k]).abs().max())
-    for m in b["modules"] if m in a["modules"] for k in b["modules"][m]
-)
-steps = [max(float(p["step"]) for o in c["optimizers"].values() for p in o["state"].values()) for c in (a, b)]
-print(json.dumps({"weights": weights, "optimizer steps": steps[1] - steps[0]}))
-"""
-    done = subprocess.run(
-        [python, "-c", program, str(before), str(after)], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    result: dict[str, float] = json.loads(done.stdout)
-    return result
 
 
 def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) -> None:

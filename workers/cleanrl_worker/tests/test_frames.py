@@ -283,7 +283,7 @@ def test_a_training_that_fails_leaves_no_ring(worker: Any, monkeypatch: pytest.M
     assert is_gone(run, watcher.ring)
 
 
-def test_the_ring_of_a_killed_script_is_found_and_removed(worker: Any) -> None:
+def test_a_killed_script_is_reported_and_its_ring_is_found_and_removed(worker: Any) -> None:
     watcher = Watcher()
 
     def during(trial: ObservedProcess) -> None:
@@ -293,6 +293,7 @@ def test_the_ring_of_a_killed_script_is_found_and_removed(worker: Any) -> None:
 
     run = worker.train(during, **LONG)
     assert run.code == 1
+    assert run.events("run_failed")[0]["error"] == "the script was killed by SIGKILL"
     assert watcher.ring is not None
     sweep()
     assert not watcher.ring.exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,10 +45,7 @@ class TestCurrentUpstream:
     @pytest.mark.parametrize("env_id", ["BreakoutNoFrameskip-v4", "PongNoFrameskip-v4"])
     def test_a_policy_sees_what_upstreams_wrappers_show(self, upstream: Any, env_id: str) -> None:
         """To the last bit, with lives lost and FIRE pressed as in the training."""
-        command = [upstream.python, str(UPSTREAM), env_id, "100"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout.splitlines()[-1])
+        found = upstream.output_of(str(UPSTREAM), env_id, "100")
         assert found["compared"] == found["same"] == 100
         assert env_id.startswith("Pong") or found["lives"] > 0
 

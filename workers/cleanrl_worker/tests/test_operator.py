@@ -6,7 +6,6 @@ import functools
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -74,7 +73,7 @@ def trained(
     """The last checkpoint of a small training of each algorithm that a source has."""
     source, algorithm = request.param
     worker = workers(source)
-    spaces = CARTPOLE if worker.small(algorithm)["env_id"] == "CartPole-v1" else PENDULUM
+    spaces = CARTPOLE if worker.small[algorithm]["env_id"] == "CartPole-v1" else PENDULUM
     checkpoint = worker.trained(algorithm).checkpoints[-1]
     return Trained(worker, processes(worker.python), algorithm, checkpoint, spaces)
 
@@ -109,10 +108,7 @@ def test_actions_are_those_of_upstreams_own_network(trained: Trained) -> None:
     """To the last bit: the best ones, and where the script draws from a distribution, the drawn ones."""
     worker, operators, _, checkpoint, spaces = trained
     seen = observations(spaces)
-    command = [worker.python, str(UPSTREAM), str(checkpoint), json.dumps(seen), "5"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    upstream = json.loads(done.stdout.splitlines()[-1])
+    upstream = worker.output_of(str(UPSTREAM), str(checkpoint), json.dumps(seen), "5")
     operators.made("best", checkpoint, **spaces)
     operators.made("drawn", checkpoint, deterministic=False, seed=5, **spaces)
     assert [operators.action("best", observation) for observation in seen] == upstream["best"]
@@ -224,10 +220,7 @@ def test_a_trained_policy_is_far_better_than_random_actions(worker: Any) -> None
     """PPO after 20,000 steps of CartPole, over ten episodes; random actions balance for about 22 steps."""
     run = worker.train(algorithm="ppo", env_id="CartPole-v1", total_timesteps=20_480, num_envs=4)
     assert run.code == 0, run.log
-    command = [worker.python, str(PLAY), str(run.checkpoints[-1]), "10"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    returns = json.loads(done.stdout.splitlines()[-1])
+    returns = worker.output_of(str(PLAY), str(run.checkpoints[-1]), "10")
     assert np.mean(returns["random"]) < 40, returns
     assert np.mean(returns["best"]) > 100, returns
     assert np.mean(returns["drawn"]) > 60, returns
@@ -236,19 +229,13 @@ def test_a_trained_policy_is_far_better_than_random_actions(worker: Any) -> None
 def test_an_observation_of_a_discrete_space_is_encoded_as_the_script_does(
     worker: Any, operators: Operators
 ) -> None:
-    if not worker.legacy:
-        assert "needs vectors" in worker.error(algorithm="dqn", env_id="FrozenLake-v1")
+    if not worker.legacy:  # which refuses them
         return
-    run = worker.train(
-        algorithm="dqn", env_id="FrozenLake-v1", total_timesteps=300, learning_starts=100, batch_size=32
-    )
+    run = worker.trained("frozen_lake")
     spaces = {
         "observation_space": {"type": "Discrete", "shape": [], "dtype": "int64", "n": 16, "start": 0},
         "action_space": {"type": "Discrete", "shape": [], "dtype": "int64", "n": 4, "start": 0},
     }
-    command = [worker.python, str(UPSTREAM), str(run.checkpoints[-1]), json.dumps(list(range(16))), "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    upstream = worker.output_of(str(UPSTREAM), str(run.checkpoints[-1]), json.dumps(list(range(16))), "1")
     operators.made("agent_0", run.checkpoints[-1], **spaces)
-    acted = [operators.action("agent_0", place) for place in range(16)]
-    assert acted == json.loads(done.stdout.splitlines()[-1])["best"]
+    assert [operators.action("agent_0", place) for place in range(16)] == upstream["best"]

@@ -49,13 +49,9 @@ def test_lengths_and_returns_of_episodes_are_correct(finished: Any) -> None:
 
 
 def test_lengths_are_those_that_the_script_reports(worker: Any) -> None:
-    if worker.legacy:
-        reported = [(e["step"], e["steps"]) for e in worker.trained("sac").episodes]
-        tag, run = "charts/episode_length", worker.trained("sac")
-    else:
-        run, tag = worker.trained("ppo"), "charts/episodic_length"
-        reported = [(e["step"], e["steps"]) for e in run.episodes]
-    assert run.series(tag) == reported
+    algorithm, tag = ("sac", "episode_length") if worker.legacy else ("ppo", "episodic_length")
+    run = worker.trained(algorithm)
+    assert run.series(f"charts/{tag}") == [(e["step"], e["steps"]) for e in run.episodes]
 
 
 def test_nothing_is_written_outside_the_run_folder(finished: Any) -> None:
@@ -87,7 +83,7 @@ def test_the_manifest_names_what_is_there(finished: Any) -> None:
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_the_same_seed_gives_the_same_episodes_twice(worker: Any, algorithm: str) -> None:
     """Also the seed 0, by which the release means "any"."""
-    first, second = worker.trained(algorithm), worker.train(algorithm=algorithm, **worker.small(algorithm))
+    first, second = worker.trained(algorithm), worker.train(**worker.configuration(algorithm))
     returns = [[e["total_reward"] for e in run.episodes] for run in (first, second)]
     assert first.events("run_started")[0]["seed"] == (0 if algorithm == "dqn" else 1)
     assert returns[0] == returns[1]
@@ -111,12 +107,9 @@ def test_the_platforms_own_example_runs_and_leaves_videos(worker: Any) -> None:
 
 def test_the_release_takes_discrete_observations_and_its_own_environments(worker: Any) -> None:
     if not worker.legacy:
-        message = worker.error(algorithm="dqn", env_id="FrozenLake-v1")
-        assert "needs vectors" in message
+        assert "needs vectors" in worker.error(algorithm="dqn", env_id="FrozenLake-v1")
         return
-    frozen_lake = worker.train(
-        algorithm="dqn", env_id="FrozenLake-v1", total_timesteps=300, learning_starts=100, batch_size=32
-    )
+    frozen_lake = worker.trained("frozen_lake")
     assert frozen_lake.code == 0, frozen_lake.log
     assert frozen_lake.episodes
     bullet = worker.train(algorithm="sac", env_id="InvertedPendulumBulletEnv-v0", total_timesteps=150)

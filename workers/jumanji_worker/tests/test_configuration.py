@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from shim_kit.training_worker import assert_refused
 
 BAD = {
     "algorithm": ({"algorithm": "a2d"}, "did you mean 'a2c'?"),
@@ -35,9 +36,7 @@ BAD = {
 
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
-    for name, (config, expected) in BAD.items():
-        with subtests.test(name):
-            assert expected in worker.error(**{"algorithm": "a2c", "env_id": "Snake-v1", **config})
+    assert_refused(worker, BAD, subtests, algorithm="a2c", env_id="Snake-v1")
 
 
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:

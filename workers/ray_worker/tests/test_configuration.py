@@ -14,6 +14,7 @@ from shim_kit.promise_checks import (  # noqa: F401
     assert_environments_are_checked,
     promises,
 )
+from shim_kit.training_worker import assert_refused
 
 TAG = "simple_tag_v3"
 BAD = {
@@ -78,9 +79,7 @@ print(json.dumps(found))
 
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
-    for name, (config, expected) in BAD.items():
-        with subtests.test(name):
-            assert expected in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+    assert_refused(worker, BAD, subtests, algorithm="ppo", env_id="CartPole-v1")
 
 
 def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worker: Any) -> None:
@@ -106,14 +105,13 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
     """Those of upstream's own configurations, although the listing only reads their text."""
     upstream = worker.output_of("-c", DEFAULTS)
-    described = worker.output_of("-m", "ray_worker.cli", "--describe")["hyperparameters"]
     ours = {"policies", "address", "framework"}
-    for name, defaults in upstream.items():
-        listed = {p["name"]: p["default"] for p in described[name] if p["name"] not in ours}
+    for algorithm, defaults in upstream.items():
+        known = worker.hyperparameters[algorithm].items()
+        listed = {name: one["default"] for name, one in known if name not in ours}
         assert listed == {key: value for key, value in defaults.items() if key in listed}
         assert {"gamma", "num_env_runners", "fcnet_hiddens"} <= set(listed)
-    helped = {p["name"]: p["help"] for p in described["ppo"]}
-    assert helped["clip_param"] == "The PPO clip parameter"
+    assert worker.hyperparameters["ppo"]["clip_param"]["help"] == "The PPO clip parameter"
 
 
 def test_the_platforms_own_example_is_understood(worker: Any) -> None:

@@ -11,6 +11,7 @@ from shim_kit.promise_checks import (  # noqa: F401
     assert_keyword_arguments_are_passed,
     promises,
 )
+from shim_kit.training_worker import assert_refused
 
 pytestmark = pytest.mark.extended
 
@@ -48,9 +49,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("config", "expected"), BAD.values(), ids=BAD)
-def test_bad_configurations(worker: Any, config: dict[str, Any], expected: str) -> None:
-    assert expected in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
+    assert_refused(worker, BAD, subtests, algorithm="ppo", env_id="CartPole-v1")
 
 
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
@@ -66,9 +66,8 @@ for name, one in ALGORITHMS.items():
 print(json.dumps(numbers))
 """
     upstream = worker.output_of("-c", script)
-    listed = worker.output_of("-m", "sb3_worker.cli", "--describe")["hyperparameters"]
     for algorithm, numbers in upstream.items():
-        found = {one["name"]: one for one in listed[algorithm]}
+        found = worker.hyperparameters[algorithm]
         del numbers["verbose"]
         assert numbers == {name: found[name]["default"] for name in numbers}
         assert all(one["help"] for one in found.values()), algorithm

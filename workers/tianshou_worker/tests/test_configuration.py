@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +10,7 @@ from shim_kit.promise_checks import (  # noqa: F401
     assert_keyword_arguments_are_passed,
     promises,
 )
+from shim_kit.training_worker import assert_refused
 
 BAD = {
     "algorithm": ({"algorithm": "dqnn"}, "did you mean 'dqn'?"),
@@ -50,9 +48,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("config", "expected"), BAD.values(), ids=BAD)
-def test_bad_configurations(worker: Any, config: dict[str, Any], expected: str) -> None:
-    assert expected in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
+    assert_refused(worker, BAD, subtests, algorithm="ppo", env_id="CartPole-v1")
 
 
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
@@ -65,24 +62,22 @@ known = inspect.signature(QRDQN.__init__).parameters.values()
 known = {p.name: p.default for p in known if p.name not in ("self", "policy", "optim")}
 print(json.dumps({name: ALGORITHMS["qrdqn"].defaults.get(name, known[name]) for name in known}))
 """
-    done = subprocess.run([worker.python, "-c", script], capture_output=True, text=True, check=True)
-    upstream = json.loads(done.stdout)
-    described = worker.output_of("-m", "tianshou_worker.cli", "--describe")
-    listed = {p["name"]: p for p in described["hyperparameters"]["qrdqn"]}
+    upstream, listed = worker.output_of("-c", script), worker.hyperparameters["qrdqn"]
     assert upstream == {name: listed[name]["default"] for name in upstream}
     assert listed["num_quantiles"]["type"] == "int"
     assert listed["gamma"]["help"] == "the discount factor in [0, 1] for future rewards"
 
 
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
-    saved = str(Path(worker.trained("dqn").checkpoints[-1]))
-    on = {"env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any, subtests: pytest.Subtests) -> None:
+    saved = str(worker.trained("dqn").checkpoints[-1])
     expected = "step-400.pt is of dqn on CartPole-v1, this run is of c51 on CartPole-v1"
-    assert expected in worker.error(algorithm="c51", **on)
-    assert "was trained with hidden_sizes=[16, 16]" in worker.error(algorithm="dqn", hidden_sizes=[8], **on)
-    assert "was saved at step 400; total_timesteps" in worker.error(
-        algorithm="dqn", **{**on, "total_timesteps": 400}
-    )
+    bad = {
+        "algorithm": ({"algorithm": "c51"}, expected),
+        "bound": ({"hidden_sizes": [8]}, "was trained with hidden_sizes=[16, 16]"),
+        "late": ({"total_timesteps": 400}, "was saved at step 400; total_timesteps"),
+    }
+    on = {"algorithm": "dqn", "env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
+    assert_refused(worker, bad, subtests, **on)
 
 
 @pytest.mark.extended

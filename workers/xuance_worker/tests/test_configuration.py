@@ -10,6 +10,7 @@ from shim_kit.promise_checks import (  # noqa: F401
     assert_environments_are_checked,
     promises,
 )
+from shim_kit.training_worker import assert_refused
 
 SPREAD = "simple_spread_v3"
 BAD = {
@@ -63,9 +64,7 @@ BAD = {
 
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
-    for name, (config, expected) in BAD.items():
-        with subtests.test(name):
-            assert expected in worker.error(**{"algorithm": "mappo", "env_id": SPREAD, **config})
+    assert_refused(worker, BAD, subtests, algorithm="mappo", env_id=SPREAD)
 
 
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
@@ -76,8 +75,7 @@ from xuance import get_arguments
 print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
 """
     upstream = worker.output_of("-c", script)
-    described = worker.output_of("-m", "xuance_worker.cli", "--describe")
-    listed = {p["name"]: p for p in described["hyperparameters"]["qmix"]}
+    listed = worker.hyperparameters["qmix"]
     assert {"learning_rate", "hidden_dim_mixing_net", "parallels", "double_q"} <= set(listed)
     own = {name: p["default"] for name, p in listed.items() if name not in ("backend", "device")}
     assert own == {name: upstream[name] for name in own}
@@ -86,8 +84,7 @@ print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
 
 
 def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker: Any) -> None:
-    described = worker.output_of("-m", "xuance_worker.cli", "--describe")
-    listed = {p["name"]: (p["default"], p["help"]) for p in described["hyperparameters"]["sac"]}
+    listed = {name: (p["default"], p["help"]) for name, p in worker.hyperparameters["sac"].items()}
     assert listed["gamma"] == (None, "by default: discrete 0.99, continuous 0.98")
     assert listed["activation_action"] == (None, "by default: continuous tanh")
     assert listed["tau"][0] == 0.005
@@ -96,14 +93,16 @@ def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker
 
 
 @pytest.mark.extended
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any, subtests: pytest.Subtests) -> None:
     saved = str(worker.trained("qmix").checkpoints[-1])
-    on = {"env_id": SPREAD, "checkpoint": {"resume_from": saved}}
     expected = "step-800.pt is of qmix on simple_spread_v3, this run is of vdn on simple_spread_v3"
-    assert expected in worker.error(algorithm="vdn", **on)
-    assert "was trained with parallels=5" in worker.error(algorithm="qmix", parallels=4, **on)
-    late = worker.error(algorithm="qmix", **{**on, "total_timesteps": 800})
-    assert "was saved at step 800; total_timesteps" in late
+    bad = {
+        "algorithm": ({"algorithm": "vdn"}, expected),
+        "bound": ({"parallels": 4}, "was trained with parallels=5"),
+        "late": ({"total_timesteps": 800}, "was saved at step 800; total_timesteps"),
+    }
+    on = {"algorithm": "qmix", "env_id": SPREAD, "checkpoint": {"resume_from": saved}}
+    assert_refused(worker, bad, subtests, **on)
 
 
 @pytest.mark.extended
