@@ -1,4 +1,4 @@
-"""The conformance suite passes a good worker, and says of each bad one what is bad."""
+"""The conformance suite passes good workers, and says of each bad one what is bad."""
 
 import json
 import os
@@ -12,92 +12,176 @@ import mosaic_contract
 from mosaic_contract.conformance import check_worker, format_report, run_conformance
 
 PEERS = Path(__file__).parent / "peers"
-CONTRACT = Path(mosaic_contract.__file__).parent.parent
-ALL = ["discovery", "dry run", "bad configuration", "tiny training", "telemetry", "SIGTERM", "nothing left"]
+PATHS = f"{PEERS}{os.pathsep}{Path(mosaic_contract.__file__).parent.parent}"
+TRAINING = [
+    "discovery",
+    "dry run",
+    "bad configuration",
+    "tiny training",
+    "telemetry",
+    "SIGTERM",
+    "nothing left",
+]
+OPERATING = ["discovery", "operating", "operating errors", "operating ends", "nothing left"]
+ARENA = ["discovery", "environments", "arena", "arena errors", "arena ends", "nothing left"]
+
+# What a worker does wrong, options of the check, and of each check that fails words of its report.
+BAD_TRAININGS = [
+    ("prints garbage", {}, {"telemetry": ["not JSON: b'loading weights...'"]}),
+    ("ignores SIGTERM", {"grace": 1.0}, {"SIGTERM": ["seen: still running after 1 s"]}),
+    ("dies of SIGTERM", {}, {"SIGTERM": ["expected: exit code 143", "seen: ended by SIGTERM"]}),
+    ("leaves a grandchild", {}, {"nothing left": ["sleep 600", "sleep 600"]}),
+    ("leaves its frames", {}, {"nothing left": ["seen: that of long and tiny"]}),
+    (
+        "exits 0 without a word",
+        {},
+        {"tiny training": ["exactly one terminal event, run_completed\nseen: []"], "telemetry": []},
+    ),
+    ("ends twice", {}, {"tiny training": [], "telemetry": [], "SIGTERM": []}),
+    (
+        "accepts anything",
+        {},
+        {
+            "bad configuration": ["expected: exit code 2 unknown hyperparameter", "seen: exit code 0"],
+            "tiny training": [],
+            "telemetry": [],
+            "SIGTERM": [],
+        },
+    ),
+    (
+        "crashes",
+        {},
+        {
+            "tiny training": ["seen: exit code 1", "RuntimeError: the walk has no legs"],
+            "telemetry": [],
+            "SIGTERM": ["exit code 1 before SIGTERM"],
+        },
+    ),
+    (
+        "hangs",
+        {"deadline": 1.0},
+        {
+            "tiny training": ["still running after 1 s"],
+            "telemetry": [],
+            "SIGTERM": ["metrics or an episode within 1 s"],
+        },
+    ),
+    ("imports upstream", {}, {"discovery": ["peer_upstream"]}),
+]
+BAD_OPERATORS = [
+    ("answers for another", {}, {"operating": ["the answer is for another agent"]}),
+    ("leaves the space", {}, {"operating": ["seen: 1.5 is out of bounds"]}),
+    ("answers with text", {}, {"operating": ["seen: 'left' is not an action from 0 to 2"]}),
+    (
+        "says nothing",
+        {"deadline": 0.5},
+        {"operating": ["action_selected within 0.5 s (select_action)", "no answer: still running"]},
+    ),
+    ("prints", {}, {"operating": ["not JSON: b'loading weights...'"]}),
+    ("needs settings", {}, {"operating": ["no checkpoint was given", '"operate" in conformance.json']}),
+    ("is another worker", {}, {"operating": ["worker 'actor'"]}),
+    (
+        "dies of errors",
+        {},
+        {"operating errors": ["no answer: exit code 1", "JSONDecodeError"]},  # the last log lines
+    ),
+    ("gives no error_type", {}, {"operating errors": ["error_type"]}),
+    (
+        "stays at the end of stdin",
+        {"grace": 1.0},
+        {"operating ends": ["exit code 0 at the end of stdin", "still running after 1 s"]},
+    ),
+    ("ignores SIGTERM", {"grace": 1.0}, {"operating ends": ["exit code 143 after SIGTERM"]}),
+    ("leaves a helper", {}, {"nothing left": ["sleep 600"]}),
+]
+BAD_ARENAS = [
+    (
+        "lists nothing",
+        {},
+        {"environments": ['"environment" in conformance.json'], "arena": [], "arena ends": []},
+    ),
+    (
+        "",
+        {"config": {"environment": "Stage-v9"}},
+        {"arena": ["opened within 60 s (open Stage-v9)", "no such stage"], "arena ends": []},
+    ),
+    ("says no spaces", {}, {"arena": ["both spaces of left"]}),
+    ("has a paradigm of its own", {}, {"arena": ["theatre"]}),
+    ("hangs at reset", {"deadline": 2.0}, {"arena": ["ready within 2 s (reset)"]}),
+    ("never ends", {}, {"arena": ["the end of an episode of at most 5 steps"]}),
+    ("forgets the seed", {}, {"arena": ["the episode's seed"]}),
+    ("dies of errors", {}, {"arena errors": ["no answer: exit code 1"]}),
+    ("stays at the end of stdin", {"grace": 1.0}, {"arena ends": ["exit code 0 at the end of stdin"]}),
+    ("leaves its frames", {}, {"nothing left": ["seen: that of lane-1 and lane-3"]}),
+]
+HIDING = ("leaves a grandchild", "leaves a helper")
 
 
 class Conformance(unittest.TestCase):
-    def check(self, wrong="", **options):
-        environ = {"PYTHONPATH": f"{PEERS}{os.pathsep}{CONTRACT}", "PEER_MISBEHAVES": wrong}
+    def check(self, worker, wrong="", names=None, **options):
+        environ = {"PYTHONPATH": PATHS, f"{worker.upper()}_MISBEHAVES": wrong}
         with mock.patch.dict(os.environ, environ):
-            results = check_worker("peer", **{"grace": 10.0, "deadline": 60.0, **options})
-        assert [result.name for result in results] == ALL
+            results = check_worker(worker, **{"grace": 10.0, "deadline": 60.0, **options})
+        expected = names or {"peer": TRAINING, "actor": OPERATING, "stage": ARENA}[worker]
+        assert [result.name for result in results] == expected
+        self.details = {result.name: result.detail for result in results}
         return {result.name: result.detail for result in results if not result.passed}
 
-    def test_a_good_worker_passes_everything(self):
-        assert self.check() == {}
+    def check_all(self, worker, bad):
+        for wrong, options, expected in bad:
+            if wrong in HIDING and not Path("/proc").exists():
+                continue  # a child in a session of its own is found through /proc
+            with self.subTest(wrong):
+                failed = self.check(worker, wrong, **options)
+                assert set(failed) == set(expected), failed
+                for name, texts in expected.items():
+                    assert all(failed[name].count(one) >= texts.count(one) for one in texts), failed[name]
 
-    def test_garbage_on_stdout(self):
-        failed = self.check("prints garbage")
-        assert set(failed) == {"telemetry"}
-        assert "not JSON: b'loading weights...'" in failed["telemetry"]
+    def test_good_workers_pass_everything(self):
+        for worker, details in (
+            ("peer", {}),
+            ("actor", {"operating": "Discrete and Box and MultiDiscrete, 5 steps each"}),
+            ("stage", {"environments": "1 ids", "arena": "Stage-v0: parallel, 2 agents, 5 steps"}),
+        ):
+            assert self.check(worker) == {}
+            assert details.items() <= self.details.items()
 
-    def test_a_worker_that_ignores_sigterm(self):
-        failed = self.check("ignores SIGTERM", grace=1.0)
-        assert set(failed) == {"SIGTERM"}
-        assert "seen: still running after 1 s" in failed["SIGTERM"]
+    def test_bad_trainings(self):
+        self.check_all("peer", BAD_TRAININGS)
 
-    def test_a_worker_that_dies_of_sigterm_without_a_word(self):
-        failed = self.check("dies of SIGTERM")
-        assert set(failed) == {"SIGTERM"}
-        assert "expected: exit code 143" in failed["SIGTERM"]
-        assert "seen: ended by SIGTERM" in failed["SIGTERM"]
+    def test_bad_operators(self):
+        self.check_all("actor", BAD_OPERATORS)
 
-    @unittest.skipUnless(Path("/proc").exists(), "a child in a session of its own is found through /proc")
-    def test_a_grandchild_that_stays(self):
-        failed = self.check("leaves a grandchild")
-        assert set(failed) == {"nothing left"}
-        assert failed["nothing left"].count("sleep 600") == 2
-
-    def test_frames_that_stay_in_shared_memory(self):
-        failed = self.check("leaves its frames")
-        assert set(failed) == {"nothing left"}
-        assert "seen: that of long and tiny" in failed["nothing left"]
-
-    def test_exit_0_without_a_terminal_event(self):
-        failed = self.check("exits 0 without a word")
-        assert set(failed) == {"tiny training", "telemetry"}
-        assert "exactly one terminal event, run_completed\nseen: []" in failed["tiny training"]
-
-    def test_two_terminal_events(self):
-        failed = self.check("ends twice")
-        assert set(failed) == {"tiny training", "telemetry", "SIGTERM"}
-
-    def test_a_worker_that_accepts_any_configuration(self):
-        failed = self.check("accepts anything")
-        assert "bad configuration" in failed
-        assert "expected: exit code 2 unknown hyperparameter" in failed["bad configuration"]
-        assert "seen: exit code 0" in failed["bad configuration"]
-
-    def test_a_training_that_crashes_shows_its_log(self):
-        failed = self.check("crashes")
-        assert "seen: exit code 1" in failed["tiny training"]
-        assert "RuntimeError: the walk has no legs" in failed["tiny training"]
-        assert "exit code 1 before SIGTERM" in failed["SIGTERM"]
-
-    def test_a_training_that_hangs_meets_the_deadline(self):
-        failed = self.check("hangs", deadline=1.0)
-        assert "still running after 1 s" in failed["tiny training"]
-        assert "metrics or an episode within 1 s" in failed["SIGTERM"]
-
-    def test_metadata_that_imports_upstream(self):
-        failed = self.check("imports upstream")
-        assert set(failed) == {"discovery"}
-        assert "peer_upstream" in failed["discovery"]
+    def test_bad_arenas(self):
+        self.check_all("stage", BAD_ARENAS)
 
     def test_a_command_that_does_not_exist(self):
-        results = run_conformance(
-            ["/no/such/python", "-m", "peer_worker.cli"], config={"tiny": {}}, python="/no"
-        )
+        command = ["/no/such/python", "-m", "peer_worker.cli"]
+        results = run_conformance(command, config={"tiny": {}}, python="/no")
         assert not any(result.passed for result in results)
         assert "cannot be run" in format_report(results)
+
+    def test_whatever_an_arena_plays_is_an_action(self):
+        assert self.check("actor", "answers with arrays") == {}
+
+    def test_settings_are_in_the_configuration(self):
+        space = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 5}
+        config = {"operate": {"settings": {"checkpoint": "x"}, "action_space": space}}
+        assert self.check("actor", "needs settings", config=config) == {}
+        assert self.details["operating"] == "Discrete, 5 steps each"
+        assert self.check("stage", "lists nothing", config={"environment": "Stage-v0"}) == {}
+
+    def test_a_worker_must_be_good_for_something(self):
+        failed = self.check("actor", "is good for nothing", TRAINING, deadline=1.0)
+        assert "['arena', 'export', 'operate', 'train'] among the modes" in failed["discovery"]
+        assert 'a configuration "tiny" in conformance.json' in failed["dry run"]
 
 
 class CommandLine(unittest.TestCase):
     def call(self, *arguments):
         return subprocess.run(
             [sys.executable, "-m", "mosaic_contract.conformance", *arguments],
-            env={**os.environ, "PYTHONPATH": f"{PEERS}{os.pathsep}{CONTRACT}"},
+            env={**os.environ, "PYTHONPATH": PATHS},
             capture_output=True,
             text=True,
             timeout=120,
@@ -108,7 +192,7 @@ class CommandLine(unittest.TestCase):
         done = self.call("peer", "--json")
         assert done.returncode == 0, done.stdout + done.stderr
         results = [json.loads(line) for line in done.stdout.splitlines()]
-        assert [result["name"] for result in results] == ALL
+        assert [result["name"] for result in results] == TRAINING
 
     def test_an_unknown_worker_names_the_known(self):
         done = self.call("pear")
