@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Iterator
 from itertools import pairwise
@@ -41,6 +42,25 @@ def lab(hiker: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
     lab.stop_all(grace=0)
 
 
+@pytest.fixture(scope="module")
+def climbed(hiker: Path, tmp_path_factory: pytest.TempPathFactory) -> list[mosaic.Run]:  # noqa: F811
+    """A training and two curricula that have completed, for tests that only read them."""
+    lab = mosaic.Lab(tmp_path_factory.mktemp("climbed") / "runs", max_running=4)
+    plain = lab.train("hiker", algorithm="hike", env="Hill-v0", total_timesteps=50)
+    curricula = hike(lab, HILL, PEAK), hike(lab, mosaic.Stage("Hill-v0", steps=40), PEAK)
+    assert isinstance(plain, mosaic.Run)
+    return [run.wait(60) for run in (plain, *curricula)]
+
+
+@pytest.fixture
+def copied(climbed: list[mosaic.Run], tmp_path: Path) -> mosaic.Curriculum:
+    """A copy of a completed curriculum, for a test that changes its files."""
+    shutil.copytree(climbed[1].path.parent, tmp_path / "runs")
+    curriculum = mosaic.Lab(tmp_path / "runs").run(climbed[1].id)
+    assert isinstance(curriculum, mosaic.Curriculum)
+    return curriculum
+
+
 def hike(lab: mosaic.Lab, *stages: mosaic.Stage, **more: Any) -> mosaic.Curriculum:
     curriculum = lab.train("hiker", algorithm="hike", curriculum=list(stages), **more)
     assert isinstance(curriculum, mosaic.Curriculum)
@@ -56,9 +76,9 @@ def skills(run: mosaic.Run, rate: float = 0.5) -> np.ndarray:
     return found["step"].to_numpy()
 
 
-def test_the_stages_are_one_run(lab: mosaic.Lab) -> None:
-    curriculum = hike(lab, HILL, PEAK)
-    curriculum.wait(60)
+def test_the_stages_are_one_run(climbed: list[mosaic.Run]) -> None:
+    curriculum = climbed[1]
+    assert isinstance(curriculum, mosaic.Curriculum)
     assert curriculum.state is State.COMPLETED and curriculum.step == curriculum.total_timesteps == 200
     assert curriculum.label == "hiker hike Hill-v0 → Peak-v0 seed 1"
     assert list(skills(curriculum)) == list(range(1, 201))
@@ -76,9 +96,8 @@ def test_the_stages_are_one_run(lab: mosaic.Lab) -> None:
         {saved.step for run in (first, second) for saved in run.checkpoints}
     )
     assert curriculum.checkpoints[-1].path.samefile(second.checkpoints[-1].path)
+    lab = mosaic.Lab(curriculum.path.parent)
     assert type(lab.run(curriculum.id)) is mosaic.Curriculum and type(lab.run(first.id)) is mosaic.Run
-    curriculum.remove(stages=True)
-    assert not lab.runs
 
 
 def test_the_last_whole_update_is_planned_and_reported(lab: mosaic.Lab) -> None:
@@ -87,6 +106,8 @@ def test_the_last_whole_update_is_planned_and_reported(lab: mosaic.Lab) -> None:
     curriculum.wait(60)
     assert curriculum.reason == "ran to its last whole update, step 200 (210 requested)"
     assert curriculum.progress_text == "200 steps (210 requested)"
+    curriculum.remove(stages=True)
+    assert not lab.runs
 
 
 def test_a_return_ends_a_stage_early_and_the_steps_that_remain_are_the_last_ones(lab: mosaic.Lab) -> None:
@@ -196,10 +217,8 @@ def test_several_seeds_are_a_group_of_curricula(lab: mosaic.Lab) -> None:
     assert list(lab.group(group.name or "")) == list(group)
 
 
-def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
-    curriculum = hike(lab, HILL, PEAK)
-    curriculum.wait(60)
-    panel = RunPanel([curriculum], alone=True)
+def test_the_chart_marks_the_beginning_of_each_stage(copied: mosaic.Curriculum) -> None:
+    panel = RunPanel([copied], alone=True)
     try:
         panel.read_rest()
         for x in ("time", "episode", "step"):
@@ -211,7 +230,7 @@ def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
             assert np.shape(lines.x) == (2, 2) and first < second
         assert (first, second) == (0.0, 100.0)
         measured = metrics(0, 0, **{"system/memory_mb": 900_000.0})
-        append(curriculum.stage_runs[0].path, [measured], "system.jsonl")
+        append(copied.stage_runs[0].path, [measured], "system.jsonl")
         panel.draw()
         peak = next(text for text, name in panel.summary()["facts"] if name == "peak")
         # With that of its own process, where this was measured while the stage ran.
@@ -221,30 +240,26 @@ def test_the_chart_marks_the_beginning_of_each_stage(lab: mosaic.Lab) -> None:
         panel.close()
 
 
-def test_a_curriculum_whose_files_are_damaged_says_so(lab: mosaic.Lab) -> None:
-    curriculum = hike(lab, HILL, PEAK).wait(60)
-    config = json.loads(curriculum.folder.config_path.read_text())
+def test_a_curriculum_whose_files_are_damaged_says_so(copied: mosaic.Curriculum) -> None:
+    lab, config = mosaic.Lab(copied.path.parent), json.loads(copied.folder.config_path.read_text())
     for wrong, call in (
         ({"curriculum": [{"env": "Hill-v0", "hyperparameters": 7}]}, "stages"),
         ({"curriculum": []}, "stages"),
         ({"stage_plans": "x"}, "resume"),
         ({"pass_env": None}, "resume"),
     ):
-        write_json(curriculum.folder.config_path, config | wrong)
-        damaged = lab.run(curriculum.id)
-        with pytest.raises(mosaic.MosaicError, match=f"run {curriculum.id}: its files cannot be read: "):
+        write_json(copied.folder.config_path, config | wrong)
+        damaged = lab.run(copied.id)
+        with pytest.raises(mosaic.MosaicError, match=f"run {copied.id}: its files cannot be read: "):
             getattr(damaged, call)()
-    write_json(curriculum.folder.config_path, config | {"curriculum": ["x"]})
-    assert stage_marks(lab.run(curriculum.id)) == [], "its panel has no marks, and all else"
+    write_json(copied.folder.config_path, config | {"curriculum": ["x"]})
+    assert stage_marks(lab.run(copied.id)) == [], "its panel has no marks, and all else"
 
 
-def test_charts_of_several_curricula_mark_the_stages_of_each(lab: mosaic.Lab) -> None:
-    one, other = hike(lab, HILL, PEAK), hike(lab, mosaic.Stage("Hill-v0", steps=40), PEAK)
-    plain = lab.train("hiker", algorithm="hike", env="Hill-v0", total_timesteps=50)
-    assert isinstance(plain, mosaic.Run)
-    runs = [run.wait(60) for run in (plain, one, other)]
+def test_charts_of_several_curricula_mark_the_stages_of_each(climbed: list[mosaic.Run]) -> None:
+    _, one, other = climbed
     begin, ends = (0.0, "1 Hill-v0", INK), {one: (100.0, "2 Peak-v0"), other: (40.0, "2 Peak-v0")}
-    panel = RunPanel(runs, alone=False)
+    panel = RunPanel(climbed, alone=False)
     try:
         panel.read_rest()
         panel.draw()
@@ -263,9 +278,10 @@ def shown_marks(panel: RunPanel) -> list[tuple[float, str, str]]:
     return list(zip(map(float, labels.x), labels.text, labels.colors, strict=True))
 
 
-def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(lab: mosaic.Lab) -> None:
-    one, other = hike(lab, HILL, PEAK), hike(lab, mosaic.Stage("Hill-v0", steps=40), PEAK)
-    runs, pool = [one.wait(60), other.wait(60)], ColumnPool()
+def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(
+    climbed: list[mosaic.Run],
+) -> None:
+    runs, pool = climbed[1:], ColumnPool()
     for axis, places in {"step": [(0, 100), (0, 40)], "episode": [(0, 20), (0, 8)]}.items():
         lines = curves(runs, CurveRequest("skill", axis), pool).lines
         for line, (first, second) in zip(lines, places, strict=True):
@@ -274,10 +290,9 @@ def test_the_workspace_marks_the_stages_and_means_where_they_begin_on_average(la
     mean, *thin = curves(runs, CurveRequest("skill", group_by=()), pool).lines
     assert list(mean.marks) == [(0.0, "1 Hill-v0"), (70.0, "2 Peak-v0")]
     assert len(thin) == 2 and not any(line.marks for line in thin)
-    answer, _ = curves([one], CurveRequest("skill"), pool).answer()
+    answer, _ = curves(runs[:1], CurveRequest("skill"), pool).answer()
     assert answer["lines"][0]["marks"][1] == {"x": 100, "label": "2 Peak-v0"}
-    chart = ExportedChart([one], ChartRequest("skill"))
-    marked = export([chart], "svg", pool).content
+    marked = export([ExportedChart(runs[:1], ChartRequest("skill"))], "svg", pool).content
     assert b"2 Peak-v0" in marked
 
 
