@@ -35,6 +35,14 @@ def test_a_worker_from_installation_to_removal(tmp_path: Path) -> None:
         ["toy", "installed"]
     ]
 
+    profile = mosaic_lab("list", "toy").stdout
+    row = next(line for line in profile.splitlines() if "learning_rate" in line)
+    assert row.split(maxsplit=3) == ["learning_rate", "float", "0.5", "length of a step"]
+    assert "exact versions in" in profile
+    hint = "1 algorithm; the hyperparameters of one: mosaic-lab workers list toy --algorithm NAME"
+    assert f"\n{hint}\n" in profile
+    assert "no algorithm 'run'; it has: walk" in mosaic_lab("list", "toy", "--algorithm", "run").stdout
+
     checked = mosaic_lab("check", "toy")
     assert checked.returncode == 0 and "all checks passed" in checked.stdout
 
@@ -43,28 +51,14 @@ def test_a_worker_from_installation_to_removal(tmp_path: Path) -> None:
     assert "toy" not in mosaic_lab("list").stdout
 
 
-def test_the_profile_of_a_worker_shows_its_hyperparameters(tmp_path: Path) -> None:
-    workers.install(write_shim(tmp_path / "shim"))
-    listed = mosaic_lab("list", "toy").stdout
-    row = next(line for line in listed.splitlines() if "learning_rate" in line)
-    assert row.split(maxsplit=3) == ["learning_rate", "float", "0.5", "length of a step"]
-    assert "exact versions in" in listed
-    assert (
-        "\n1 algorithm; the hyperparameters of one: mosaic-lab workers list toy --algorithm NAME\n" in listed
-    )
-    assert "no algorithm 'run'; it has: walk" in mosaic_lab("list", "toy", "--algorithm", "run").stdout
-
-
-def test_algorithms_are_a_table_with_what_their_worker_says_of_them(tmp_path: Path) -> None:
+def test_algorithms_and_environments_are_listed_with_what_their_worker_says_of_them(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
     about, program = shim / "toy_worker" / "__init__.py", shim / "toy_worker" / "cli.py"
     facts = "{'walk': {'actions': 'discrete', 'agents': 'one'}, 'run': {'actions': 'continuous'}}"
     about.write_text(about.read_text().replace('["walk"]', f'["walk", "run"], algorithm_facts={facts}'))
-    program.write_text(
-        program.read_text().replace(
-            '{"walk": list(KNOWN.values())}', '{"walk": list(KNOWN.values()), "run": []}'
-        )
-    )
+    known, both = '{"walk": list(KNOWN.values())}', '{"walk": list(KNOWN.values()), "run": []}'
+    made = "[f'Hill-{n}' for n in range(30)] + ['Maze-a', 'Maze-b', 'Maze-c', 'Pole']"
+    program.write_text(program.read_text().replace(f"{known})", f"{both}, environments=lambda: {made})"))
     workers.install(shim)
     listed = mosaic_lab("list", "toy").stdout
     shown = listed[listed.index("2 algorithms;") :].splitlines()[1:4]
@@ -76,21 +70,6 @@ def test_algorithms_are_a_table_with_what_their_worker_says_of_them(tmp_path: Pa
     assert listed.index("2 algorithms;") < listed.index("learning_rate")
     assert "2 algorithms" not in mosaic_lab("list", "toy", "--algorithm", "walk").stdout
 
-
-def test_what_a_worker_shows_once_installed_is_said_before() -> None:
-    assert "(then its environments are shown here)" in mosaic_lab("list", "multigrid").stdout
-    assert "(then its algorithms are shown here)" in mosaic_lab("list", "tianshou").stdout
-
-
-def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
-    shim = write_shim(tmp_path / "shim")
-    program = shim / "toy_worker" / "cli.py"
-    made = "[f'Hill-{n}' for n in range(30)] + ['Maze-a', 'Maze-b', 'Maze-c', 'Pole']"
-    program.write_text(
-        program.read_text().replace("values())})", f"values())}}, environments=lambda: {made})")
-    )
-    workers.install(shim)
-    listed = mosaic_lab("list", "toy").stdout
     assert "34 environments\n  Hill- (30): Hill-0, Hill-1, Hill-2, Hill-3, Hill-4, …\n" in listed
     assert "  Maze- (3): Maze-a, Maze-b, Maze-c\n  others (1): Pole\n" in listed
     assert "All of them: mosaic-lab workers list toy --environments '*'" in listed
@@ -99,6 +78,11 @@ def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
     ]
     none = mosaic_lab("list", "toy", "--environments", "Hole*")
     assert (none.returncode, none.stdout) == (1, "none of its 34 environments fits 'Hole*'\n")
+
+
+def test_what_a_worker_shows_once_installed_is_said_before() -> None:
+    assert "(then its environments are shown here)" in mosaic_lab("list", "multigrid").stdout
+    assert "(then its algorithms are shown here)" in mosaic_lab("list", "tianshou").stdout
 
 
 def test_a_worker_that_is_not_installed_says_how(tmp_path: Path) -> None:
@@ -192,17 +176,3 @@ class TestTheRealCleanRL:
         assert cleanrl_environment.python_version.startswith("3.11.")
         assert cleanrl_environment.source in ("git", "registry") and cleanrl_environment.source_reason
         assert cleanrl_environment.size_bytes > 500e6
-
-    def test_its_algorithms_are_a_table(self, cleanrl_environment: WorkerEnvironment) -> None:
-        rows = [line.split()[:4] for line in mosaic_lab("list", "cleanrl").stdout.splitlines()]
-        first = rows.index(["algorithm", "actions", "agents", "learning"])
-        assert rows[first + 1] == ["ppo", "discrete", "one", "on-policy"]
-        assert ["sac", "continuous", "one", "off-policy"] in rows[first:]
-
-    def test_its_algorithms_are_listed_with_upstreams_names(
-        self, cleanrl_environment: WorkerEnvironment
-    ) -> None:
-        listed = mosaic_lab("list", "cleanrl", "--algorithm", "ppo").stdout
-        assert {"learning_rate", "num_envs", "gae_lambda"} <= {
-            line.split()[0] for line in listed.splitlines() if line
-        }
