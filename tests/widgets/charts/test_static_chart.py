@@ -24,11 +24,33 @@ def start(seed, **settings):
               "hyperparameters": {{"seconds": 1, "rows": 200, **settings}}}}
     return lab.supervisor.start([{sys.executable!r}, {str(PEERS / "learner.py")!r}], config, worker="learner",
                                 label=f"learner ppo CartPole-v1 seed {{seed}}")
+def go(name):
+    open(lab.root.parent / name, "w").close()
 """
+CELLS = {
+    "run": "run = start(1, until=str(lab.root.parent / 'go'))\nrun",
+    "its end": "go('go')\nrun.wait()",
+    "chart": "group = mosaic.RunGroup([start(seed) for seed in (1, 2)])\ngroup.chart('episode_return')",
+    "ended": "_ = group.wait()",
+    "several": "mosaic.show([*group])",
+    "one": "group[0]",
+    "late": "until = str(lab.root.parent / 'on')\n"
+    "late = mosaic.RunGroup([start(seed, until=until) for seed in (1, 2)])",
+    "timed out": "try:\n    late.wait(2)\nexcept mosaic.RunTimeout:\n    go('on')",
+    "late end": "_ = late.wait()",
+    "first wait": "pair = mosaic.RunGroup([start(seed) for seed in (2, 3)])\npair.wait()",
+    "second wait": "pair.wait()",
+    "requested": "pair",
+    "failed": "failed = start(1, fail_at=0.5)\nfailed",
+    "its failure": "try:\n    failed.wait()\nexcept mosaic.RunFailed as error:\n    print(error)",
+    "stopped": "stopped = start(1, seconds=600)\nstopped",
+    "its stop": "_ = stopped.stop()",
+}
 PNG = b"\x89PNG\r\n\x1a\n"
+Outputs = list[dict[str, str]]
 
 
-def executed(folder: Path, *cells: str) -> list[list[dict[str, str]]]:
+def executed(folder: Path, *cells: str) -> list[Outputs]:
     """Run the cells as a notebook; the mime bundles that each of them left."""
     source = folder / "source.ipynb"
     nbformat.write(
@@ -39,85 +61,73 @@ def executed(folder: Path, *cells: str) -> list[list[dict[str, str]]]:
     return [[output.data for output in cell.outputs if "data" in output] for cell in notebook.cells[1:]]
 
 
-def without_progress(outputs: list[dict[str, str]]) -> list[dict[str, str]]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("static")
+
+
+@pytest.fixture(scope="module")
+def left(folder: Path) -> dict[str, Outputs]:
+    """What each of `CELLS` left in one notebook."""
+    return dict(zip(CELLS, executed(folder, *CELLS.values()), strict=True))
+
+
+def without_progress(outputs: Outputs) -> Outputs:
     """Leave out the line of a wait, which short runs have on a slow machine only."""
     return [output for output in outputs if not re.match(r"run |\d of \d runs", output.get("text/plain", ""))]
 
 
-def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(tmp_path: Path) -> None:
-    shown, _ = executed(
-        tmp_path,
-        f"go = {str(tmp_path / 'go')!r}\nrun = start(1, until=go)\nrun",
-        "open(go, 'w').close()\n_ = run.wait()",
-    )
-    live, table, picture = shown
+def place(name: str) -> str:
+    """A cell as the kernel counts it, after the one that starts the lab."""
+    return f"[{list(CELLS).index(name) + 2}]"
+
+
+def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(
+    left: dict[str, Outputs], folder: Path
+) -> None:
+    live, table, picture = left["run"]
     assert notebooks.WIDGET_VIEW not in live  # no browser has seen it, so nothing is lost with it
     for text in ("learner ppo CartPole-v1 seed 1", "completed", "100,000", ">200<", "peak memory"):
         assert text in table["text/html"]
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
 
-    html_export.to_html(tmp_path / "work.ipynb", tmp_path / "work.html")
-    page = (tmp_path / "work.html").read_text()
+    html_export.to_html(folder / "work.ipynb", folder / "work.html")
+    page = (folder / "work.html").read_text()
     assert "completed" in page
     assert "data:image/png;base64," in page
 
 
-def test_a_group_and_a_finished_run_leave_theirs(tmp_path: Path) -> None:
-    cells = (
-        "group = mosaic.RunGroup([start(seed) for seed in (1, 2)])\ngroup.chart('episode_return')",
-        "_ = group.wait()",
-        "mosaic.show([*group])",
-        "group[0]",
-    )
-    chart, _, several, one = executed(tmp_path, *cells)
-    for outputs in (chart, several, one):
-        assert base64.b64decode(outputs[-1]["image/png"]).startswith(PNG)
-    assert "seed 1" in chart[1]["text/html"]
-    assert "seed 2" in several[1]["text/html"]
+def test_a_group_and_a_finished_run_leave_theirs(left: dict[str, Outputs]) -> None:
+    for name in ("chart", "several", "one"):
+        assert base64.b64decode(left[name][-1]["image/png"]).startswith(PNG)
+    assert "seed 1" in left["chart"][1]["text/html"]
+    assert "seed 2" in left["several"][1]["text/html"]
 
 
-def test_a_group_that_is_waited_for_has_one_line_of_progress(tmp_path: Path) -> None:
-    cells = (
-        f"go = {str(tmp_path / 'go')!r}\ngroup = mosaic.RunGroup([start(seed, until=go) for seed in (1, 2)])",
-        "try:\n    group.wait(2)\nexcept mosaic.RunTimeout:\n    open(go, 'w').close()",
-        "_ = group.wait()",
-    )
-    _, timed_out, _ = executed(tmp_path, *cells)
-    (line,) = [output["text/plain"] for output in timed_out]
+def test_a_group_that_is_waited_for_has_one_line_of_progress(left: dict[str, Outputs]) -> None:
+    (line,) = [output["text/plain"] for output in left["timed out"]]
     assert line.startswith("0 of 2 runs have ended; run ")
 
 
-def test_the_end_that_a_cell_waited_for_is_one_line_where_the_panel_is_shown_already(tmp_path: Path) -> None:
-    cells = (
-        "run = start(1)\nrun",
-        "run.wait()",
-        "group = mosaic.RunGroup([start(seed) for seed in (2, 3)])\ngroup.wait()",
-        "group.wait()",
-        "group",
-    )
-    _, waited, first, again, requested = map(without_progress, executed(tmp_path, *cells))
-    assert [output["text/plain"] for output in waited] == [
-        "learner ppo CartPole-v1 seed 1: completed; its panel is in the output of cell [2]"
-    ]
+def test_the_end_that_a_cell_waited_for_is_one_line_where_the_panel_is_shown_already(
+    left: dict[str, Outputs],
+) -> None:
+    cells = ("its end", "first wait", "second wait", "requested")
+    waited, first, again, requested = (without_progress(left[name]) for name in cells)
+    ended = "learner ppo CartPole-v1 seed 1: completed; its panel is in the output of cell "
+    assert [output["text/plain"] for output in waited] == [ended + place("run")]
     assert len(first) == len(requested) == 3, "no panel shows it yet; a panel was requested"
-    assert [output["text/plain"] for output in again] == [
-        "2 runs: 2 completed; its panel is in the output of cell [4]"
-    ]
+    ended = "2 runs: 2 completed; its panel is in the output of cell "
+    assert [output["text/plain"] for output in again] == [ended + place("first wait")]
 
 
-def test_a_failed_run_leaves_its_reason(tmp_path: Path) -> None:
-    shown, _ = executed(
-        tmp_path,
-        "run = start(1, fail_at=0.5)\nrun",
-        "try:\n    run.wait()\nexcept mosaic.RunFailed as error:\n    print(error)",
-    )
-    assert "failed" in shown[1]["text/html"]
-    assert "the reward became negative infinity" in shown[1]["text/html"]
+def test_a_run_that_did_not_complete_leaves_its_state_and_reason(left: dict[str, Outputs]) -> None:
+    table = left["failed"][1]["text/html"]
+    assert "failed" in table and "the reward became negative infinity" in table
+    assert "cancelled" in left["stopped"][1]["text/html"]
 
 
 def test_a_run_that_goes_on_says_so_in_the_saved_notebook(tmp_path: Path) -> None:
-    shown, _ = executed(tmp_path, "run = start(1, seconds=600)\nrun", "_ = run.stop()")
-    assert "cancelled" in shown[1]["text/html"]
     [still] = executed(tmp_path, "run = start(2, seconds=600)\nrun")
     runs = Supervisor(tmp_path / "mosaic_runs").runs()
     RunGroup(runs).stop(grace=0)

@@ -130,18 +130,15 @@ def more(page: KernelPage, count: int = 30) -> None:
     wait_until(lambda: page.frames >= wanted)
 
 
-@pytest.mark.parametrize("cell", ["import time; time.sleep(60)", "while True: pass"])
-def test_frames_come_while_a_cell_runs(watched: KernelPage, cell: str) -> None:
-    watched.start(cell)
-    more(watched, 60)
-
-
-def test_an_interrupt_ends_the_cell_and_not_the_frames(watched: KernelPage) -> None:
-    watched.start("import time; time.sleep(60)")
-    more(watched)
-    watched.interrupt()
-    wait_until(lambda: watched.run("'the next cell'")["status"] == "ok")  # what waits meanwhile is aborted
-    more(watched)
+def test_frames_come_while_a_cell_runs_and_after_its_interrupt(watched: KernelPage) -> None:
+    for cell in ("import time; time.sleep(60)", "while True: pass"):
+        watched.start(cell)
+        more(watched, 60)
+        watched.interrupt()
+        wait_until(
+            lambda: watched.run("'the next cell'")["status"] == "ok"
+        )  # what waits meanwhile is aborted
+        more(watched)
 
 
 def test_acknowledgements_do_not_run_what_is_hooked_to_cells(watched: KernelPage) -> None:
