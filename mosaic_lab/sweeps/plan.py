@@ -70,6 +70,13 @@ class SweepPlan:
         """The steps of a full trial."""
         return int(self.training.config["total_timesteps"])
 
+    def trained(self, trial: Trial) -> int:
+        """Return the steps of a trial: those of its runs or, if these are not recorded, of its reports."""
+        if trial.step is not None:
+            return trial.step
+        completed = trial.state is TrialState.COMPLETED
+        return self.total_timesteps if completed else max(trial.reports, default=0)
+
     @property
     def stops(self) -> tuple[int, ...]:
         """The steps at which a trial's segments end; empty if a trial is trained as a whole."""

@@ -20,6 +20,8 @@ from mosaic_lab.sweeps.trials import Trial, TrialState
 MOST_SLICES = 4
 """Maximum number of parameters with their own facet: the most important ones, if known."""
 PARALLEL_SPACING = 2.0
+WIDE = 100
+"""The ratio of a choice's numbers from which its axis is logarithmic."""
 TRIAL, BEST = 0, 1
 """Indices of colours."""
 _COLORS = {
@@ -45,7 +47,7 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     better = max if plan.mode == "max" else min
     best = better(completed, key=lambda one: one.value or 0.0, default=None)
     names = sorted(_names(plan, trials), key=lambda name: -importance.get(name, 0.0))
-    found = [Plot("Trials", _TRIALS_NOTE, (_history(plan, ended), _curves(plan, trials, best)), plan.seed)]
+    found = [Plot("Trials", _TRIALS_NOTE, (_history(plan, ended, best), _curves(plan, trials, best)), plan.seed)]
     if names:
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
         left_out = f"; drawn are {MOST_SLICES} of {len(names)}" if len(names) > MOST_SLICES else ""
@@ -68,12 +70,14 @@ _PARALLEL_NOTE = (
 )
 
 
-def _history(plan: SweepPlan, ended: Sequence[Trial]) -> Facet:
+def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Facet:
     completed = [one for one in ended if one.state is TrialState.COMPLETED]
     pruned = [one for one in ended if one.state is TrialState.PRUNED]
     marks = [
-        PlotMark("pruned", NEUTRAL, points=_points(pruned, lambda one: one.number)),
-        PlotMark("completed", TRIAL, points=_points(completed, lambda one: one.number)),
+        PlotMark("pruned", NEUTRAL, points=_points(pruned, _number)),
+        PlotMark(
+            "completed", TRIAL, points=_points([one for one in completed if one is not best], _number)
+        ),
     ]
     if completed:
         running = np.maximum if plan.mode == "max" else np.minimum
@@ -82,7 +86,8 @@ def _history(plan: SweepPlan, ended: Sequence[Trial]) -> Facet:
         last = float(ended[-1].number)
         steps = np.repeat(running.accumulate(values), 2)
         places = np.append(np.repeat(at, 2)[1:], last)
-        marks.append(PlotMark("best", BEST, line=(places, steps)))
+        chosen = _points([one for one in completed if one is best], _number)
+        marks.append(PlotMark("best", BEST, line=(places, steps), points=chosen))
     return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
 
 
@@ -101,9 +106,10 @@ def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Fac
 
 
 def _curve(plan: SweepPlan, trial: Trial) -> Points:
-    reports = dict(trial.reports)
+    reports = trial.reports
     if trial.state is TrialState.COMPLETED and trial.value is not None:
-        reports[plan.total_timesteps] = trial.value
+        end = plan.trained(trial)  # the reports after the last whole update repeat its value
+        reports = {**{step: value for step, value in reports.items() if step < end}, end: trial.value}
     steps = sorted(reports)
     return np.array(steps, np.float64), np.array([reports[step] for step in steps], np.float64)
 
@@ -166,16 +172,20 @@ def _axis(
     plan: SweepPlan, name: str, trials: Sequence[Trial]
 ) -> tuple[Callable[[Any], float], str, tuple[str, ...]]:
     """Return a function that maps a parameter's values to axis positions, the axis label, and the row names
-    if the parameter is categorical.
+    if the parameter has values other than numbers.
     """
     values = [one.parameters[name] for one in trials]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     distribution = plan.space.parameters.get(name)
-    if isinstance(distribution, Choice) or not numeric:
+    if not numeric:
         known = distribution.values if isinstance(distribution, Choice) else dict.fromkeys(values)
         places = {repr(value): float(row) for row, value in enumerate(known)}
         return lambda value: places[repr(value)], name, tuple(str(value) for value in known)
-    if trials and all(one.distributions.get(name, {}).get("log") for one in trials):
+    if isinstance(distribution, Choice):
+        log = min(values) > 0 and max(values) >= WIDE * min(values)
+    else:
+        log = bool(trials) and all(one.distributions.get(name, {}).get("log") for one in trials)
+    if log:
         return lambda value: math.log10(value), f"log10 {name}", ()
     return float, name, ()
 
@@ -192,6 +202,10 @@ def _values(name: str, trials: Sequence[Trial]) -> int:
 def _points(trials: Sequence[Trial], place: Callable[[Trial], float]) -> Points:
     values = np.array([one.value for one in trials], np.float64)
     return np.array([place(one) for one in trials], np.float64), values
+
+
+def _number(trial: Trial) -> float:
+    return trial.number
 
 
 def _one(x: float, y: float) -> Points:

@@ -36,12 +36,14 @@ class SweepAborted(RunAborted):
 
 
 class Result(NamedTuple):
-    """The outcome of a trial's runs: its state with the reason, its value and the value of each seed."""
+    """The outcome of a trial's runs: its state with the reason, its value, the value of each seed, and their
+    last step."""
 
     state: TrialState
     reason: str
     value: float | None
     values: Mapping[int, float]
+    step: int
 
 
 class SweepRunner(Runner, ABC):
@@ -116,12 +118,12 @@ class SweepRunner(Runner, ABC):
         self._live = []
 
     def _record_stopped(self, runs: TrialRuns) -> None:
-        state, _, value, values = runs.result()
-        cancelled = state is not TrialState.COMPLETED or runs.unstarted
+        result = Result(*runs.result(), runs.step)
+        cancelled = result.state is not TrialState.COMPLETED or runs.unstarted
         if cancelled and not runs.trial.pruned:
-            self._log.end(runs.trial, TrialState.CANCELLED, STOPPED, value, values)
+            self._log.end(runs.trial, *result._replace(state=TrialState.CANCELLED, reason=STOPPED))
         else:
-            self._record(runs, Result(state, "", value, values))
+            self._record(runs, result._replace(reason=""))
 
     # ------------------------------------------------------------------ starting
 
@@ -159,7 +161,7 @@ class SweepRunner(Runner, ABC):
 
     def _settle(self, runs: TrialRuns) -> None:
         """Record ended trials. Raises SweepAborted."""
-        self._record(runs, Result(*runs.result()))
+        self._record(runs, Result(*runs.result(), runs.step))
         trials = self._log.trials
         if (reason := runs.missing_metric) and all(one.value is None and not one.reports for one in trials):
             raise SweepAborted(f"trial {runs.trial.number} was trained, but {reason}")

@@ -31,7 +31,7 @@ class SegmentedTrials(SweepRunner):
             for trial in self._log.trials:
                 if trial.state is TrialState.WAITING:
                     reason = f"not promoted at step {trial.schedule[-1].stop:,}"
-                    self._log.end(trial, TrialState.PRUNED, reason, trial.value, trial.values)
+                    self._log.end(trial, TrialState.PRUNED, reason, trial.value, trial.values, None)
 
     def _watch(self) -> None:
         """Do nothing: decisions are made only at the ends of segments."""
@@ -59,7 +59,7 @@ class SegmentedTrials(SweepRunner):
                 self._log.pause(trial, result.value, result.values, saved)
             else:
                 reason = f"seed {missing[0]} saved no checkpoint to continue from"
-                self._log.end(trial, TrialState.FAILED, reason, None, result.values)
+                self._log.end(trial, *result._replace(state=TrialState.FAILED, reason=reason, value=None))
         else:
             self._log.end(trial, *result)
         if trial.value is not None:

@@ -91,7 +91,7 @@ class TrialLog:
             trial = self._trials[found["trial"]]
             _set_values(trial, TrialState(found["state"]), found)
             trial.reason = found["reason"] or trial.reason  # how the trial resumed after a stop, if it did
-            trial.ended = found["timestamp"]
+            trial.ended, trial.step = found["timestamp"], found.get("step")
 
 
 def _resume(trial: Trial, found: Mapping[str, Any]) -> None:
@@ -103,7 +103,7 @@ def _resume(trial: Trial, found: Mapping[str, Any]) -> None:
     trial.resumed |= {seed: one.path for seed, one in saved.items()}
     trial.idle += 0.0 if trial.ended is None else max(0.0, found["timestamp"] - trial.ended)
     trial.state, trial.reason, trial.ended = TrialState.RUNNING, found["reason"], None
-    trial.value, trial.values = None, {}
+    trial.step, trial.value, trial.values = None, None, {}
 
 
 def _continue(trial: Trial, found: Mapping[str, Any]) -> None:
@@ -185,11 +185,17 @@ class TrialWriter(TrialLog):
         self._write(PAUSED, {**about, "checkpoints": _texts(checkpoints)})
 
     def end(
-        self, trial: Trial, state: TrialState, reason: str, value: float | None, values: Mapping[int, float]
+        self,
+        trial: Trial,
+        state: TrialState,
+        reason: str,
+        value: float | None,
+        values: Mapping[int, float],
+        step: int | None,
     ) -> None:
-        """Record the end of a trial."""
+        """Record the end of a trial, at the last step of its runs."""
         about = {"trial": trial.number, "state": str(state), "reason": reason, "value": value}
-        self._write(ENDED, {**about, "values": _texts(values)})
+        self._write(ENDED, {**about, "values": _texts(values), "step": step})
 
     def close(self) -> None:
         self._file.close()

@@ -116,6 +116,11 @@ class TrialRuns:
             except MosaicError as error:
                 logger.warning("run %s could not be stopped: %s", run.id, error)
 
+    @property
+    def step(self) -> int:
+        """The last step that the runs have reported."""
+        return max((run.step or 0 for run in self.runs.values()), default=0)
+
     def read(self) -> None:
         """Read new telemetry of the runs."""
         for seed, follower in self._followers.items():

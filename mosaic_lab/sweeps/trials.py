@@ -101,6 +101,8 @@ class Trial:
     state: TrialState = TrialState.RUNNING
     reason: str = ""
     ended: float | None = None
+    step: int | None = None
+    """The last step that its runs reported; None before its end, and in logs of older versions."""
     value: float | None = None
     values: dict[int, float] = field(default_factory=dict)
     reports: dict[int, float] = field(default_factory=dict)

@@ -27,6 +27,8 @@ from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trials import Proposal, TrialState
 
 STEPS = 50_000
+TRAINED = 49_152
+"""The steps of a completed trial, in whole updates."""
 SPACE = Space(
     {
         "learning_rate": search.loguniform(1e-5, 1e-2),
@@ -86,7 +88,7 @@ def record(log: TrialWriter, generator: random.Random) -> None:
     reached = trial.reports[max(trial.reports)] if trial.pruned else skill
     seeds = {seed: reached * generator.uniform(0.9, 1.1) for seed in (1, 2, 3)}
     state = TrialState.PRUNED if trial.pruned else TrialState.COMPLETED
-    log.end(trial, state, "", reached, seeds)
+    log.end(trial, state, "", reached, seeds, max(trial.reports) if trial.pruned else TRAINED)
 
 
 def main() -> None:

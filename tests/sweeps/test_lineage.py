@@ -55,7 +55,7 @@ def searched(folder: Path, order: random.Random) -> list[Trial]:
         if trial.segments[-1].stop < PLAN.total_timesteps:
             log.pause(trial, value, {1: value}, {1: "a checkpoint"})
         else:
-            log.end(trial, TrialState.COMPLETED, "", value, {1: value})
+            log.end(trial, TrialState.COMPLETED, "", value, {1: value}, trial.segments[-1].stop)
 
 
 @pytest.fixture(scope="module")

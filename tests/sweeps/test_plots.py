@@ -66,6 +66,9 @@ def test_the_best_so_far_is_a_running_extreme_of_what_completed(
     expected = running.accumulate([one.value for one in completed])
     assert [values[places == one.number][-1] for one in completed] == list(expected)
     assert places[-1] == COUNT - 1, "it goes on to the newest trial"
+    best = sorted(completed, key=lambda one: one.value or 0, reverse=mode == "max")[0]
+    point = drawn["best"].points
+    assert point is not None and list(point[0]) == [best.number], "in its colour here, too"
     points = drawn["pruned"].points
     assert points is not None and drawn["pruned"].color == NEUTRAL
     assert list(points[0]) == [one.number for one in in_state(trials, TrialState.PRUNED)]
@@ -80,7 +83,9 @@ def test_curves_of_pruned_trials_are_faint_and_the_best_stands_out(trials: list[
     assert len(drawn["completed"].thin) == len(in_state(trials, TrialState.COMPLETED)) - 1
     line = drawn["best"].line
     assert line is not None and drawn["best"].color == BEST
-    assert (line[0][-1], line[1][-1]) == (stored.STEPS, best.value)
+    assert (line[0][-1], line[1][-1]) == (stored.TRAINED, best.value), "in whole updates, not as requested"
+    assert pruned.thin_opacity == drawn["completed"].thin_opacity == 1, "readable on dark pages, too"
+    assert all(steps[-1] == stored.TRAINED for steps, _ in drawn["completed"].thin)
 
 
 def test_a_plots_legend_has_each_colour_once(trials: list[Trial]) -> None:
@@ -102,10 +107,13 @@ def test_slices_are_of_the_most_important_parameters_each_on_its_own_scale(trial
     assert points is not None
     assert points[0] == pytest.approx([math.log10(one.parameters["learning_rate"]) for one in pruned])
     assert points[1] == pytest.approx([one.value for one in pruned])
-    assert found["num_steps"].rows == ("64", "128", "256") and found["num_steps"].x_label == "episode_return"
-    places = marks(found["num_steps"])["pruned"].points
+    name = "activation_function"
+    chosen = facets(PLAN, trials, {**IMPORTANCE, name: 0.2})[name]
+    assert chosen.rows == ("tanh", "relu", "leaky_relu") and chosen.x_label == "episode_return"
+    places = marks(chosen)["pruned"].points
     assert places is not None
-    assert list(places[1]) == [(64, 128, 256).index(one.parameters["num_steps"]) for one in pruned]
+    assert list(places[1]) == [chosen.rows.index(one.parameters[name]) for one in pruned]
+    assert not found["num_steps"].rows and found["num_steps"].x_label == "num_steps", "numbers are an x axis"
     assert found["Importance"].rows == tuple(IMPORTANCE)
 
 
@@ -152,6 +160,8 @@ def test_a_value_of_three_seeds_has_its_interval(trials: list[Trial]) -> None:
     table = trial_rows(PLAN, trials, Intervals(PLAN.aggregate))
     assert [column["title"] for column in table["columns"]][:3] == ["Trial", "State", "episode_return"]
     assert len(table["rows"]) == COUNT
+    steps = {row[1]["text"]: row[-2]["key"] for row in table["rows"]}
+    assert steps["completed"] == stored.TRAINED
     for trial, row in zip(trials, table["rows"], strict=True):
         value, low, high = map(float, re.fullmatch(r"(\S+) \[(\S+), (\S+)\]", row[2]["text"]).groups())  # type: ignore[union-attr]
         assert low < high and min(trial.values.values()) <= high and low <= max(trial.values.values())

@@ -43,8 +43,8 @@ MOST_INCHES = 12.0
 class PlotMark:
     """The line, band and points of one operator.
 
-    ``color`` is an index or a colour; ``band`` a closed outline to fill; ``thin`` the individual lines
-    averaged by ``line`` if they are too few for a band.
+    ``color`` is an index or a colour; ``band`` a closed outline to fill; ``thin`` the individual lines,
+    which are faint if ``line`` is their mean.
     """
 
     label: str
@@ -53,6 +53,11 @@ class PlotMark:
     band: Points | None = None
     points: Points | None = None
     thin: tuple[Points, ...] = ()
+
+    @property
+    def thin_opacity(self) -> float:
+        """The opacity of the individual lines. Only with a mean may they be too faint to read."""
+        return 1.0 if self.line is None else THIN_OPACITY
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -134,7 +139,7 @@ def _draw(axes: Axes, facet: Facet, named: bool) -> None:
     for mark in facet.marks:
         own, label = mark_color(mark), mark.label
         for thin in mark.thin:
-            axes.plot(*thin, color=own, alpha=THIN_OPACITY, linewidth=0.8)
+            axes.plot(*thin, color=own, alpha=mark.thin_opacity, linewidth=0.8)
         if mark.band is not None:
             axes.fill(*mark.band, color=own, alpha=BAND_OPACITY, linewidth=0)
         if mark.line is not None:

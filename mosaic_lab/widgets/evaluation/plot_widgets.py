@@ -12,7 +12,7 @@ import numpy as np
 import traitlets as t
 from ipywidgets import HBox, Layout, VBox
 
-from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
+from mosaic_lab.chart_style import BAND_OPACITY
 from mosaic_lab.evaluation.reports.plot import Facet, Plot, mark_color, plot_picture
 from mosaic_lab.overview.averages import Floats
 from mosaic_lab.text_table import shortened
@@ -107,7 +107,7 @@ class FacetFigure:
         lines = [(line, mark_color(mark)) for line, mark in named]
         points = [(mark.points, mark_color(mark)) for mark in marks if mark.points is not None]
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
-        fill(self._lines, lines, [THIN_OPACITY] * len(thin) + [1.0] * (len(lines) - len(thin)))
+        fill(self._lines, lines, [mark.thin_opacity for _, mark in thin] + [1.0] * (len(lines) - len(thin)))
         with self._points.hold_sync():
             self._points.x = np.concatenate([x for (x, _), _ in points] or [np.empty(0)])
             self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])

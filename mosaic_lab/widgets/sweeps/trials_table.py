@@ -55,7 +55,7 @@ def states_caption(trials: Sequence[Trial]) -> str:
 def _row(
     plan: SweepPlan, trial: Trial, interval: tuple[float, float], names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    step = plan.total_timesteps if str(trial.state) == "completed" else max(trial.reports, default=0)
+    step = plan.trained(trial)
     return [
         _cell(str(trial.number), trial.number, ", ".join(trial.run_ids)),
         _cell(str(trial.state), str(trial.state), trial.reason),
