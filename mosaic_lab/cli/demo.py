@@ -16,6 +16,7 @@ from mosaic_lab import workers
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
+from mosaic_lab.number_format import number
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.telemetry.feed import RunFeed
 
@@ -104,8 +105,8 @@ def execute_notebook(folder: Path) -> int:
         returns = run.episodes()["total_reward"]
         print(
             f"   {run.label}: {len(returns)} episodes, mean return of the last {LAST_EPISODES}: "
-            f"{returns.tail(LAST_EPISODES).mean():.1f} "
-            f"(of the first {LAST_EPISODES}: {returns.head(LAST_EPISODES).mean():.1f})"
+            f"{number(returns.tail(LAST_EPISODES).mean())} "
+            f"(of the first {LAST_EPISODES}: {number(returns.head(LAST_EPISODES).mean())})"
         )
     print(f"   executed notebook   {executed}")
     print(f"   stand-alone page    {page}")
@@ -147,4 +148,4 @@ def narrated(runs: Supervisor, ignore: set[str]) -> Iterator[None]:
 def progress_line(run: Run, feed: RunFeed) -> str:
     text = f"{run.label}: {feed.step:,} of {run.total_timesteps or 0:,} steps"
     last = feed.returns.last
-    return text if last is None else f"{text}, return {last:.0f}"
+    return text if last is None else f"{text}, return {number(last)}"

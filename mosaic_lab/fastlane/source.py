@@ -22,7 +22,7 @@ from mosaic_lab.fastlane.last_frames import keep, newest
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder, is_run_id
 from mosaic_lab.keeper.states import RunStatus, State
-from mosaic_lab.keeper.tail import progress
+from mosaic_lab.keeper.tail import progress, started_config
 from mosaic_lab.sanitize import sanitize
 
 LOOK_SECONDS = 1.0
@@ -165,7 +165,8 @@ class FrameSource:
 
     @cached_property
     def _total(self) -> object:
-        return self._folder.document(self._folder.config_path).get("total_timesteps")
+        planned = (started_config(self._folder.telemetry_path) or {}).get("steps")  # in whole updates
+        return planned or self._folder.document(self._folder.config_path).get("total_timesteps")
 
     @property
     def _early(self) -> bool:

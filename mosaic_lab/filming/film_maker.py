@@ -98,7 +98,8 @@ class FilmMaker(Runner):
     def run(self) -> None:
         """Film all requested checkpoints until the training has ended and none remains.
 
-        Raises `NotFilmed` if there is no film at all, and `TrainingGone`.
+        Raises `NotFilmed` if no checkpoint could be filmed, RunCurtailed if there was none, and
+        `TrainingGone`.
         """
         config = self._config
         self._telemetry.run_started(
@@ -113,7 +114,7 @@ class FilmMaker(Runner):
         if not self._made and self._problem:
             raise NotFilmed(self._problem)
         if self._backlog.empty:
-            raise NotFilmed(f"run {self._training.run_id} has saved no checkpoint: there is nothing to film")
+            raise RunCurtailed(f"run {self._training.run_id} saved no checkpoint: there is nothing to film")
 
     def _follow(self) -> None:
         while True:

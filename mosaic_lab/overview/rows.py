@@ -153,6 +153,8 @@ def comparison_row(folder: Path) -> RunRow:
     """Return the row of a comparison, from the folders of its lanes."""
     lanes = [Run(RunFolder(lane)) for lane in folders_in(folder)]
     alive = comparison_lives(folder)
+    cut_short = not alive and any(lane.state is State.LOST for lane in lanes)
+    ended = State.CANCELLED if cut_short else State.COMPLETED
     config = lanes[0].config if lanes else {}
     created = [lane.created for lane in lanes if lane.created is not None]
     ends = [lane.status.since for lane in lanes] if lanes and not alive else []
@@ -165,8 +167,8 @@ def comparison_row(folder: Path) -> RunRow:
         name=annotations.name or label,
         label=label,
         kind="comparison",
-        state=str(State.RUNNING if alive else State.COMPLETED),
-        reason=count,
+        state=str(State.RUNNING if alive else ended),
+        reason=f"{count}; ended with its kernel" if cut_short else count,
         alive=alive,
         worker="",
         env=env,

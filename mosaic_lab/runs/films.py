@@ -211,8 +211,8 @@ def _status(folder: RunFolder) -> str:
     status = folder.status()
     if not status.state.finished:
         return f"run {folder.run_id} is making films"
-    wrong = status.state in (State.FAILED, State.LOST)
-    return f"run {folder.run_id} {status.state}: {status.reason}" if wrong else ""
+    completed = status.state is State.COMPLETED
+    return "" if completed else f"run {folder.run_id} {status.state}: {status.reason}"
 
 
 def strip(films: Sequence[Film], notes: Iterable[str]) -> str:

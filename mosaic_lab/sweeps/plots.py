@@ -47,7 +47,9 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     better = max if plan.mode == "max" else min
     best = better(completed, key=lambda one: one.value or 0.0, default=None)
     names = sorted(_names(plan, trials), key=lambda name: -importance.get(name, 0.0))
-    found = [Plot("Trials", _TRIALS_NOTE, (_history(plan, ended, best), _curves(plan, trials, best)), plan.seed)]
+    found = [
+        Plot("Trials", _TRIALS_NOTE, (_history(plan, ended, best), _curves(plan, trials, best)), plan.seed)
+    ]
     if names:
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
         left_out = f"; drawn are {MOST_SLICES} of {len(names)}" if len(names) > MOST_SLICES else ""
@@ -75,9 +77,7 @@ def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Fac
     pruned = [one for one in ended if one.state is TrialState.PRUNED]
     marks = [
         PlotMark("pruned", NEUTRAL, points=_points(pruned, _number)),
-        PlotMark(
-            "completed", TRIAL, points=_points([one for one in completed if one is not best], _number)
-        ),
+        PlotMark("completed", TRIAL, points=_points([one for one in completed if one is not best], _number)),
     ]
     if completed:
         running = np.maximum if plan.mode == "max" else np.minimum

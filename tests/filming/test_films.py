@@ -205,7 +205,6 @@ def test_the_last_of_a_group(lab: mosaic.Lab) -> None:
     ("options", "reason"),
     [
         ({"env": "Dark-v0"}, "the environment has no pictures: .*the projector is broken"),
-        ({"saves": 0}, "run .*-cinema-.* has saved no checkpoint: there is nothing to film"),
         ({"env_settings": {"colour": 1}}, "Cinema-v0 cannot be made .*colour"),
     ],
 )
@@ -216,6 +215,15 @@ def test_without_any_film_its_own_run_fails(lab: mosaic.Lab, options: Any, reaso
     assert run.state == "completed"
     assert "failed" in run.films.status and run.films.status in repr(run.films)
     assert "no films" in run.films._repr_html_()
+
+
+@pytest.mark.usefixtures("cinema")
+def test_a_training_without_checkpoints_is_a_note_and_no_failure(lab: mosaic.Lab) -> None:
+    run = habit(lab, saves=0).wait(PATIENCE)
+    filming = maker(lab, run).wait(PATIENCE)
+    assert filming.state == "cancelled"
+    assert re.fullmatch("run .*-cinema-.* saved no checkpoint: there is nothing to film", filming.reason)
+    assert filming.reason in run.films.status
 
 
 @pytest.mark.extended

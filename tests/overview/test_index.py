@@ -17,7 +17,7 @@ from overview.run_folders import append, metrics, run_in
 from support import start_peer, wait_until
 
 from mosaic_lab.keeper.processes import place, start_time
-from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.run_store import COMPARISONS, write_json
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.rows import RunRow
@@ -96,6 +96,17 @@ def test_runs_come_go_and_are_renamed(store: Path) -> None:
     assert removed == [gone] and {renamed.id, new.name} <= {row.id for row in changed}
     assert index.changes(0)[2] == [], "who knows nothing needs no removals"
     assert len(index.changes(10**9)[1]) == len(index.changes(0)[1]), "an unknown version gets everything"
+
+
+def test_a_comparison_whose_kernel_was_killed_has_not_completed(tmp_path: Path) -> None:
+    folder = tmp_path / COMPARISONS / "20261001-120000-CartPole-v1-abcd"
+    run_in(folder / "0-PPO", [], state=State.RUNNING)  # nothing recorded its end
+    run_in(folder / "1-random", [], state=State.COMPLETED)
+    [row] = RunIndex(tmp_path).changes(0)[1]
+    assert (row.state, row.reason) == ("cancelled", "2 lanes; ended with its kernel")
+    run_in(folder / "0-PPO", [], state=State.COMPLETED)
+    [row] = RunIndex(tmp_path).changes(0)[1]
+    assert (row.state, row.reason) == ("completed", "2 lanes")
 
 
 def test_broken_folders_are_rows_that_say_so(store: Path) -> None:
