@@ -14,7 +14,8 @@
      "requests": [{"id", "agent", "legal": [actions] | None}],
      "keys": {human-played agent: {key: action}},
      "described": {human-played agent to act: state as described by the environment's worker},
-     "realtime": [agents], "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
+     "realtime": [agents], "action_spaces": {human-played agent: space},
+     "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
 
 Numbers may be NaN or infinite. ``thinking`` with an empty agent means the environment itself.
 """
@@ -130,6 +131,9 @@ def _people(lane: Lane) -> dict[str, Any]:
             if environment is not None
         },
         "realtime": [agent for agent, spec in people.items() if spec.settings["realtime"]],
+        "action_spaces": {
+            agent: environment.spaces[agent]["action"] for agent in people if environment is not None
+        },
     }
 
 

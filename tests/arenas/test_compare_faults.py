@@ -160,7 +160,7 @@ def test_an_environment_that_hangs_in_step(start_comparison: Compare, tmp_path: 
         comparison.step(timeout=0.3)
     hung = next(one for one in comparison.lanes if one.state == "stepping")
     wait_until(lambda: comparison.view()["lanes"][hung.index]["thinking"])
-    shown = page_state(comparison.view(), comparison.lanes, ended=False, early={})["lanes"][hung.index]
+    shown = page_state(comparison.view(), ended=False, early={})["lanes"][hung.index]
     assert re.fullmatch(r"no step for [\d.]+ s, waiting for the environment", shown["thinking"])
     comparison.restart(hung)
     comparison.wait(30)

@@ -121,7 +121,7 @@ class ComparisonPanel(LivePanel):
         super().__init__()
         register_target()
         self._comparison = weakref.ref(comparison)
-        self._lanes = comparison.lanes
+        labels = [lane.label for lane in comparison.lanes]
         self._view = comparison.view()
         self.ended = False
         """Whether the comparison has ended or been garbage-collected."""
@@ -133,16 +133,16 @@ class ComparisonPanel(LivePanel):
         self._shown_at = math.inf
         self._speed: float | None = -1.0  # not played yet
         self.title = f"Comparison · {self._view['environment']}"
-        self._exchanges = [CollapsibleExchanges() for _ in self._lanes]
+        self._exchanges = [CollapsibleExchanges() for _ in labels]
         language = [exchanges.model for exchanges in self._exchanges]
         self.lanes = LanesView(
             title=self._view["environment"],
-            canvases=[page_canvas() for _ in self._lanes],
+            canvases=[page_canvas() for _ in labels],
             language=language,
             state=self._page_state(),
         )
         self.episodes = EpisodesView()
-        self.chart = Chart(Y_LABEL, [lane_stroke(index) for index in range(len(self._lanes))])
+        self.chart = Chart(Y_LABEL, [lane_stroke(index) for index in range(len(labels))])
         self.chart.figure.layout.height = CHART_HEIGHT
         self.box = VBox([self.lanes, *self.chart.parts, self.episodes])
         self.box.add_class("mosaic-panel")
@@ -152,7 +152,6 @@ class ComparisonPanel(LivePanel):
             model.observe(lambda _: self.notify(), names=["opened", "agent", "drawn"])
         self.observe(self.lanes, "presence", self.on_presence)
         self.observe(self.lanes, "calls", self._do_calls)
-        labels = [lane.label for lane in self._lanes]
         self.saved = SavedComparison(self.title, labels, self.visibility, self.view, on_removed=self.close)
         self.on_ended = self.close
 
@@ -243,7 +242,7 @@ class ComparisonPanel(LivePanel):
         due = agent in shown["turn"]
         starts = due and view["mode"] == "idle" and shown["state"] == "ready"
         refusal = "" if starts or (due and view["mode"] == "playing") else _why_not_now(agent, shown)
-        name = person_action_text(action, agent, shown, self._lanes[lane])[:_LONGEST_NAME]
+        name = person_action_text(action, agent, shown)[:_LONGEST_NAME]
         self._early[lane, agent] = _EarlyKey(time.monotonic(), action, name, refusal)
         if starts:
             comparison.step(timeout=0)
@@ -268,7 +267,7 @@ class ComparisonPanel(LivePanel):
 
     def _page_state(self) -> dict[str, Any]:
         early = {person: key.text for person, key in list(self._early.items())}
-        return page_state(self._view, self._lanes, self.ended, early)
+        return page_state(self._view, self.ended, early)
 
     def draw(self) -> None:
         view = self._view

@@ -13,7 +13,6 @@ import numpy as np
 from mosaic_contract import unpack
 from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
-from mosaic_lab.arenas import Lane
 from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
 from mosaic_lab.widgets.charts.chart import STROKES, Line, Stroke
@@ -33,15 +32,13 @@ _DIGITS = 3
 Y_LABEL = "return"
 
 
-def page_state(
-    view: Mapping[str, Any], lanes: Sequence[Lane], ended: bool, early: Mapping[tuple[int, str], str]
-) -> dict[str, Any]:
+def page_state(view: Mapping[str, Any], ended: bool, early: Mapping[tuple[int, str], str]) -> dict[str, Any]:
     """Return the state of `LanesView`.
 
     ``ended``: whether the comparison has ended. ``early``: by lane and player, the outcome of a key pressed
     while no action was awaited.
     """
-    shown = [_lane(one, lane, view["env_id"], early) for one, lane in zip(view["lanes"], lanes, strict=True)]
+    shown = [_lane(lane, view["env_id"], early) for lane in view["lanes"]]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
         "env": view["environment"],
@@ -78,9 +75,9 @@ def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
     return str(action)
 
 
-def person_action_text(action: Any, agent: str, view: Mapping[str, Any], lane: Lane) -> str:
+def person_action_text(action: Any, agent: str, view: Mapping[str, Any]) -> str:
     """Return a player's action as readable text; numbers are those of the action space."""
-    space = lane.environment.spaces[agent]["action"] if lane.environment else {}
+    space = view["action_spaces"].get(agent, {})
     index = action - space.get("start", 0) if isinstance(action, int) else action
     return action_text(index, view["action_meanings"].get(agent))
 
@@ -119,9 +116,7 @@ def _end(row: Mapping[str, Any]) -> str:
     return word if success is None else f"{word}, {'success' if success else 'no success'}"
 
 
-def _lane(
-    view: Mapping[str, Any], lane: Lane, env_id: str, early: Mapping[tuple[int, str], str]
-) -> dict[str, Any]:
+def _lane(view: Mapping[str, Any], env_id: str, early: Mapping[tuple[int, str], str]) -> dict[str, Any]:
     moves = view["moves"]
     passive = {one["key"] for one in view["operators"] if one["category"] == "passive"}
     return {
@@ -155,7 +150,7 @@ def _lane(
         "thinking": _thinking(view),
         "blank": "" if view["renders"] else f"no pictures: {view['render_reason'] or 'it renders none'}",
         "people": [
-            {**_person(agent, keys, view, lane), "early": early.get((view["index"], agent), "")}
+            {**_person(agent, keys, view), "early": early.get((view["index"], agent), "")}
             for agent, keys in view["keys"].items()
         ],
     }
@@ -225,9 +220,9 @@ def _thinking(view: Mapping[str, Any]) -> str:
     return f"{who} is thinking, {shown} s"
 
 
-def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any]) -> dict[str, Any]:
     request = next((one for one in view["requests"] if one["agent"] == agent), None)
-    space = lane.environment.spaces[agent]["action"] if lane.environment else {}
+    space = view["action_spaces"][agent]
     # Gymnasium's masks are only advisory: Taxi's marks the actions that would change the state.
     legal = request["legal"] if request and view["paradigm"] != "single_agent" else None
     described = view["described"].get(agent, {})
@@ -237,7 +232,7 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
     return {
         "agent": agent,
         "keys": [[key, action] for key, action in keys.items()],
-        "actions": [[action, person_action_text(action, agent, view, lane)] for action in actions],
+        "actions": [[action, person_action_text(action, agent, view)] for action in actions],
         "bounds": [start, start + space["n"] - 1] if space.get("type") == "Discrete" else None,
         "typed": not actions,
         "moves": moves,
