@@ -7,6 +7,7 @@ import random
 import re
 import sys
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,18 @@ PLAN = stored.plan(COUNT)
 IMPORTANCE = {"gamma": 0.6, "learning_rate": 0.3, "num_steps": 0.1}
 
 
-@pytest.fixture
-def trials(tmp_path: Path) -> list[Trial]:
-    log, generator = TrialWriter(tmp_path), random.Random(0)
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
+    log, generator = TrialWriter(tmp_path_factory.mktemp("sweep")), random.Random(0)
     for _ in range(COUNT):
         stored.record(log, generator)
     return log.trials
+
+
+@pytest.fixture
+def trials(recorded: list[Trial]) -> list[Trial]:
+    """Trials of a test's own, which may change them."""
+    return deepcopy(recorded)
 
 
 def in_state(trials: list[Trial], state: TrialState) -> list[Trial]:
