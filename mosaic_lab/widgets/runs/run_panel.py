@@ -14,6 +14,7 @@ from mosaic_contract.config import nearest
 
 from mosaic_lab.chart_style import DOTS_PER_INCH, SAVED_DOTS_PER_INCH, color
 from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.continuing import why_not_continued
@@ -56,6 +57,8 @@ _SEVERAL_AGENTS = (
 MOST_BYTES = 8 << 20
 """Maximum size of data sent to the page; larger exports are written beside the runs' data."""
 FILE_NAME = "metrics.csv"
+_SHOWN: dict[str, str] = {}
+"""The workers' fallbacks that this kernel has shown, each with the first run of the panel that shows it."""
 
 
 class RunPanel(FollowingPanel):
@@ -205,12 +208,19 @@ class RunPanel(FollowingPanel):
             found.append(info(_CUT_SHORT))
         if any(view.feed.agents > 1 for view in self.views):
             found.append(info(_SEVERAL_AGENTS))
-        found += map(info, dict.fromkeys(filter(None, (view.run.fallback for view in self.views))))
+        found += map(info, self._fallbacks())
         found += map(info, self._notes)
         if len(found) > MOST_NOTICES:
             rest = len(found) - MOST_NOTICES + 1
             found = [*found[: MOST_NOTICES - 1], info(f"and {rest} more notices")]
         return found
+
+    def _fallbacks(self) -> Iterable[str]:
+        """Yield the fallbacks of the runs' workers that no other panel shows, and all beside a failure."""
+        first, failed = self.views[0].run.id, any(v.status.state is State.FAILED for v in self.views)
+        for text in dict.fromkeys(filter(None, (view.run.fallback for view in self.views))):
+            if _SHOWN.setdefault(text, first) == first or failed:
+                yield text
 
     # ----------------------------------------------------- what the page requests
 
