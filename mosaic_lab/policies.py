@@ -21,6 +21,7 @@ DEFAULT = "*"
 
 _LONGEST_KEY = 40
 _MOST_REASONS = 3
+_MOST_LABELS = 3  # lanes named beside a shared reason
 
 
 class Facts(Protocol):
@@ -73,7 +74,7 @@ def assign(mapping: Any, facts: Facts) -> Assignment:
     )
 
 
-def check_lanes(lanes: Mapping[str, Any], facts: Facts) -> None:
+def check_lanes(lanes: Mapping[str, Mapping[str, OperatorSpec]], facts: Facts) -> None:
     """Raise ConfigurationError, as `assign` does, for unusable mappings of ``lanes``."""
     refused: dict[str, ConfigurationError] = {}
     for label, mapping in lanes.items():
@@ -82,19 +83,29 @@ def check_lanes(lanes: Mapping[str, Any], facts: Facts) -> None:
         except ConfigurationError as error:
             refused[label] = error
     if refused:
-        raise ConfigurationError(refusals_text(refused))
+        players = {one.name for mapping in lanes.values() for one in mapping.values()}
+        raise ConfigurationError(refusals_text(refused, players))
 
 
-def refusals_text(refused: Mapping[str, ConfigurationError]) -> str:
-    """Return why lanes' mappings are refused; lanes with the same reason share an entry."""
+def refusals_text(refused: Mapping[str, ConfigurationError], players: Iterable[str] = ()) -> str:
+    """Return why lanes' mappings are refused; lanes with the same reason share an entry.
+
+    Reasons that differ only in the names of ``players``, such as the checkpoints of a league, are the same.
+    """
+    names = re.compile("|".join([*map(re.escape, sorted(players, key=len, reverse=True)), r"[\s─-]+"]))
     reasons: dict[str, list[str]] = {}
     for label, error in refused.items():
-        reasons.setdefault(str(error), []).append(label)
-    shown = list(reasons.items())[:_MOST_REASONS]
-    texts = [f"{', '.join(labels)}: {reason}" for reason, labels in shown]
+        reasons.setdefault(names.sub("", str(error)), []).append(label)
+    shown = [(str(refused[labels[0]]), labels) for labels in list(reasons.values())[:_MOST_REASONS]]
+    texts = [f"{_labels(labels)}: {reason}" for reason, labels in shown]
     if more := len(refused) - sum(len(labels) for _, labels in shown):
         texts.append(f"… and the like for {more} more")
     return "\n\n".join(texts)
+
+
+def _labels(labels: Sequence[str]) -> str:
+    named = ", ".join(labels[:_MOST_LABELS])
+    return named if len(labels) <= _MOST_LABELS else f"{named} and {len(labels) - _MOST_LABELS} more"
 
 
 def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dict[str, OperatorSpec]]:

@@ -300,9 +300,9 @@ def test_mappings_that_do_not_fit_are_refused(start_evaluation: Evaluate) -> Non
     with pytest.raises(ConfigurationError) as caught:
         start_evaluation(**odd(operators=policies.pairings(players, ["agent_0", "agnet_1"])))
     text = str(caught.value)
-    lanes = "one against two, one against three, one against four, one against five"
+    lanes = "one against two, one against three, one against four and 17 more"
     assert text.startswith(f"{lanes}: 'agnet_1' names no agent (did you mean 'agent_0'?): ")
-    assert text.endswith("… and the like for 8 more")
+    assert text.count("names no agent") == 1, "for all players"
 
 
 def test_faults_are_in_the_results(start_evaluation: Evaluate) -> None:

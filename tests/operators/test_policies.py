@@ -11,7 +11,7 @@ from operators.team_fixtures import discrete, save_policies
 
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.policies import assign
+from mosaic_lab.policies import assign, check_lanes, pairings
 
 BOX = {"type": "Box", "shape": [8], "dtype": "float32", "low": -1.0, "high": 1.0}
 
@@ -147,3 +147,17 @@ def test_bounds_of_observations_may_differ_those_of_actions_not(tmp_path: Path) 
 )
 def test_what_is_no_mapping_is_refused(mapping: Any, text: str) -> None:
     assert text in refusal(mapping)
+
+
+def test_what_all_checkpoints_of_a_league_lack_is_one_reason_with_the_count(tmp_path: Path) -> None:
+    trained = operators.rl(save_policies(tmp_path, red_0=0, blue_0=0))
+    players = {f"ppo {step:,}": trained.with_() for step in (10, 100, 1_000, 10_000, 100_000)}
+    lanes = pairings({**players, "random": operators.random()}, ["red", "blue"])
+    with pytest.raises(ConfigurationError) as caught:
+        check_lanes(lanes, facts(red_0=6, blue_0=6))
+    text = str(caught.value)
+    assert text.startswith(
+        "ppo 10 against ppo 100, ppo 10 against ppo 1,000, ppo 10 against ppo 10,000 and 17 "
+    )
+    assert text.count("cannot act for red_0") == text.count("cannot act for blue_0") == 2
+    assert "ppo 10 against random, ppo 100 against random, ppo 1,000 against random and 2 more: " in text
