@@ -7,7 +7,8 @@ leaves the user's own figures unchanged.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Points = tuple[Floats, Floats]
 
 PALETTE = (
     *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
@@ -76,6 +78,27 @@ def svg_of(figure: Figure, background: str) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", facecolor=background, metadata={"Date": None})
     return buffer.getvalue()
+
+
+def draw_line(
+    axes: Axes,
+    color: str,
+    line: Points | None,
+    thin: Iterable[Points] = (),
+    band: Points | None = None,
+    thin_opacity: float = THIN_OPACITY,
+    **style: Any,
+) -> None:
+    """Draw a line, the band around it (a closed outline), and the thin lines behind it.
+
+    ``style`` is matplotlib's, for the line itself. A single point is drawn as a dot.
+    """
+    if band is not None:
+        axes.fill(*band, color=color, alpha=BAND_OPACITY, linewidth=0)
+    for one in thin:
+        axes.plot(*one, color=color, alpha=thin_opacity, linewidth=0.8)
+    if line is not None:
+        axes.plot(*line, color=color, marker="o" if len(line[0]) == 1 else "", **style)
 
 
 def dress(axes: Axes, x_label: str, title: str) -> None:

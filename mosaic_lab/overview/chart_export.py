@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mosaic_lab.chart_marks import draw_marks, marks_of
 from mosaic_lab.chart_style import (
-    BAND_OPACITY,
     SAVED_DOTS_PER_INCH,
     SIZE_INCHES,
-    THIN_OPACITY,
     color,
+    draw_line,
     dress,
     legend,
     new_figure,
+    outline,
     png_of,
     svg_of,
 )
@@ -121,12 +121,10 @@ def picture(
 def _draw(axes: Axes, line: CurveLine, own: str, is_time: bool) -> None:
     x = line.x / DAY if is_time else line.x
     if line.thin is not None:
-        axes.plot(x, line.y, color=own, alpha=THIN_OPACITY, linewidth=0.8)
-        return
-    if line.low is not None and line.high is not None:
-        axes.fill_between(x, line.low, line.high, color=own, alpha=BAND_OPACITY, linewidth=0)
-    marker = "o" if len(x) == 1 else ""
-    axes.plot(x, line.y, color=own, linewidth=1.5, marker=marker, label=_plain(line.label))
+        draw_line(axes, own, None, thin=[(x, line.y)])
+    else:
+        band = None if line.low is None or line.high is None else outline(x, line.low, line.high)
+        draw_line(axes, own, (x, line.y), band=band, linewidth=1.5, label=_plain(line.label))
 
 
 def _scale(axes: Axes, request: ChartRequest) -> None:

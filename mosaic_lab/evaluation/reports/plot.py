@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosaic_lab.chart_style import (
-    BAND_OPACITY,
     DOTS_PER_INCH,
     SAVED_DOTS_PER_INCH,
     SIZE_INCHES,
     THIN_OPACITY,
     color,
+    draw_line,
     dress,
     legend,
     new_figure,
@@ -138,13 +138,10 @@ def _height(plot: Plot) -> float:
 def _draw(axes: Axes, facet: Facet, named: bool) -> None:
     for mark in facet.marks:
         own, label = mark_color(mark), mark.label
-        for thin in mark.thin:
-            axes.plot(*thin, color=own, alpha=mark.thin_opacity, linewidth=0.8)
-        if mark.band is not None:
-            axes.fill(*mark.band, color=own, alpha=BAND_OPACITY, linewidth=0)
+        width = 0.9 if mark.color == NEUTRAL else 1.6
+        about = {"linewidth": width, "label": label}
+        draw_line(axes, own, mark.line, mark.thin, mark.band, mark.thin_opacity, **about)
         if mark.line is not None:
-            width = 0.9 if mark.color == NEUTRAL else 1.6
-            axes.plot(*mark.line, color=own, linewidth=width, label=label)
             label = "_"  # one entry in the legend
         if mark.points is not None:
             axes.scatter(*mark.points, s=POINT_AREA, color=own, label=label, zorder=3)

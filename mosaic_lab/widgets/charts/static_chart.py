@@ -6,15 +6,7 @@ import io
 from collections.abc import Sequence
 
 from mosaic_lab.chart_marks import draw_marks, marks_of
-from mosaic_lab.chart_style import (
-    BAND_OPACITY,
-    DOTS_PER_INCH,
-    THIN_OPACITY,
-    dress,
-    legend,
-    new_figure,
-    png_of,
-)
+from mosaic_lab.chart_style import DOTS_PER_INCH, draw_line, dress, legend, new_figure, png_of
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
 
@@ -42,14 +34,13 @@ def picture(
     figure = new_figure(sharpness)
     axes = figure.add_subplot(facecolor="none")
     for line in lines:
-        if line.band is not None:
-            axes.fill(*line.band, color=line.color, alpha=BAND_OPACITY, linewidth=0)
-        for thin in line.thin:
-            axes.plot(*thin, color=line.color, alpha=THIN_OPACITY, linewidth=0.8)
         width, style = line.stroke
-        axes.plot(
-            *line.curve,
-            color=line.color,
+        draw_line(
+            axes,
+            line.color,
+            line.curve,
+            line.thin,
+            line.band,
             linewidth=WIDTH_SCALE * width,
             linestyle=style,
             zorder=3 - width / 10,  # wide lines below thin ones

@@ -13,7 +13,7 @@ from mosaic_lab.chart_style import outline
 from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.overview.averages import Curve, mean_over_runs, smooth
 from mosaic_lab.runs import RunGroup
-from mosaic_lab.widgets.charts.chart import Chart, Line, log_ticks, round_ticks, stack, step_ticks
+from mosaic_lab.widgets.charts.chart import Chart, Line, Window, log_ticks, round_ticks, stack, step_ticks
 from mosaic_lab.widgets.charts.static_chart import picture
 from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content, run_views
 
@@ -172,3 +172,16 @@ def test_an_axis_over_a_few_steps_has_a_tick_for_each() -> None:
     assert step_ticks([np.arange(200.0)]) is None
     assert step_ticks([np.array([0.0, 0.4, 2.5])]) is None, "seconds, say"
     assert step_ticks([]) is None
+
+
+def test_a_picture_shows_a_run_of_one_point() -> None:
+    one, none = (
+        picture(
+            [Line("a", "a", "#d9534f", (np.array([1.0]), np.array([value])))],
+            "steps",
+            "",
+            window=Window((0, 2), (0, 1)),
+        )
+        for value in (0.5, np.nan)
+    )
+    assert one != none
