@@ -174,8 +174,22 @@ describe('the tree', () => {
     source.change([row('a'), row('film', { parent: 'a', kind: 'films' })]);
     other.change([row('b')]);
     assert.deepEqual(titles(), ['ada/mosaic_runs', '  a', 'bob/mosaic_runs', '  b']);
-    assert.equal(storeSummary(table.snapshot.lines[0]?.members ?? [], english), '1 run');
+    assert.equal(storeSummary(table.snapshot.lines[0]?.members ?? [], english), '2 runs', 'films count');
     assert.deepEqual([...storeTitles([STORE]).values()], ['mosaic_runs']);
+  });
+
+  test('a resumed run is told from the run that it continues by its name', () => {
+    source.change([
+      row('a', { name: 'ppo', created: 1 }),
+      row('b', { name: 'ppo', continues: 'a', created: 2 })
+    ]);
+    assert.deepEqual(titles(), ['ppo (resumed)', 'ppo']);
+  });
+
+  test('comparisons are counted beside the runs', () => {
+    source.change([row('a', { alive: true }), row('c', { kind: 'comparison' })]);
+    const { total, runs, alive } = table.snapshot;
+    assert.deepEqual({ total, runs, alive }, { total: 2, runs: 1, alive: 1 });
   });
 
   test('runs that name each other as parents are shown all the same', () => {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Answer, CurvesRequest, Method, Methods, RunRow, RunSource } from '../src/shared/run-api.ts';
 import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
 import { ChartData, type CurveSettings } from '../src/views/workspace/chart-data.ts';
-import { parallelLayout } from '../src/views/workspace/parallel-layout.ts';
+import { brokenPath, parallelLayout } from '../src/views/workspace/parallel-layout.ts';
 import {
   differing,
   distinctNames,
@@ -79,6 +79,11 @@ test('a sweep is charted by its trials, and what has no curves only where there 
     ['curriculum'],
     'which has the curves of its stages'
   );
+});
+
+test('a line of parallel coordinates has a gap at an axis on which its run has no value', () => {
+  assert.equal(brokenPath([[0, 1], [2, 3], null, [6, 7], [8, 9]]), 'M0.0,1.0L2.0,3.0M6.0,7.0L8.0,9.0');
+  assert.equal(brokenPath([null, [2, 3], null]), 'M2.0,3.0h0', 'a dot');
 });
 
 test('axes of parallel coordinates have room for what is written at them', () => {

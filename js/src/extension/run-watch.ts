@@ -27,7 +27,7 @@ export class RunWatch implements IRunWatch {
     }
     const alive = { runs: 0, evaluations: 0, comparisons: 0 };
     const rows = [...this._followed.values()].flatMap(store => [...store.alive.values()]);
-    for (const { kind } of rows.filter(row => row.kind !== 'films')) {
+    for (const { kind } of rows) {
       alive[kind === 'evaluation' ? 'evaluations' : kind === 'comparison' ? 'comparisons' : 'runs'] += 1;
     }
     return alive;

@@ -51,6 +51,8 @@ export interface HeaderTraits extends PanelTraits {
   stops: number;
   resumable: boolean;
   resumes: number;
+  /** The id of the run that continues this one, once it was resumed here; or empty. */
+  continued: string;
 }
 
 export interface LegendEntry {

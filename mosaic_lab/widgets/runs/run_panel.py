@@ -264,12 +264,10 @@ class RunPanel(FollowingPanel):
     def _resume(self, settings: ChartSettings) -> None:
         self.header.resumable = False
         try:
-            run = self.views[0].run.resume()
+            self.header.continued = self.views[0].run.resume().id
         except BaseException:
             self.header.resumable = True
             raise
-        shown = f'lab.run("{run.id}") as the last line of a cell shows it live'
-        self.show_message("info", f"run {run.id} continues this one: {shown}")
 
     def _save_png(self, settings: ChartSettings) -> None:
         png = self._picture(settings, self.chart.window, self.title, "white", SAVED_DOTS_PER_INCH)

@@ -76,9 +76,9 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     panel = started_panel(run)
     assert panel.header.resumable
     panel.header.resumes += 1
-    wait_until(lambda: panel.notices() and "continues this one" in panel.notices()[0]["text"])
+    wait_until(lambda: panel.header.continued)
     assert not panel.header.resumable
-    again = lab.runs[-1].stop()
+    again = lab.run(panel.header.continued).stop()
     assert (again.name, again.config["checkpoint"]) == ("baseline", resumed.config["checkpoint"])
     assert resumed.id != run.id and resumed.name == "baseline"
     assert resumed.config["checkpoint"]["resume_from"] == str(path)

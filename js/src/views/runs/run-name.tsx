@@ -7,6 +7,9 @@ import { createContext, useContext } from 'react';
 
 import { type NamePart, nameParts } from '../../shared/names.ts';
 
+/** An end of at most this many letters is not truncated: an ellipsis takes as much space. */
+const SPARE = 2;
+
 /** The words shared by the visible names. */
 export const WordsAlike = createContext<ReadonlySet<string>>(new Set());
 
@@ -18,21 +21,28 @@ export function RunName({ name }: { readonly name: string }) {
   const parts = nameParts(name, useContext(WordsAlike));
   return (
     <span className="mosaic-run-name">
-      {parts.map(({ text, kind }, place) => (
-        <span
-          key={place}
-          className={`mosaic-mod-${kind}`}
-          style={{ minWidth: `${least(text, kind)}ch` }}
-          data-text={text}
-          aria-hidden="true"
-        />
-      ))}
+      {parts.flatMap(({ text, kind }, place) =>
+        beginning(text, kind).map((part, end) => (
+          <span
+            key={`${place} ${end}`}
+            className={`mosaic-mod-${end ? kind : 'beginning'}`}
+            style={end ? { flexShrink: kind === 'alike' ? 1e15 : 1000 ** Math.min(place, 4) } : {}}
+            data-text={part}
+            aria-hidden="true"
+          />
+        ))
+      )}
       <span className="mosaic-mod-whole">{name}</span>
     </span>
   );
 }
 
-/** This many letters are always visible: of " ppo" all. */
-function least(text: string, kind: NamePart['kind']): number {
-  return Math.min(text.length, kind === 'alike' ? 2 : 4);
+/**
+ * The beginning of a part, which is always visible, and its end, which is truncated: of shared words first, then
+ * from the last word to the first, so that a name is cut in one place as long as possible.
+ */
+function beginning(text: string, kind: NamePart['kind']): string[] {
+  const least = kind === 'alike' ? 0 : 4;
+  const whole = kind === 'seed' || text.length <= least + SPARE;
+  return whole ? [text] : [text.slice(0, least), text.slice(least)];
 }

@@ -19,7 +19,7 @@ import {
   target,
   typedTarget
 } from './selection.ts';
-import { isOwn } from './summary.ts';
+import { isRun } from './summary.ts';
 import { type Line, NEWEST_FIRST, type Sort, storeTitles, treeLines } from './tree.ts';
 
 /** The part of a table's state kept over reloads of the page. */
@@ -39,7 +39,9 @@ export interface Snapshot extends SavedTable {
   readonly available: readonly Column[];
   /** The displayed columns. */
   readonly shown: readonly Column[];
+  /** All entries: runs and comparisons. */
   readonly total: number;
+  readonly runs: number;
   readonly matching: number;
   readonly alive: number;
   readonly loaded: boolean;
@@ -57,6 +59,7 @@ export class RunTable {
   constructor(rows: RunRows, trans: Translation, clock: () => number = () => Date.now() / 1000) {
     this.rows = rows;
     this._clock = clock;
+    this._trans = trans;
     this._standard = standardColumns(trans);
     this._end = rows.subscribe(() => this.refresh());
   }
@@ -232,6 +235,7 @@ export class RunTable {
       sort,
       flat,
       now,
+      trans: this._trans,
       columns: available,
       stores: storeTitles(this.rows.sources.map(source => source.store)),
       isOpen: (key, kind) => opened[key] ?? (kind === 'store' || filtered)
@@ -243,9 +247,10 @@ export class RunTable {
       selection,
       available,
       shown: available.filter(column => column.id === 'name' || columns.includes(column.id)),
-      total: entries.filter(isOwn).length,
-      matching: matching.filter(isOwn).length,
-      alive: entries.filter(entry => isOwn(entry) && entry.row.alive).length,
+      total: entries.length,
+      runs: entries.filter(isRun).length,
+      matching: matching.filter(isRun).length,
+      alive: entries.filter(({ row }) => row.alive).length,
       loaded: this.rows.loaded,
       now
     };
@@ -261,6 +266,7 @@ export class RunTable {
   }
 
   private readonly _clock: () => number;
+  private readonly _trans: Translation;
   private readonly _standard: readonly Column[];
   private readonly _end: () => void;
   private readonly _listeners = new Set<() => void>();

@@ -111,11 +111,17 @@ function countsText({ table, trans }: RunsViewProps): string {
   if (selected > 1) {
     return trans.__('%1 selected', whole(selected));
   }
-  if (snapshot.matching < snapshot.total) {
-    return trans.__('%1 of %2 runs', whole(snapshot.matching), whole(snapshot.total));
+  if (snapshot.matching < snapshot.runs) {
+    return trans.__('%1 of %2 runs', whole(snapshot.matching), whole(snapshot.runs));
   }
-  const runs = trans._n('%2 run', '%2 runs', snapshot.total, whole(snapshot.total));
-  return snapshot.alive ? `${runs}, ${trans.__('%1 alive', whole(snapshot.alive))}` : runs;
+  const comparisons = snapshot.total - snapshot.runs;
+  return [
+    trans._n('%2 run', '%2 runs', snapshot.runs, whole(snapshot.runs)),
+    comparisons && trans._n('%2 comparison', '%2 comparisons', comparisons, whole(comparisons)),
+    snapshot.alive && trans.__('%1 alive', whole(snapshot.alive))
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
 function Body(props: RunsViewProps & { compact: boolean }) {

@@ -37,14 +37,14 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
   return [...about, ...facts].filter(Boolean).join(' · ');
 }
 
-/** Whether a run counts: runs that make films belong to their training. */
-export function isOwn({ row }: RunEntry): boolean {
-  return row.kind !== 'films';
+/** Whether an entry counts as a run, as in `lab.runs`: all but comparisons, whose lanes end with the kernel. */
+export function isRun({ row }: RunEntry): boolean {
+  return row.kind !== 'comparison';
 }
 
 /** The number of listed runs of a store: "3 runs". */
 export function storeSummary(members: readonly RunEntry[], trans: Translation): string {
-  const count = members.filter(isOwn).length;
+  const count = members.filter(isRun).length;
   return count === 1 ? trans.__('1 run') : trans.__('%1 runs', whole(count));
 }
 

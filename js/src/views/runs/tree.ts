@@ -1,6 +1,7 @@
 /** The runs as lines of a tree: stores, groups with their runs, trainings with their dependent runs. */
 
 import type { RunRow } from '../../shared/run-api.ts';
+import type { Translation } from '../translation.ts';
 import { type Column, compareValues, type SortValue } from './columns.ts';
 import { type RunEntry, runKey } from './run-rows.ts';
 import { trialName } from './run-text.ts';
@@ -43,6 +44,7 @@ export interface TreeOptions {
   readonly flat: boolean;
   /** Unix seconds. */
   readonly now: number;
+  readonly trans: Translation;
 }
 
 interface Node {
@@ -75,7 +77,7 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
   const sections: Node[] = [];
   for (const [store, title] of stores) {
     const members = entries.filter(entry => entry.store === store);
-    const children = sorted(storeNodes(members, options.flat), column, sort.descending, now);
+    const children = sorted(storeNodes(members, options), column, sort.descending, now);
     sections.push({ kind: 'store', key: `store\n${store}`, store, title, entry: null, members, children });
   }
   add(sections.length > 1 ? sections : (sections[0]?.children ?? []), 0);
@@ -83,9 +85,9 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
 }
 
 /** The top lines of a store, unordered. */
-function storeNodes(entries: readonly RunEntry[], flat: boolean): Node[] {
+function storeNodes(entries: readonly RunEntry[], { flat, trans }: TreeOptions): Node[] {
   const nodes = new Map(
-    entries.map(entry => [entry.row.id, { ...runNode(entry), members: [entry] } satisfies Node])
+    entries.map(entry => [entry.row.id, { ...runNode(entry, trans), members: [entry] } satisfies Node])
   );
   if (flat) {
     return [...nodes.values()];
@@ -145,9 +147,11 @@ function nameGroup(group: Writable<Node>): void {
   }
 }
 
-function runNode(entry: RunEntry): Omit<Node, 'members'> {
+/** A resumed run has the name of the run that it continues. */
+function runNode(entry: RunEntry, trans: Translation): Omit<Node, 'members'> {
   const { key, store, row } = entry;
-  return { kind: 'run', key, store, title: row.name, entry, children: [] };
+  const title = row.continues === null ? row.name : trans.__('%1 (resumed)', row.name);
+  return { kind: 'run', key, store, title, entry, children: [] };
 }
 
 /** Whether a run's line is below another existing run's; broken run folders may refer to each other. */

@@ -44,3 +44,16 @@ export function parallelLayout(axes: readonly AxisTexts[], room: number): Parall
   for (const gap of gaps) left.push((left.at(-1) as number) + gap + spare);
   return { width, left };
 }
+
+/** The path of a line through these points, broken at each null. A point between two gaps is a dot. */
+export function brokenPath(points: readonly ([number, number] | null)[]): string {
+  let path = '';
+  points.forEach((point, i) => {
+    if (!point) return;
+    const [x, y] = point.map(value => value.toFixed(1));
+    const start = !points[i - 1];
+    path += `${start ? 'M' : 'L'}${x},${y}`;
+    if (start && !points[i + 1]) path += 'h0';
+  });
+  return path;
+}

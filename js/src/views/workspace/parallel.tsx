@@ -11,7 +11,7 @@ import type { Translation } from '../translation.ts';
 import { axisOf, placeOn, ticksOf } from './axes.ts';
 import { KeyedPlot } from './keyed-plot.tsx';
 import { Axis, AxisLimits, TICKS } from './parallel-axis.tsx';
-import { parallelLayout } from './parallel-layout.ts';
+import { brokenPath, parallelLayout } from './parallel-layout.ts';
 import { ResultChoice } from './result-choice.tsx';
 import { resultTitle } from './run-table.tsx';
 import { type Filter, type Results, textNamed, valueNamed } from './settings.ts';
@@ -59,11 +59,11 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
   const hidden = new Set(props.hidden);
   const path = (row: RunRow) => {
-    const places = axes.flatMap((axis, i) => {
+    const places = axes.map((axis, i): [number, number] | null => {
       const part = placeOn(axis, valueNamed(row, axis.name, results));
-      return part === null ? [] : [`${left(i).toFixed(1)},${top(part).toFixed(1)}`];
+      return part === null ? null : [left(i), top(part)];
     });
-    return places.length ? `M${places.join('L')}` : '';
+    return brokenPath(places);
   };
   const setFilter = (name: string, filter: Filter | null) => {
     const { [name]: _, ...others } = state.filters;

@@ -1,5 +1,5 @@
 /**
- * The runs of a workspace: colour, visibility, name, differing settings, results. Only visible rows are
+ * The runs of a workspace: colour, visibility, name, results, differing settings. Only visible rows are
  * rendered.
  */
 
@@ -45,7 +45,7 @@ export function RunTable(props: RunTableProps): ReactNode {
   const before = items[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   const hidden = new Set(state.hidden);
-  const columns = [...props.settings, ...props.results];
+  const columns = [...props.results, ...props.settings];
   const title = (name: string) => resultTitle(name, trans);
   const heading = (column: string, text: string, className: string) => (
     <th
@@ -85,8 +85,8 @@ export function RunTable(props: RunTableProps): ReactNode {
               </button>
             </th>
             {heading('name', trans.__('Name'), 'mosaic-charted-name')}
-            {props.settings.map(name => heading(name, name, ''))}
             {props.results.map(name => heading(name, title(name), 'mosaic-numeric'))}
+            {props.settings.map(name => heading(name, name, ''))}
           </tr>
         </thead>
         <tbody>
@@ -136,7 +136,7 @@ export function RunTable(props: RunTableProps): ReactNode {
                   </div>
                 </th>
                 {columns.map((column, i) => {
-                  const own = i < props.settings.length;
+                  const own = i >= props.results.length;
                   const value = own ? setting(row, column) : result(row, column, props.values);
                   const text = own ? settingText(value) : resultText(column, value as number | null);
                   return (

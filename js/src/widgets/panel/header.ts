@@ -45,6 +45,10 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
   const line = element('div', 'mosaic-row mosaic-facts', el);
   const chips = element('span', 'mosaic-chips', line);
   const reason = element('span', 'mosaic-reason', line);
+  const continued = button(line, '', '', () => {
+    const { store } = model.get('summary');
+    openRuns(document, { store, runs: [model.get('continued')], view: 'panel' });
+  });
   const facts = element('span', 'mosaic-numbers', line);
   const gone = element('div', 'mosaic-notice mosaic-warning mosaic-disconnected', el);
   showPageNotice(el);
@@ -77,13 +81,17 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
     charts.hidden = summary.runs.length === 0 || markOf(document.body) === undefined;
     stop.hidden = summary.stop === '';
     stop.textContent = summary.stop;
+    const next = model.get('continued');
+    continued.hidden = next === '';
+    continued.textContent = `Continued by ${next}`;
+    continued.title = `lab.run("${next}") as the last line of a cell shows it live, too`;
     resume.hidden = !model.get('resumable');
     resume.disabled = trouble !== '';
     stop.disabled = summary.state === 'stopping' || trouble !== '';
     gone.textContent = troubleText(trouble, summary.again);
     gone.hidden = trouble === '';
   };
-  onChange(model, ['summary', 'resumable'], draw);
+  onChange(model, ['summary', 'resumable', 'continued'], draw);
   draw();
   const visibility = reportVisibility(model, el);
   const live = () => model.get('summary').stop !== '';
