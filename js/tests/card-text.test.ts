@@ -31,7 +31,7 @@ const LANE: Pick<Lane, 'moves' | 'several' | 'speaks' | 'state' | 'blank'> = {
 
 describe('the reasons on a lane’s card', () => {
   test('of a language model have a place before there are any', () => {
-    assert.equal(reasoningText(LANE, false).open, 'Its reasons will stand here.');
+    assert.equal(reasoningText(LANE, false).open, 'Its reasoning will appear here.');
   });
 
   test('are not announced where none will come: a failed lane, an ended one, an ended comparison', () => {
@@ -103,7 +103,7 @@ describe('the line above the exchanges', () => {
   const two = { ...none, step: '4', calls: [{}, {}], earlier: 3 } as unknown as ShownExchanges;
 
   test('says that an exchange will come while an answer is not complete', () => {
-    assert.match(headText(none, true), /will stand here once the answer is complete/);
+    assert.match(headText(none, true), /will appear here once the answer is complete/);
     assert.equal(headText(none, false), 'No exchange in the last step.');
   });
 

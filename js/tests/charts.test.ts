@@ -266,5 +266,5 @@ test('an answer becomes lines, whose numbers are in the order of its buffers', (
   assert.deepEqual([...(a?.high ?? [])], [2, 3]);
   assert.deepEqual([...(b?.x ?? []), ...(b?.y ?? [])], [5, 7]);
   assert.equal(b?.thin, 'a');
-  assert.throws(() => linesOf({ ...answer, buffers: [] }), /lacks numbers/);
+  assert.throws(() => linesOf({ ...answer, buffers: [] }), /fewer numbers/);
 });

@@ -62,7 +62,10 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
     assert {label.strip() for label in rows.locator("span").all_inner_texts()} >= {"seed 1", "seed 2"}
     expect(rows.filter(has=page.locator("b")).and_(page.locator(".mosaic-nearest"))).to_have_count(1)
     # With limits of the y axis that are typed in, the pointer at half the height is between them.
-    for name, limit in (("Where the y axis begins", shown[-1] - 1), ("Where the y axis ends", shown[-1] + 1)):
+    for name, limit in (
+        ("Lower limit of the y axis", shown[-1] - 1),
+        ("Upper limit of the y axis", shown[-1] + 1),
+    ):
         panel.get_by_label(name).fill(str(limit))
         page.keyboard.press("Enter")
     nearest = page.locator(".mosaic-nearest b")
@@ -79,11 +82,11 @@ def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
     expect(box_of_values).to_contain_text("smoothed 0.99")
     expect(nearest).not_to_have_text(f"{shown[-1]:.1f}")
     expect(panel).to_contain_text("last values, smoothed")
-    panel.get_by_label("Where the y axis ends").fill("-100000")
+    panel.get_by_label("Upper limit of the y axis").fill("-100000")
     page.keyboard.press("Enter")
     expect(panel.get_by_role("alert")).to_have_text("min must be below max")
     panel.get_by_role("button", name="Reset the view").click()
     expect(panel.get_by_role("alert")).to_have_text("")
-    expect(panel.get_by_label("Where the y axis ends")).to_have_value("")
+    expect(panel.get_by_label("Upper limit of the y axis")).to_have_value("")
     page.mouse.move(box["x"] - 40, box["y"])
     expect(box_of_values).to_have_count(0)

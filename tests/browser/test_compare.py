@@ -64,7 +64,7 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
 
 def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     notebook = compare(page, jupyterlab, folder, TWO, "print(cmp.results()['length'].tolist())")
-    slider = widget(page).get_by_label("Steps a second")
+    slider = widget(page).get_by_label("Steps per second")
     slider.press("End")
     expect(widget(page).get_by_text("max", exact=True)).to_be_visible()
     press(page, "Run")
@@ -95,7 +95,7 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
 @pytest.mark.extended
 def test_the_arrow_keys_move_the_speed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     compare(page, jupyterlab, folder, TWO)
-    slider = widget(page).get_by_label("Steps a second")
+    slider = widget(page).get_by_label("Steps per second")
     slider.click()
     slider.press("Home")
     for key, speed in (("ArrowRight", "2/s"), ("ArrowRight", "5/s"), ("ArrowLeft", "2/s")):

@@ -1,4 +1,4 @@
-"""What a lane shows of its operator: that it thinks, its reasons, what it did wrong, its end."""
+"""A lane shows its operator's thinking, reasons, faults and end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support import wait_until
 
 @pytest.fixture
 def odd(odd_home: Path) -> str:
-    """What a cell starts with whose workers misbehave."""
+    """The start of a cell whose workers misbehave."""
     return f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(odd_home)!r}\n{SETUP}"
 
 
@@ -101,7 +101,7 @@ def long(observation):
     call = f"'odd', {{'model': {model}, 'brief': brief, 'long': long}}, seeds=[1], family='odd'"
     compare(page, jupyterlab, folder, call, setup=odd + says)
     expect(lane(page, "model").get_by_text("small-1")).to_be_visible()
-    expect(lane(page, "model").get_by_text("Its reasons will stand here.")).to_be_visible()
+    expect(lane(page, "model").get_by_text("Its reasoning will appear here.")).to_be_visible()
     press(page, "Step all")
     at_step(page, model=1, brief=1, long=1)
     expect(lane(page, "model").locator(".mosaic-reasoning")).to_have_text(

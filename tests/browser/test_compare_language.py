@@ -1,4 +1,4 @@
-"""What a lane's card shows of its language models: while they write, unfolded, and in the saved notebook.
+"""Language models on a lane's card: while they write, expanded, and in the saved notebook.
 
 The real chain: a worker that calls a language server through its SDK, an arena, a kernel, a page.
 """
@@ -62,7 +62,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     assert len(folded) <= 400
     fold(page, "LLM").locator("summary").click()
     wait_until(lambda: len(writing.inner_text()) > 400)
-    expect(fold(page, "LLM")).to_contain_text("The exchange will stand here once the answer is complete.")
+    expect(fold(page, "LLM")).to_contain_text("The exchange will appear here once the answer is complete.")
     expect(lane(page, "LLM").get_by_text(re.compile(r"is writing… \d"))).to_be_visible()
     picture(page, "me").click()
     page.keyboard.press("ArrowRight")

@@ -88,7 +88,7 @@ def test_a_chosen_rate_is_kept(page: Page, jupyterlab: JupyterLab, folder: Path)
     notebook = opened(page, jupyterlab, folder, SHOW)
     notebook.run(0)
     flows(page)
-    view(page).get_by_label("Frames per second at most").last.select_option("5")
+    view(page).get_by_label("Maximum frames per second").last.select_option("5")
     page.wait_for_timeout(1000)
     before = counters(page)["drawn"][0]
     page.wait_for_timeout(3000)

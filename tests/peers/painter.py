@@ -4,7 +4,7 @@ Hyperparameters:
 
 - ``sizes`` (``[[84, 84, 3]]``): heights, widths and channels; the next after ``change_every`` (100) frames.
 - ``pattern``: ``"flat"`` (a drawn scene: few colours, something moves), ``"noise"`` or ``"grid"`` (cells).
-- ``rate`` (60): steps a second; 0 is as fast as it goes.
+- ``rate`` (60): steps per second; 0 is as fast as possible.
 - ``free`` (false): publish at every step, also without a viewer; else as a shim does, when a frame is due.
 - ``frames`` (0): complete after so many published frames; 0 goes on until stopped.
 - ``max_fps`` (60), ``enabled`` (true): the writer's own.
@@ -41,7 +41,7 @@ Shape = tuple[int, int, int]
 
 
 def edge(shape: Shape) -> tuple[int, int, int]:
-    """How a number is painted in frames of this shape: bits in a row, width and height of one bit."""
+    """The layout of a number in frames of this shape: bits per row, width and height of a bit."""
     height, width, _ = shape
     bits = min(BITS, width)
     side = width // bits
@@ -161,7 +161,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def work(settings: Mapping[str, Any], telemetry: Telemetry, writer: FrameWriter) -> int:
-    """Step and publish; as every shim, go on without frames when they become impossible."""
+    """Step and publish; as every shim, continue without frames if they become impossible."""
     shapes: list[Shape] = [tuple(size) for size in settings.get("sizes", [[84, 84, 3]])]
     shown = [scenes(settings.get("pattern", "flat"), shape) for shape in shapes]
     free, wanted = settings.get("free", False), settings.get("frames", 0)

@@ -80,7 +80,7 @@ class LanesView(anywidget.AnyWidget):
         sync=True, **widget_serialization
     )
     speeds: t.List[float] = t.List(t.Float(), list(SPEEDS)).tag(sync=True)
-    speed = t.Float(10.0, help="steps a second to run at; 0: as fast as possible").tag(sync=True)
+    speed = t.Float(10.0, help="steps per second; 0: as fast as possible").tag(sync=True)
     bindings: t.Dict[str, Any] = t.Dict().tag(sync=True)
     said: t.Dict[str, Any] = t.Dict({"level": "info", "text": "", "number": 0}).tag(sync=True)
     beat = t.Int(0, help="grows at least every second while the lanes are live and in sight").tag(sync=True)

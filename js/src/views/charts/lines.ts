@@ -35,7 +35,7 @@ export function linesOf({ result, buffers }: Answer<'curves'>): LineData[] {
   let next = 0;
   const numbers = (info: BufferInfo): Numbers => {
     const buffer = buffers[next++];
-    if (buffer === undefined) throw new RangeError('The answer lacks numbers that it announces.');
+    if (buffer === undefined) throw new RangeError('The answer has fewer numbers than it announces.');
     return info.dtype === 'float64'
       ? new Float64Array(buffer, 0, info.length)
       : new Float32Array(buffer, 0, info.length);

@@ -101,7 +101,7 @@ export type LimitsProblem = 'number' | 'positive' | 'order';
 /** The error in limits in fields with these names. */
 export function problemText(problem: LimitsProblem, from: string, to: string, trans: Translation): string {
   return {
-    number: trans.__('give a number, such as 2000, 2k or 1M'),
+    number: trans.__('must be a number, such as 2000, 2k or 1M'),
     positive: trans.__('a log axis needs numbers above 0'),
     order: trans.__('%1 must be below %2', from, to)
   }[problem];

@@ -125,7 +125,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             type="button"
             className="mosaic-tool"
             aria-pressed={films}
-            title={trans.__('How the agent acted at a moment of a chart')}
+            title={trans.__('The agent’s behaviour at a point of a chart')}
             onClick={onFilms}
           >
             {trans.__('Films')}

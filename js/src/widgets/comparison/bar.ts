@@ -46,15 +46,13 @@ export class Bar {
     const group = element('span', 'mosaic-bar-group', this.el);
     const step = button(group, 'Step all', 'One step of every lane', () => call('step'));
     const run = button(group, '', '', () => this.runOrPause());
-    const reset = button(group, 'Reset', 'Begin the episode again, on the seed in the box', () =>
-      this.begin()
-    );
-    const next = button(group, 'Next seed', 'Begin an episode on the next seed of the list', () =>
+    const reset = button(group, 'Reset', 'Restart the episode on the seed in the box', () => this.begin());
+    const next = button(group, 'Next seed', 'Start an episode on the next seed of the list', () =>
       call('next_seed')
     );
     const range = { min: 0, max: model.get('speeds').length - 1, step: 1 };
-    this.speed = slider(this.el, 'Speed', 'Steps a second', range, place => this.setSpeed(place));
-    this.speed.input.setAttribute('aria-label', 'Steps a second');
+    this.speed = slider(this.el, 'Speed', 'Steps per second', range, place => this.setSpeed(place));
+    this.speed.input.setAttribute('aria-label', 'Steps per second');
     [this.seed, this.seeds] = this.seedFields();
     this.drawSize = sizeButtons(this.el, resize);
     const hint = 'End all lanes and their processes; results and last frames stay';
@@ -75,7 +73,7 @@ export class Bar {
     if (mode !== this.state?.mode) {
       run.replaceChildren(playing ? 'Pause' : 'Run');
       addIcon(run, playing ? 'pause' : 'play');
-      run.title = playing ? 'Begin no further step' : 'Step all lanes until every one has finished';
+      run.title = playing ? 'Start no further step' : 'Step all lanes until every one has finished';
     }
     run.disabled = closed || !(playing || canStep);
     step.disabled = closed || !canStep;
@@ -110,14 +108,14 @@ export class Bar {
     const { input, output } = this.speed;
     input.value = String(nearest(this.model.get('speeds'), speed));
     output.textContent = speed ? `${speed}/s` : 'max';
-    input.setAttribute('aria-valuetext', speed ? `${speed} steps a second` : 'as fast as possible');
+    input.setAttribute('aria-valuetext', speed ? `${speed} steps per second` : 'as fast as possible');
   }
 
   private seedFields(): [HTMLInputElement, HTMLSelectElement] {
     const group = element('span', 'mosaic-bar-group', this.el);
     const box = element('input', 'mosaic-number', element('label', 'mosaic-smoothing', group, 'Seed'));
     Object.assign(box, { type: 'number', min: '0', max: String(MOST_SEED), step: '1' });
-    box.title = 'Enter begins an episode on this seed';
+    box.title = 'Enter starts an episode on this seed';
     suppressShortcuts(box);
     box.onkeydown = event => {
       if (event.key === 'Enter') this.begin();
@@ -125,7 +123,7 @@ export class Bar {
     const list = select(group, 'Seeds of the list', value => {
       if (value !== '') this.call('reset', { seed: Number(value) });
     });
-    list.title = 'Begin an episode on a seed of the list';
+    list.title = 'Start an episode on a seed of the list';
     return [box, list];
   }
 
@@ -133,7 +131,7 @@ export class Bar {
     const { value } = this.seed;
     const valid = this.seed.checkValidity();
     const kept = `the lanes are still on seed ${this.state?.seed}`;
-    this.say(valid ? '' : `A seed is a whole number from 0 to ${MOST_SEED}; ${kept}.`, !valid);
+    this.say(valid ? '' : `A seed is an integer from 0 to ${MOST_SEED}; ${kept}.`, !valid);
     if (valid) this.call('reset', { seed: value === '' ? null : Number(value) });
   }
 

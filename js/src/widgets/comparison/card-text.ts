@@ -69,6 +69,6 @@ export function reasoningText(
     .map(move => (several ? `${move.agent}: ${move.reasoning}` : move.reasoning))
     .join('\n');
   if (!speaks && text.length > SHORT_TEXT) return { open: '', folded: text };
-  const expected = speaks && !closed && isLive(lane) ? 'Its reasons will stand here.' : '';
+  const expected = speaks && !closed && isLive(lane) ? 'Its reasoning will appear here.' : '';
   return { open: text || expected, folded: '' };
 }

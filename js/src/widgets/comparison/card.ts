@@ -127,7 +127,7 @@ export class Card {
     this.step.setAttribute('aria-label', this.step.title);
     this.step.disabled = closed || !isLive({ state }) || state === 'finished';
     this.step.hidden = state === 'failed';
-    this.restart.title = `Restart ${label}; it goes to the step where the others are`;
+    this.restart.title = `Restart ${label}; it continues to the step of the other lanes`;
     this.restart.setAttribute('aria-label', `Restart ${label}`);
     this.restart.hidden = state !== 'failed';
     this.restart.disabled = closed;

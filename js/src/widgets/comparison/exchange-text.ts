@@ -18,7 +18,7 @@ export function writingText(writing: LanguageTraits['writing']): string {
 export function headText({ step, calls, earlier }: ShownExchanges, waiting: boolean): string {
   if (calls.length)
     return `step ${step}${earlier ? `, the last ${calls.length} of ${earlier + calls.length} calls` : ''}`;
-  if (waiting) return 'The exchange will stand here once the answer is complete.';
+  if (waiting) return 'The exchange will appear here once the answer is complete.';
   return 'No exchange in the last step.';
 }
 

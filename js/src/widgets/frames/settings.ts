@@ -17,11 +17,11 @@ export const SCALES: Choice<Scale>[] = [
   {
     value: 'auto',
     text: 'Auto',
-    hint: 'As large as there is room; small frames by whole factors, every pixel sharp'
+    hint: 'Fit the available space; enlarge small frames by whole factors, every pixel sharp'
   },
-  { value: 'fit', text: 'Fit', hint: 'As large as there is room, by any factor' },
-  { value: '1x', text: '1×', hint: 'One pixel a pixel' },
-  { value: 'pixel', text: 'Pixel', hint: 'By the largest whole factor, every pixel sharp' }
+  { value: 'fit', text: 'Fit', hint: 'Fit the available space, by any factor' },
+  { value: '1x', text: '1×', hint: 'One screen pixel per pixel' },
+  { value: 'pixel', text: 'Pixel', hint: 'Enlarge by the largest whole factor, every pixel sharp' }
 ];
 
 /** A picture's maximum share of the window's height. */

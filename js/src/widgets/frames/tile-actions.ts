@@ -8,7 +8,7 @@ const RECORD_SECONDS = [5, 10, 30, 60];
 const FORMATS = ['gif', 'mp4'] as const;
 const SWITCHES = [
   { value: true, text: 'On', hint: 'Have the run publish frames while it has viewers' },
-  { value: false, text: 'Off', hint: 'Have the run publish no frames, whoever looks' }
+  { value: false, text: 'Off', hint: 'Stop the run from publishing frames, even with viewers' }
 ];
 
 export interface TileActions {

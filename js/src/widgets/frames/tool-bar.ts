@@ -5,7 +5,7 @@ import { element, setPressed } from '../common/elements.ts';
 import { SCALES, type Settings, sizeButtons } from './settings.ts';
 
 const RATES = [1, 5, 10, 15, 30, 60];
-const RATE_LABEL = 'Frames per second at most';
+const RATE_LABEL = 'Maximum frames per second';
 const SAID_MS = 12_000;
 
 export interface ToolBar {

@@ -48,7 +48,7 @@ export class Canvas {
     this.model = model as CanvasModel;
     this.view = view as CanvasView;
     if (!this.model.ctx || typeof this.view.updateCanvas !== 'function') {
-      throw new Error('this version of ipycanvas has another interface than 0.14.3');
+      throw new Error('this version of ipycanvas has a different interface than 0.14.3');
     }
     // It would report every mouse move and capture keys and the wheel; frames are only displayed.
     this.el.tabIndex = -1;

@@ -18,8 +18,8 @@ const AXES: Choice<Axis>[] = [
   { value: 'time', text: 'Time', hint: 'x axis: time' }
 ];
 const LINES: Choice<boolean>[] = [
-  { value: false, text: 'Runs', hint: 'One line a run' },
-  { value: true, text: 'Mean', hint: 'Mean over runs, with a 95% interval of five and more' }
+  { value: false, text: 'Runs', hint: 'One line per run' },
+  { value: true, text: 'Mean', hint: 'Mean over runs, with a 95% interval from five runs on' }
 ];
 const TOGGLE = 'mosaic-button mosaic-toggle';
 
@@ -86,7 +86,7 @@ function fileButtons(model: Model<ControlsTraits>, parent: Node): void {
     raise(model, counter);
   };
   addIcon(button(parent, 'PNG', 'Save the chart as PNG', request('pngs')), 'save');
-  addIcon(button(parent, 'CSV', 'Save the complete data as CSV', request('csvs')), 'save');
+  addIcon(button(parent, 'CSV', 'Save all data as CSV', request('csvs')), 'save');
   onChange(model, ['download'], () => {
     const { name, data } = model.get('download');
     if (requested && name) {

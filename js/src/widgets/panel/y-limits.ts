@@ -8,8 +8,8 @@ import { suppressShortcuts } from '../host/kernel.ts';
 import type { ControlsTraits } from '../messages.ts';
 
 const LIMITS = [
-  ['low', 'min', 'Where the y axis begins'],
-  ['high', 'max', 'Where the y axis ends']
+  ['low', 'min', 'Lower limit of the y axis'],
+  ['high', 'max', 'Upper limit of the y axis']
 ] as const;
 
 /** Invalid limits are not sent; the error is shown beside them. */
