@@ -37,13 +37,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     arguments = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints is for the log
+    os.dup2(2, 1)  # a library's own output goes to the log
     export(sys.stdin, arguments.export, arguments.out, answers)
     return 0
 
 
 def export(lines: Iterable[str], form: str, out: Path, answers: IO[str]) -> None:
-    """Write the runs that `lines` hold."""
+    """Write the runs in `lines`."""
     writer: Writer | None = None
     run_id = ""
     for line in lines:

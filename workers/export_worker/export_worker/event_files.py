@@ -23,7 +23,7 @@ _NAMES = "events.out.tfevents.*"
 
 
 class EventFileExporter:
-    """The folder of a run, in which the event files of an earlier export are replaced."""
+    """Writes the folder of a run, replacing the event files of an earlier export."""
 
     def __init__(self, run: ExportedRun, out: Path) -> None:
         self._run = run
@@ -39,13 +39,13 @@ class EventFileExporter:
         self._write(text_pb("configuration", _about(run)), self._started)
 
     def add(self, step: int, timestamp: float | None, values: Mapping[str, float]) -> None:
-        """Write the values as scalars. Without a timestamp they get that of the points before."""
+        """Write the values as scalars. Without a timestamp they get the one of the previous points."""
         self._last = self._last if timestamp is None else timestamp
         scalars = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
         self._write(Summary(value=scalars), self._last, step)
 
     def close(self) -> Path:
-        """Write how the run ended, and return its folder."""
+        """Write the end of the run; return its folder."""
         if self._run.succeeded is not None:
             status = api_pb2.STATUS_SUCCESS if self._run.succeeded else api_pb2.STATUS_FAILURE
             ended = self._run.ended or self._last
@@ -66,7 +66,7 @@ def _session_end(status: int, ended: float) -> Summary:
 
 
 def _plain(value: Any) -> bool | float | str:
-    """Return the value as HPARAMS takes it: a bool, a number or a string; anything else as JSON."""
+    """Return a value that HPARAMS accepts: a bool, a number or a string; anything else as JSON."""
     return value if isinstance(value, (bool, int, float, str)) else json.dumps(value)
 
 

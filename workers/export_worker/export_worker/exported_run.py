@@ -1,4 +1,4 @@
-"""A run that is to be exported, and what writes it."""
+"""A run to export, and the interface of its writers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Writer(Protocol):
     """Writes one run."""
 
     def add(self, step: int, timestamp: float | None, values: Mapping[str, float]) -> None:
-        """Write values that were reported at one step."""
+        """Write the values reported at one step."""
 
     def close(self) -> Path:
         """Finish, and return the file or folder written."""

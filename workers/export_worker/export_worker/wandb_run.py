@@ -1,7 +1,7 @@
-"""A run as an offline run of Weights & Biases: nothing is sent; `wandb sync` uploads it when the user wants.
+"""A run as an offline run of Weights & Biases. Nothing is sent; `wandb sync` uploads it.
 
 Every point is a row of the history with its own step and time. The step is a metric (`step`), as W&B's own
-steps cannot repeat or go back, and a row would be lost where ours do.
+steps cannot repeat or go back, and rows would be lost where ours do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from glob import escape
 from pathlib import Path
 from typing import Mapping
 
-os.environ["WANDB_ERROR_REPORTING"] = "false"  # read at the import: reports of crashes go to the vendor
+os.environ["WANDB_ERROR_REPORTING"] = "false"  # read at import: crash reports go to the vendor
 
 import wandb
 
@@ -22,7 +22,7 @@ PROJECT = "mosaic-lab"
 
 
 class WandbRun:
-    """An offline run in `out/wandb`, with the id of the run; one of an earlier export is replaced."""
+    """An offline run in `out/wandb`, with the id of the run; an earlier export is replaced."""
 
     def __init__(self, run: ExportedRun, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The subset of the MOSAIC platform's own package that its workers import and MOSAIC Lab provides.
 
-Names and fields are the platform's, the code is MOSAIC Lab's. Importing a module that is not here is an error
-with its name.
+Names and fields are the platform's, the code is MOSAIC Lab's. Importing any other
+module raises an error with its name.
 """
 
 from __future__ import annotations

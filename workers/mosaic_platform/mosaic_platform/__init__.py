@@ -1,1 +1,1 @@
-"""The adapter for workers of the MOSAIC platform: see `introduction` for what it finds out about one."""
+"""The adapter for workers of the MOSAIC platform: `introduction` describes one."""

@@ -1,7 +1,7 @@
 """The adapter: its metadata, taken from the platform's worker, and its command line, `python -m
 mosaic_platform.cli`.
 
-An operator is the platform's process itself, in the place of this one: it speaks the plain protocol.
+An operator replaces this process by the platform's, which speaks the plain protocol.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WORKER = Worker(
 
 
 def become_operator(arguments: list[str]) -> NoReturn:
-    """Replace this process by the worker with these arguments."""
+    """Replace this process by the worker, run with these arguments."""
     worker = introduction()
     given = {} if "--run-id" in arguments else {"run-id": worker.name}
     words = command(worker, given, *arguments)

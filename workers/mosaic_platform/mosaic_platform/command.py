@@ -1,4 +1,4 @@
-"""The command line of the platform's worker, and the variables of its processes."""
+"""The command line of the platform's worker, and the environment variables of its processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def options_of(worker: Introduction, settings: Mapping[str, object]) -> dict[str
 
 
 def variables(run_dir: Path) -> dict[str, str]:
-    """Return the variables of a process of the worker, whose files go below `run_dir`."""
+    """Return the environment variables of a worker's process, whose files go below `run_dir`."""
     return {
         **os.environ,
         "MOSAIC_RUN_DIR": str(run_dir),

@@ -15,8 +15,8 @@ from typing import Any, Iterator
 from mosaic_contract import Telemetry
 from mosaic_contract.episode_logger import with_losses
 
-_SECONDS = 1.0  # between two looks
-_COMMON = {  # MOSAIC Lab's names, by how the tags of libraries end
+_SECONDS = 1.0  # between two polls
+_COMMON = {  # MOSAIC Lab's names, by the endings of libraries' tags
     "episode_return": [
         "*/episodic_return",
         "*/episode_reward",
@@ -31,7 +31,7 @@ _COMMON = {  # MOSAIC Lab's names, by how the tags of libraries end
 
 
 class EventFileWatcher:
-    """Context manager: sends the scalars in event files below `folder` as metrics, the last at its end."""
+    """Context manager: sends the scalars in event files below `folder` as metrics, the last ones on exit."""
 
     def __init__(self, telemetry: Telemetry, folder: Path) -> None:
         self._telemetry = telemetry
@@ -56,7 +56,7 @@ class EventFileWatcher:
         self._read()
 
     def _read(self) -> None:
-        """Send what is new. All scalars of a step, of one file, are one message."""
+        """Send new scalars. All scalars of one step and file are one message."""
         for file in self._folder.rglob("events.out.tfevents.*"):
             points: dict[int, dict[str, float]] = {}
             for step, name, value in self._new_scalars(file):

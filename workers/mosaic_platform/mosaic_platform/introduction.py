@@ -1,7 +1,7 @@
 """Metadata, command-line options and modes of the platform's worker installed in this environment.
 
 Its metadata is that of its own package, whose import may be slow: it is kept in a file until the package
-changes. Its options and modes, which it declares nowhere, are read from its source text.
+changes. Its options and modes, which it does not declare, are read from its source text.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Introduction:
 
 @cache
 def introduction() -> Introduction:
-    """Return what is known of the worker. Raises `LookupError` where there is not exactly one."""
+    """Return the worker's introduction. Raises `LookupError` unless there is exactly one worker."""
     adapter, worker = _entry_points()
     folder = _folder(worker.module)
     stamp = _stamp(folder)
@@ -61,7 +61,7 @@ def introduction() -> Introduction:
         if kept.stamp == stamp and kept.name == adapter.name:
             return kept
     found = _find_out(adapter, worker, folder, stamp)
-    with suppress(OSError):  # an environment that cannot be written to is read again each time
+    with suppress(OSError):  # without write access, the package is read each time
         part = _KEPT.with_name(f".{os.getpid()}.json")
         part.write_text(json.dumps(asdict(found)), encoding="utf-8")
         part.replace(_KEPT)
@@ -127,7 +127,7 @@ def _configuration(text: str) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _fields(node: ast.ClassDef) -> dict[str, str]:
-    """Return the annotated names of a class, with their types as they are written."""
+    """Return the annotated names of a class, with the source text of their types."""
     found = [one for one in node.body if isinstance(one, ast.AnnAssign)]
     return {one.target.id: ast.unparse(one.annotation) for one in found if isinstance(one.target, ast.Name)}
 
@@ -160,7 +160,7 @@ def _capabilities(about: Mapping[str, Any], modes: list[str]) -> dict[str, Any]:
 
 
 def _modes(options: list[str], text: str) -> list[str]:
-    """Return what the worker can be used for: its commands are named in its text, as strings."""
+    """Return the modes of the worker, whose source text names its commands as strings."""
 
     def names(command: str) -> bool:
         return re.search(rf"""["']{command}["']""", text) is not None

@@ -19,26 +19,26 @@ _ENDS = ("episode_end", "episode_done")
 
 
 class Discrete:
-    """As much of Gymnasium's space of one value as an arena looks at."""
+    """The attributes of Gymnasium's space of one value that an arena uses."""
 
     n, start, shape, dtype = 1, 0, (), "int64"
 
     def seed(self, seed: int | None = None) -> None:
-        """Nothing: there is nothing to draw."""
+        """Do nothing: no random numbers are drawn."""
 
     def contains(self, value: Any) -> bool:
         return bool(value == 0)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> OwnEnvironment:
-    """Start a worker with its environment; `settings` are options of its command line, `policy_path` say."""
+    """Start a worker with its environment; `settings` are its command-line options, such as `policy_path`."""
     worker = introduction()
     if "arena" not in worker.capabilities["modes"]:
         raise ConfigError(f"{worker.name} owns no environment: it has no commands 'reset' and 'step'")
     given = {"run-id": worker.name, "task": env_id, "env-id": env_id, **options_of(worker, settings)}
     env = OwnEnvironment(command(worker, given, "--interactive"), worker.name)
     try:
-        env.reset()  # only now does the worker make its environment
+        env.reset()  # the worker makes its environment only now
     except RuntimeError as error:
         env.close()
         raise ConfigError(f"environment {env_id!r} cannot be made here: {error}") from None
@@ -46,7 +46,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> O
 
 
 class OwnEnvironment:
-    """Gymnasium's interface on the commands "reset" and "step". Observations are 0: the worker shows none."""
+    """Gymnasium's interface on the commands "reset" and "step". All observations are 0."""
 
     render_mode = "rgb_array"
 
@@ -63,7 +63,7 @@ class OwnEnvironment:
         return 0, {}
 
     def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Let the worker act once; "action" in the info is what it did."""
+        """Let the worker act once; "action" in the info is its action."""
         answer = self._ask({"cmd": "step"}, "step")
         ended, cut = (answer.get(name) is True for name in ("terminated", "truncated"))
         return 0, float(answer["reward"]), ended, cut, {"action": answer.get("action")}
@@ -88,7 +88,7 @@ class OwnEnvironment:
         self._process.stdin.flush()
 
     def _ask(self, message: Mapping[str, Any], kind: str) -> dict[str, Any]:
-        """Send a command and return its answer; greetings and ends of episodes come in between."""
+        """Send a command and return its answer; skip greetings and ends of episodes."""
         assert self._process.stdout is not None
         self._send(message)
         for line in self._process.stdout:

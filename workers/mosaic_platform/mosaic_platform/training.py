@@ -1,4 +1,4 @@
-"""A training of the platform's worker: the configuration as it reads it, its reports as telemetry."""
+"""A training of the platform's worker: write its configuration, translate its reports into telemetry."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from .translation import Translation
 _STOP_SECONDS = 5.0
 _CHECK_SECONDS = 100.0
 _SHOWN_LINES = 8
-_NAMES = {  # what a worker's configuration may call a field, by what it is called here
+_NAMES = {  # names of a field in workers' configurations, by the name used here
     "run_id": ("run_id",),
     "seed": ("seed",),
     "env_id": ("env_id",),
     "algorithm": ("algo", "algorithm", "method", "agent"),
     "total_timesteps": ("total_timesteps", "max_steps", "running_steps"),
 }
-_OPTIONAL = ("algorithm", "total_timesteps")  # what has no place is refused; users can leave these out
+_OPTIONAL = ("algorithm", "total_timesteps")  # other values without a place are refused
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """Return the configuration. Raises `ConfigError` for what the worker cannot do or refuses."""
+    """Return the configuration. Raises `ConfigError` for values that the worker cannot use."""
     worker = introduction()
     if config.checkpoint.resume_from is not None:
         raise ConfigError(f"{worker.name} resumes by settings of its own: leave checkpoint.resume_from out")
@@ -42,7 +42,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 def document(worker: Introduction, config: TrainingConfig) -> dict[str, Any]:
     """Return the worker's configuration: each value in the field of its name, at the top or in a section;
-    hyperparameters without one in `algo_params`. Raises `ConfigError` for what has no place at all."""
+    hyperparameters without one in `algo_params`. Raises `ConfigError` for values without a place."""
     values = {
         "run_id": config.run_id,
         "seed": config.seed,
@@ -93,7 +93,7 @@ def _unknown(worker: Introduction, name: str) -> str:
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Run the worker to its end and translate what it writes. Raises `UpstreamFailed` where it fails."""
+    """Run the worker to its end and translate its output. Raises `UpstreamFailed` if it fails."""
     worker = introduction()
     path = config.run_dir / "platform" / "config.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def _command(worker: Introduction, config: TrainingConfig, path: Path, *flags: s
 
 
 def _check(worker: Introduction, config: TrainingConfig) -> None:
-    """Raise `ConfigError` where the worker's own dry run refuses the configuration."""
+    """Raise `ConfigError` if the worker's own dry run refuses the configuration."""
     with tempfile.TemporaryDirectory(prefix="mosaic-platform-") as folder:
         path = Path(folder, "config.json")
         path.write_text(json.dumps(document(worker, config)), encoding="utf-8")
@@ -151,14 +151,14 @@ def _check(worker: Introduction, config: TrainingConfig) -> None:
 
 
 def _reason(said: list[str]) -> list[str]:
-    """Return the last lines of what a program has said, without the indented ones of a traceback or a usage
+    """Return the last lines of a program's output, without the indented ones of a traceback or a usage
     above them."""
     below = max((number for number, line in enumerate(said, 1) if line.startswith(" ")), default=0)
     return (said[below:] or said)[-_SHOWN_LINES:]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the worker where it still runs, as after a Stop, which its process group has got too."""
+    """End the worker if it is still running, as after a stop, which its process group also receives."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):

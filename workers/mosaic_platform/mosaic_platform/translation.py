@@ -1,4 +1,4 @@
-"""From the lines of the platform's worker to telemetry. What is no message goes to the run's log."""
+"""Translate the lines of the platform's worker to telemetry; other lines go to the run's log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_METRICS = {"episode", "step", "global_step", "memory_mb", "cpu_percent", "t
 
 
 class Translation:
-    """Takes the lines of one training.
+    """Translates the lines of one training.
 
     `results` are its final metrics, `completed` whether it reported its end; `failure` is the worker's reason
     for a failed run, None without one.
@@ -49,7 +49,7 @@ class Translation:
     # The first and the last event of a run are written by `mosaic_contract.main`.
 
     def _take_run_started(self, payload: Mapping[str, Any]) -> None:
-        """Nothing."""
+        """Ignore the worker's own first event."""
 
     def _take_run_completed(self, payload: Mapping[str, Any]) -> None:
         self.completed = True

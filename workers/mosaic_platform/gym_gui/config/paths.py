@@ -22,7 +22,7 @@ VAR_TENSORBOARD_DIR = VAR_WANDB_DIR = VAR_TRAINER_DIR / "runs"
 
 
 def ensure_var_directories() -> None:
-    """Make every folder above."""
+    """Create all of these folders."""
     for name, path in globals().items():
         if name.startswith("VAR_"):
             path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Frames: workers publish them as on the platform, viewers of MOSAIC Lab see them."""
+"""Frames: workers publish them by the platform's interface, for viewers of MOSAIC Lab."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ RUN_DIR = "MOSAIC_RUN_DIR"
 
 @dataclass(frozen=True)
 class FastLaneConfig:
-    """The form of the frames: pixels and bytes a pixel. The other fields are the platform's ring's."""
+    """The shape of the frames: pixels and bytes per pixel. The other fields configure the platform's ring."""
 
     width: int
     height: int
@@ -34,12 +34,12 @@ class FastLaneMetrics:
 
 
 def create_fastlane_name(run_id: str) -> str:
-    """Return the name that the platform has for a run's shared memory."""
+    """Return the platform's name of a run's shared memory."""
     return f"mosaic.fastlane.{run_id}".replace("/", "_")
 
 
 class FastLaneWriter:
-    """Publishes frames of one form; those that no viewer requests are dropped."""
+    """Publishes frames of one shape; frames that no viewer requests are dropped."""
 
     def __init__(self, config: FastLaneConfig) -> None:
         self._shape = (config.height, config.width, config.channels)
@@ -64,7 +64,7 @@ class FastLaneWriter:
         return self._published
 
     def invalidate(self) -> None:
-        """Nothing: a reader of MOSAIC Lab follows whatever ring the run has."""
+        """Do nothing: a reader of MOSAIC Lab follows the run's current ring."""
 
     def close(self) -> None:
         self._writer.close()

@@ -1,4 +1,4 @@
-"""Several frames as one picture."""
+"""Tile several frames into one picture."""
 
 from __future__ import annotations
 

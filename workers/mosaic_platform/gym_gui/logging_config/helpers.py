@@ -16,7 +16,7 @@ def log_constant(
     extra: Optional[Mapping[str, Any]] = None,
     exc_info: Any = None,
 ) -> None:
-    """Log a record with its details in its text, so that they stand in the run's log."""
+    """Log a record with its details in its text, so that the run's log contains them."""
     level = getLevelName(constant.level) if isinstance(constant.level, str) else constant.level
     parts = [constant.message or constant.code, message, str(dict(extra)) if extra else None]
     logger.log(level, " | ".join(part for part in parts if part), exc_info=exc_info)

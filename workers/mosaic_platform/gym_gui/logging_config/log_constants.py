@@ -1,4 +1,4 @@
-"""Kinds of log records. The platform numbers hundreds; here each is made of its name when it is imported."""
+"""Kinds of log records. The platform numbers hundreds; here each is created from its name at import."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Names of environment variables and their values, which say how a worker shows frames."""
+"""Names and values of the environment variables that control how a worker shows frames."""
 
 from __future__ import annotations
 
 
 class VideoModes:
-    """How many environments a frame shows."""
+    """Number of environments in a frame."""
 
     SINGLE = "single"
     GRID = "grid"

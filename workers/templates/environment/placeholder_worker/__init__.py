@@ -1,1 +1,1 @@
-"""FILL IN: which environments it provides, in one sentence."""
+"""FILL IN: one sentence on the environments that it provides."""

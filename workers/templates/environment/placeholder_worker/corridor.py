@@ -1,4 +1,4 @@
-"""An environment of the worker's own. FILL IN: the library's in its place, or one of yours."""
+"""An example environment. FILL IN: replace it by the library's environments or your own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy
 class Corridor(gymnasium.Env[Any, Any]):
     """Walk from a random place to the right end of a corridor; each step costs 1.
 
-    `length` is how many steps the corridor has (2 to 1,000); an episode has at most four times as many.
+    `length` is the number of steps of the corridor (2 to 1,000); an episode has at most four times as many.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
@@ -36,7 +36,7 @@ class Corridor(gymnasium.Env[Any, Any]):
         return self._observation(), -1.0, there, late and not there, {}
 
     def render(self) -> Any:
-        """Return a picture (32, 8 a step, 3) uint8: the agent is white, the end green."""
+        """Return a uint8 picture of shape (32, 8 per step, 3): the agent is white, the end green."""
         picture = numpy.zeros((32, 8 * (self.length + 1), 3), numpy.uint8)
         picture[:, -8:] = 0, 160, 0
         picture[8:24, 8 * self.place : 8 * self.place + 8] = 255

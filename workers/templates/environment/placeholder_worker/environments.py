@@ -1,4 +1,4 @@
-"""The environments: which there are, how one is made, and what operators and people are shown of it."""
+"""The environments: their ids, how to make one, and the facts shown to operators and people."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from mosaic_contract.arena import EnvironmentFacts, check_settings
 
 from .corridor import Corridor
 
-# FILL IN: the environments of the library, of Gymnasium's or of PettingZoo's interface (AEC or parallel).
+# FILL IN: the library's environments, with the interface of Gymnasium or PettingZoo (AEC or parallel).
 ENVIRONMENTS = {"Placeholder/Corridor-v0": Corridor}
 
 
 def known() -> list[str]:
-    """Return the ids, as `mosaic-lab workers list placeholder` shows them."""
+    """Return the ids that `mosaic-lab workers list placeholder` shows."""
     return sorted(ENVIRONMENTS)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     """Return an environment; `settings` are the user's keywords, `render_mode` is "rgb_array" or None.
 
-    Raises `ConfigError` for ids and settings that there are not.
+    Raises `ConfigError` for unknown ids and settings.
     """
     if env_id not in ENVIRONMENTS:
         raise ConfigError(f"environment {env_id!r} cannot be made here; there are: {', '.join(known())}")
@@ -30,8 +30,8 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
 
 def facts_of(env: Corridor, agent: str) -> EnvironmentFacts:
-    """Return what operators and people are shown of the environment beside its observations."""
-    # FILL IN: what the numbers of actions mean, the keys that choose them, the rules for operators that read.
+    """Return the facts that operators and people are shown beside the observations."""
+    # FILL IN: the meanings of the actions, the keys that choose them, the rules for language models.
     return EnvironmentFacts(
         action_meanings=["left", "right"],
         keys={"ArrowLeft": 0, "ArrowRight": 1},

@@ -1,1 +1,1 @@
-"""FILL IN: how the operator acts, in one sentence."""
+"""FILL IN: one sentence on how the operator acts."""

@@ -12,7 +12,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     return describe_worker(
         "placeholder",
         "placeholder-worker",
-        # FILL IN: the name of the library's package, the kinds of spaces that it can act in.
+        # FILL IN: the name of the library's package, the kinds of spaces that it supports.
         upstream_library="placeholder-worker",
         action_spaces=["Discrete"],
         modes=["operate"],

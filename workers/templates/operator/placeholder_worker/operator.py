@@ -1,4 +1,4 @@
-"""An operator: acts for one agent."""
+"""An operator, which acts for one agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Policy:
     """
 
     def __init__(self, setup: AgentSetup) -> None:
-        # FILL IN: what it acts by; and what it cannot act with, all problems at once.
+        # FILL IN: load the policy; report all unsupported spaces and settings at once.
         space = setup.action_space or {}
         patience = setup.settings.get("patience", 4)
         problems = []
@@ -36,7 +36,7 @@ class Policy:
         self._action = self._repeated = 0
 
     def select_action(self, observation: Any, *, action_mask: Any = None) -> int:
-        # FILL IN: what it makes of the observation, NumPy's arrays where NumPy is installed, else lists.
+        # FILL IN: choose an action from the observation (NumPy arrays if NumPy is installed, else lists).
         legal = [
             number for number in range(self._count) if action_mask is None or action_mask[number]
         ] or range(self._count)

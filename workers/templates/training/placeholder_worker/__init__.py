@@ -1,1 +1,1 @@
-"""FILL IN: what the worker trains, in one sentence."""
+"""FILL IN: one sentence on what the worker trains."""

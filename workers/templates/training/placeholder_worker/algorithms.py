@@ -1,10 +1,10 @@
-"""The algorithms and the hyperparameters of each, without the library."""
+"""Algorithms and their hyperparameters, without importing the library."""
 
 from __future__ import annotations
 
 from mosaic_contract import Parameter
 
-# FILL IN: the library's algorithms and their hyperparameters, by the library's own names, with its defaults.
+# FILL IN: the library's algorithms and hyperparameters, with the library's names and defaults.
 ALGORITHMS = {
     "random_search": {
         "noise": Parameter(
@@ -18,5 +18,5 @@ ALGORITHMS = {
 
 
 def hyperparameters() -> dict[str, list[Parameter]]:
-    """Return the hyperparameters of each algorithm, as `mosaic-lab workers list placeholder` shows them."""
+    """Return the hyperparameters of each algorithm, which `mosaic-lab workers list placeholder` shows."""
     return {name: list(known.values()) for name, known in ALGORITHMS.items()}

@@ -14,7 +14,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     return describe_worker(
         "placeholder",
         "placeholder-worker",
-        # FILL IN: the name of the library's package, what its algorithms can handle.
+        # FILL IN: the name of the library's package, the spaces that its algorithms support.
         upstream_library="gymnasium",
         env_families=["gymnasium"],
         action_spaces=["Discrete"],

@@ -1,4 +1,4 @@
-"""An operator: acts for one agent by what a training has saved."""
+"""An operator, which acts for one agent with the policy of a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .training import FORMAT
 
 
 class Policy:
-    """Chooses the action that the weights of a checkpoint value most; `deterministic` changes nothing."""
+    """Chooses the action with the highest value; `deterministic` has no effect."""
 
     def __init__(self, setup: AgentSetup) -> None:
         self._weights, described, _ = trained_policy(setup, FORMAT, ALGORITHMS, load)
         self._start = described["action_space"].get("start", 0)
 
     def select_action(self, observation: Any) -> int:
-        # FILL IN: what the library makes of an observation. Random numbers come from `setup.seed` and the
+        # FILL IN: query the library's policy. Random numbers come from `setup.seed` and the
         # seed of `episode_begin(seed, episode_index)`, so that the same seeds give the same episode.
         return int((observation @ self._weights).argmax()) + self._start
 

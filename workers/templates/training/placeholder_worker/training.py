@@ -1,4 +1,4 @@
-"""A training: `resolve` checks its configuration, `train` runs it and reports."""
+"""A training: `resolve` checks its configuration, `train` runs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mosaic_contract.training_plan import check_algorithm
 from .algorithms import ALGORITHMS
 
 FORMAT = "mosaic-placeholder/1"
-"""Of checkpoints: `mosaic.operators.rl(run)` finds the worker by it."""
+"""Format of the checkpoints, by which `mosaic.operators.rl(run)` finds the worker."""
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 
 def _problems(config: TrainingConfig) -> Iterator[str]:
-    # FILL IN: what the library cannot do, refused before anything starts.
+    # FILL IN: refuse whatever the library does not support, before anything starts.
     if config.checkpoint.resume_from is not None:
         yield "this worker cannot resume from a checkpoint: leave checkpoint.resume_from out"
     spec = spec_of(config.env_id)
@@ -48,14 +48,14 @@ def spec_of(env_id: str) -> EnvironmentSpec:
 
 
 def make(env_id: str, render_mode: str | None = None) -> Any:
-    """Return an environment to train on: what it returns is checked, and its actions count from 0."""
+    """Return an environment to train on, with checked return values and actions that count from 0."""
     return checked(registry.make(env_id, render_mode), env_id)
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
-    """Train to the end of the episode in which the last step is, and return the final metrics.
+    """Train to the end of the episode that contains the last step; return the final metrics.
 
-    A Stop raises `Cancelled` at any line of it.
+    A request to stop can raise `Cancelled` at any line.
     """
     frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, environments=1)
     env = frames.make(functools.partial(make, config.env_id))
@@ -82,14 +82,14 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> dict[str, float]:
     return logger.final_metrics
 
 
-# FILL IN: the library takes the place of what follows. Call the episode's `begin` and `step` from its hooks;
-# where it has none and only reports, call the logger's `episode` and `metrics`.
+# FILL IN: replace the following by the library. Call the episode's `begin` and `step` from its hooks;
+# if it has none and only reports results, call the logger's `episode` and `metrics`.
 
 
 class Search:
-    """Random changes of the weights (observations, actions) of a linear policy; the better weights are kept.
+    """Random search over the weights (observations, actions) of a linear policy.
 
-    `best` are the best so far, `best_return` is their mean return.
+    `best` are the best weights so far, `best_return` is their mean return.
     """
 
     def __init__(self, config: TrainingConfig, env: Any) -> None:
@@ -114,7 +114,7 @@ class Search:
 
 
 def play(env: Any, weights: Any, episode: TrainingEpisode) -> float:
-    """Play an episode, which is logged and shown, and return its return."""
+    """Play an episode, log and show it, and return its return."""
     observation, _ = env.reset()
     episode.begin()
     terminated = truncated = False

@@ -1,4 +1,4 @@
-"""The manifest of what a run leaves behind, `analytics.json`."""
+"""The manifest of a run's artifacts, `analytics.json`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PARTS = {"tensorboard": TensorBoardMetadata, "wandb": WandBMetadata, "checkpoin
 
 @dataclass(frozen=True)
 class WorkerAnalyticsManifest:
-    """The artifacts of one run, and whatever its worker adds."""
+    """The artifacts of one run, and the entries that its worker adds."""
 
     run_id: str
     worker_type: str
@@ -57,7 +57,7 @@ class WorkerAnalyticsManifest:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the manifest as JSON, without artifacts that there are not."""
+        """Return the manifest as JSON, without missing artifacts."""
         document = asdict(self)
         document["artifacts"] = {name: part for name, part in document["artifacts"].items() if part}
         return document

@@ -8,7 +8,7 @@ from typing import Any, Mapping
 
 
 def extract_worker_config(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `metadata.worker.config` of a document, or the document where it has none."""
+    """Return `metadata.worker.config` of a document, or the document itself if it has none."""
     nested: Any = payload
     for name in ("metadata", "worker", "config"):
         if not isinstance(nested, Mapping) or name not in nested:

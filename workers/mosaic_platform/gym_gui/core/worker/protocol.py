@@ -1,4 +1,4 @@
-"""Metadata and capabilities of a worker, and the interfaces that its configuration and runtime have."""
+"""Metadata and capabilities of a worker, and the interfaces of its configuration and runtime."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WorkerCapabilities:
 
 @runtime_checkable
 class WorkerConfig(Protocol):
-    """A worker's configuration. Workers check with `isinstance` that theirs is one."""
+    """A worker's configuration. Workers check theirs with `isinstance`."""
 
     run_id: str
     seed: Optional[int]
@@ -64,6 +64,6 @@ class WorkerConfig(Protocol):
 
 @runtime_checkable
 class WorkerRuntime(Protocol):
-    """Whatever does a worker's work."""
+    """The interface of a worker's runtime."""
 
     def run(self) -> dict[str, Any]: ...

@@ -1,4 +1,4 @@
-"""Messages to the platform's trainer daemon, which MOSAIC Lab has not: they can be imported, but not used."""
+"""Messages to the platform's trainer daemon, which MOSAIC Lab lacks: they can be imported, but not used."""
 
 from __future__ import annotations
 
