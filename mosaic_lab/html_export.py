@@ -60,8 +60,9 @@ def to_html(source: Path, target: Path) -> None:
     if loads.found:
         more = f" and {len(loads.found) - _LISTED} more" if len(loads.found) > _LISTED else ""
         raise MosaicError(
-            f"{source.name} shows or loads what cannot be put into a page: {', '.join(loads.found[:_LISTED])}"
-            f"{more}. Save it in the notebook's folder, and name it by its path there"
+            f"{source.name} refers to content that cannot be embedded in a page: "
+            f"{', '.join(loads.found[:_LISTED])}"
+            f"{more}. Save it in the notebook's folder and refer to it by its path there"
         )
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     target.write_text(page.replace("<head>", f"<head>{policy}", 1), encoding="utf-8")

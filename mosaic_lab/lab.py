@@ -435,7 +435,7 @@ class Lab(Trainer):
 
 def _new_store(root: Path) -> str:
     """Return the notice about a new store, with the nearest store of this name in a parent folder."""
-    line = f"{root} does not exist: the first run makes it, a new run store."
+    line = f"{root} does not exist: the first run creates this run store."
     above = (folder / root.name for folder in root.parent.parents)
     if found := next((store for store in above if folders_in(store) and RunStore(store).folders()), None):
         count = len(RunStore(found).folders())

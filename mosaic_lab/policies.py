@@ -118,7 +118,7 @@ def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dic
     """
     if not isinstance(players, Mapping) or len(players) < 2:
         raise ConfigurationError(
-            f"a game needs two players at least: give {{name: operator}}, not {players!r}"
+            f"a game needs at least two players: pass {{name: operator}}, not {players!r}"
         )
     if isinstance(agents, str) or len(set(agents)) != 2:
         raise ConfigurationError(f"a game has two sides: give two agents, teams or patterns, not {agents!r}")
@@ -136,7 +136,7 @@ def _operators(mapping: Any) -> dict[str, OperatorSpec]:
         return {DEFAULT: as_operator(mapping)}
     if not mapping:
         raise ConfigurationError(
-            f'no operators are given: {{"{DEFAULT}": operators.random()}} is one for all'
+            f'no operators given: pass {{"{DEFAULT}": operators.random()}} for all agents'
         )
     made: dict[int, OperatorSpec] = {}
     for key, given in mapping.items():
@@ -159,7 +159,7 @@ def _named(wanted: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, 
     for agent, keys in named.items():
         if len(keys) > 1:
             by = " and ".join(repr(key) for key in keys)
-            problems.append(f"{agent} has {len(keys)} operators, by the keys {by}: leave it to one of them")
+            problems.append(f"{agent} has {len(keys)} operators, by the keys {by}: keep only one of them")
         elif not keys and DEFAULT in wanted:
             keys.append(DEFAULT)
     if missing := [agent for agent, keys in named.items() if not keys]:
@@ -196,7 +196,7 @@ def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
             trained = operator.spaces_for(agent)
         except KeyError:
             yield (
-                f"{operator.name} has no policy for {agent}: its checkpoint holds those of "
+                f"{operator.name} has no policy for {agent}: its checkpoint has those of "
                 f"{', '.join(operator.agents or ())}"
             )
             continue

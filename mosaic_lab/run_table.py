@@ -79,7 +79,7 @@ class RunList(Sequence[Run]):
         Raises ConfigurationError if ``text`` is not a string or compares values, or ``tags`` is not a list.
         """
         if not isinstance(text, str):
-            raise ConfigurationError(f"search({text!r:.80}): give the words to search for as one string")
+            raise ConfigurationError(f"search({text!r:.80}): must be one string of the words to search for")
         if compared := next(iter(_COMPARISON.findall(text)), None):
             raise ConfigurationError(
                 f"search() finds words, not values such as {compared!r}: filter the table, for example "

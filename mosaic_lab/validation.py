@@ -76,7 +76,7 @@ def read_toml(path: Path, name: str) -> dict[str, Any]:
 def no_seeds(given: object) -> str:
     """Return why a value is not a list of seeds, and a correction."""
     if type(given) is not int:
-        return f"seeds={given!r}: give a list of whole numbers"
+        return f"seeds={given!r}: must be a list of integers"
     several = f", or seeds=range({given}) for {given} of them" if given > 1 else ""
     return f"seeds={given}: write seeds=[{given}] for this seed{several}"
 
@@ -86,7 +86,7 @@ def seed_range(given: Mapping[str, Any], problems: Problems) -> Sequence[int]:
     first, count = given.get("first", 0), given.get("count", 0)
     known = type(first) is int and type(count) is int and set(given) <= {"first", "count"}
     if not known or not count > 0:
-        problems.add("seeds", f"seeds={dict(given)!r}: give a list, or {{ first = 0, count = 100 }}")
+        problems.add("seeds", f"seeds={dict(given)!r}: must be a list, or {{ first = 0, count = 100 }}")
         return [0]
     return range(first, first + count)
 

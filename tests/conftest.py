@@ -1,4 +1,4 @@
-"""Which tests are quick; and in CI every test runs: one that would be skipped there fails."""
+"""Select quick tests; in CI every test runs, and one that would be skipped fails."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def rows_of(worker: WorkerEnvironment) -> list[str]:
 
 
 def measured(worker: WorkerEnvironment, env_id: str) -> dict[str, Any]:
-    """What `environment_speed.py` prints, or {"failed": why}."""
+    """The output of `environment_speed.py`, or {"failed": why}."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [worker.python, SCRIPT, worker.program, env_id],

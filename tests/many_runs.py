@@ -26,7 +26,7 @@ LINE_SECONDS = 0.05
 
 
 class Configuration(NamedTuple):
-    """What one group of runs trains, and the return that it learns to reach."""
+    """The training of one group of runs, and the return that it reaches."""
 
     worker: str
     algorithm: str

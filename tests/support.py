@@ -1,4 +1,4 @@
-"""What tests of runs share: waiting for conditions, small real workers, stores that leave nothing behind."""
+"""Helpers of tests of runs: waiting for conditions, small real workers, stores that leave nothing behind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wait_until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
 
 
 def limited(folder: Path, *arguments: str, size: int = 2_000) -> str:
-    """What `mosaic-lab` says in ``folder`` as it fails where no file can have more than ``size`` bytes."""
+    """The error of `mosaic-lab` in ``folder`` if no file can have more than ``size`` bytes."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
     command = [sys.executable, "-c", limit + MAIN, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
@@ -114,7 +114,7 @@ def start_painter(supervisor: Supervisor, **options: Any) -> Run:
 
 
 def in_own_mounts(peer: str, scenario: str, folder: Path) -> dict[str, Any]:
-    """What a script of ``peers`` prints where it may mount what it likes; nothing stays mounted."""
+    """The output of a script of ``peers`` that may mount file systems; nothing stays mounted."""
     namespace = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     if (
         shutil.which("unshare") is None
@@ -129,7 +129,7 @@ def in_own_mounts(peer: str, scenario: str, folder: Path) -> dict[str, Any]:
 
 
 def rings_open() -> int:
-    """How many rings this process has in its memory."""
+    """Number of rings mapped by this process."""
     return Path("/proc/self/maps").read_text().count("/mosaic-lab-")
 
 

@@ -34,7 +34,7 @@ EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
 LONG = (WATCH, COMPARE, LIBRARIES, TEAMS, LANGUAGE, MANY, SWEEP, GUESTS)
 AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
 
-PASSING = re.compile(r"run \S+: \w+, |\S+ does not exist: the first run makes it")
+PASSING = re.compile(r"run \S+: \w+, |\S+ does not exist: the first run creates")
 
 LARGEST = 1_500_000  # bytes of a notebook
 
@@ -63,7 +63,7 @@ def lasting(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def differences(cells: list[IPyNbCell], ran: NotebookNode) -> Iterator[str]:
-    """What nbval says of each cell that shows something else than what is stored."""
+    """nbval's report on each cell whose output differs from the stored one."""
     again = [cell for cell in ran.cells if cell.cell_type == "code"]
     for known, now in zip(cells, again, strict=True):
         assert known.cell.source == now.source

@@ -1,4 +1,4 @@
-"""What users type: Lab, train, groups over seeds, what is still alive after a restart."""
+"""The interface that users type: Lab, train, groups over seeds, runs still alive after a restart."""
 
 from __future__ import annotations
 
@@ -131,17 +131,21 @@ def test_what_a_worker_needs_and_was_not_given_is_named_as_users_type_it(lab: mo
     ("options", "message"),
     [
         ({"seed": []}, "seed: an empty list"),
-        ({"seed": 1.5}, "seed=1.5: give a whole number"),
-        ({"seed": "1"}, "seed='1': give a whole number"),
+        ({"seed": 1.5}, "seed=1.5: must be an integer"),
+        ({"seed": "1"}, "seed='1': must be an integer"),
         ({"total_timesteps": 10.5}, "total_timesteps=10.5"),
         ({"learning_rate": object()}, "learning_rate=.* cannot be written as JSON"),
-        ({"dataset": Run(PEERS)}, r'hyperparameter dataset: give a path, such as str\(run.path / "dataset'),
+        (
+            {"dataset": Run(PEERS)},
+            r"hyperparameter dataset: must be a path, such as str\(run.path / "
+            r'"dataset',
+        ),
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"resume_from": "/no/such/checkpoint"}, "there is no checkpoint /no/such/checkpoint"),
         ({"gpus": 99}, "gpus=99"),
-        ({"threads": "all"}, "threads='all': give a whole number of 1 or more"),
-        ({"threads": 0}, "threads=0: give"),
-        ({"frames": 4}, r'frames=4: give True, False or settings, such as {"grid": 4}'),
+        ({"threads": "all"}, "threads='all': must be an integer ≥ 1"),
+        ({"threads": 0}, "threads=0: must be"),
+        ({"frames": 4}, r'frames=4: must be True, False or settings, such as {"grid": 4}'),
         ({"frames": {"grid": object()}}, "frames: grid=.* cannot be written as JSON"),
         ({"pass_env": ["NO_SUCH_VARIABLE"]}, "NO_SUCH_VARIABLE"),
     ],
@@ -238,7 +242,7 @@ def test_resuming_takes_a_run_a_checkpoint_or_a_path(lab: mosaic.Lab) -> None:
         checkpoint_path(start_peer(lab.supervisor, "train").wait(30))
     with pytest.raises(ConfigurationError, match="there is no checkpoint"):
         checkpoint_path(Checkpoint(PEERS / "nothing"))
-    with pytest.raises(ConfigurationError, match=rf'resume_from: .*given as lab.run\("{run.id[-4:]}"\)'):
+    with pytest.raises(ConfigurationError, match=rf'resume_from: .*pass a run as lab.run\("{run.id[-4:]}"\)'):
         lab.train("toy", **WALK, resume_from=run.id[-4:])
 
 
@@ -258,7 +262,7 @@ def test_a_new_store_is_said_with_the_one_in_a_folder_above(
     capsys.readouterr()
     mosaic.Lab(tmp_path / "notebooks" / "runs")
     assert capsys.readouterr().out == (
-        f"{tmp_path}/notebooks/runs does not exist: the first run makes it, a new run store.\n"
+        f"{tmp_path}/notebooks/runs does not exist: the first run creates this run store.\n"
         f'A store with 1 run is in {lab.root}: Lab("{lab.root}") opens it.\n'
     )
 

@@ -1,4 +1,4 @@
-"""What users install: a wheel and an sdist that carry everything, built without a Node.js of theirs."""
+"""The wheel and the sdist contain everything, and are built without the user's Node.js."""
 
 from __future__ import annotations
 

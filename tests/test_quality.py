@@ -1,4 +1,4 @@
-"""What the whole tree promises: it is linted, formatted and typed, and imports only go down."""
+"""The whole tree is linted, formatted and typed, and imports only go down."""
 
 from __future__ import annotations
 

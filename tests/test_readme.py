@@ -1,4 +1,4 @@
-"""The front page and the guide are true: every code block in them runs, in the order in which it stands."""
+"""The front page and the guide are true: every code block in them runs, in the order of the page."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     assert repr(lab.runs.search("nowhere")) == "no such runs"
     with pytest.raises(ConfigurationError, match="give a list"):
         lab.runs.search(tags="paper")
-    with pytest.raises(ConfigurationError, match="as one string"):
+    with pytest.raises(ConfigurationError, match="must be one string"):
         lab.runs.search(["paper"])  # type: ignore[arg-type]
     for compared in ("lr<0.001", "lr < 0.001", "state:failed"):
         with pytest.raises(ConfigurationError, match=f"not values such as '{compared}'"):

@@ -49,7 +49,7 @@ def mosaic_home(request: pytest.FixtureRequest) -> Iterator[Path]:
         fcntl.flock(used, fcntl.LOCK_SH)
         yield home
         del os.environ["MOSAIC_LAB_HOME"]
-        with suppress(BlockingIOError):  # another process of the session goes on
+        with suppress(BlockingIOError):  # another process of the session continues
             fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(home, ignore_errors=True)
 
@@ -79,7 +79,7 @@ def home_with(shim: Path) -> Iterator[Path]:
 
 
 def write_upstream(folder: Path, version: str = "1.0", *, requires_python: str = ">=3.7,<3.9") -> Path:
-    """A small upstream library: it wants an old Python and a dependency that nobody has."""
+    """A small upstream library: it requires an old Python and a dependency that does not exist."""
     package = folder / "toylib"
     package.mkdir(parents=True, exist_ok=True)
     (package / "__init__.py").write_text(f"VERSION = {version!r}\n")

@@ -199,7 +199,7 @@ class ArenaClient(ArenaProcess):
         if self._deadline is None or now < self._deadline:
             return None
         what, seconds = _LIMITS[self.awaiting]
-        return f"its arena did not {what} in {stretched(seconds):.0f} s"
+        return f"its arena did not {what} within {stretched(seconds):.0f} s"
 
     def _process_line(self, line: bytes) -> None:
         try:
@@ -214,7 +214,7 @@ class ArenaClient(ArenaProcess):
                     self._owner.received(self, message)
         except Exception as error:
             text = line[:200].decode("utf-8", "replace")
-            self._fail(f"its arena sent what cannot be understood ({error!r}): {text}")
+            self._fail(f"its arena sent an invalid message ({error!r}): {text}")
 
     def _opened(self, message: Mapping[str, Any]) -> None:
         environment = EnvironmentInfo.from_message(message)

@@ -125,7 +125,7 @@ class ArenaProcess:
     def how_it_ended(self) -> str:
         """Return the reason why the output has ended."""
         if self.oversize:
-            return "sent a line beyond all bounds"
+            return "sent a line over the size limit"
         try:
             code = self._process.wait(_DYING_SECONDS)
         except subprocess.TimeoutExpired:

@@ -139,7 +139,7 @@ class Comparison:
         count = None if steps is None else _count("steps", steps)
         if speed is not None and not (isinstance(speed, int | float) and 0 < speed < math.inf):
             raise ConfigurationError(
-                f"speed={speed!r}: give steps a second, more than 0, or None for no limit"
+                f"speed={speed!r}: must be a number of steps per second > 0, or None for no limit"
             )
         self._driver.call(lambda: self._lockstep.play(count, speed), None, 0, "play()")
 
@@ -254,7 +254,7 @@ class Comparison:
             if which == lane.label or (which == lane.index and not isinstance(which, bool)):
                 return lane
         known = ", ".join(f"{lane.index} ({lane.label!r})" for lane in lanes)
-        raise ConfigurationError(f"there is no lane {which!r} here: there are {known}")
+        raise ConfigurationError(f"no lane {which!r}: the lanes are {known}")
 
     def __repr__(self) -> str:
         lanes = ", ".join(f"{lane.label} {lane.state} at {lane.step}" for lane in self._lockstep.lanes)
@@ -267,7 +267,7 @@ def _count(name: str, value: Any) -> int:
     except TypeError:
         number = 0
     if number < 1:
-        raise ConfigurationError(f"{name}={value!r}: give a whole number of steps, 1 or more")
+        raise ConfigurationError(f"{name}={value!r}: must be an integer ≥ 1")
     return number
 
 

@@ -71,7 +71,7 @@ def _new_folder(root: Path, env: str) -> Path:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise MosaicError(f"no folder for the comparison can be made in {root}: {error}") from error
+        raise MosaicError(f"cannot create the comparison's folder in {root}: {error}") from error
     return folder
 
 

@@ -108,7 +108,7 @@ class Driver:
                 raise MosaicError(f"{what}: this comparison was ended")
             if time.monotonic() >= deadline:
                 raise RunTimeout(
-                    f"{what} is not done after {timeout:g} s{self._waiting_for()}; it is still running"
+                    f"{what} did not finish within {timeout:g} s{self._waiting_for()}; it is still running"
                 )
         if command.error is not None:
             raise command.error
@@ -148,7 +148,7 @@ class Driver:
                     timeout = self._work(ready)
                 timeout = self._report(timeout)
         except Exception:
-            _log.exception("the thread of a comparison has failed: its lanes are ended")
+            _log.exception("the thread of a comparison failed; its lanes have been ended")
             self._lockstep.close()
         finally:
             self._finish()
@@ -206,7 +206,7 @@ class Driver:
             try:
                 listener()
             except Exception:
-                _log.exception("a listener of a comparison has failed")
+                _log.exception("a listener of a comparison failed")
         return timeout
 
     def _finish(self) -> None:

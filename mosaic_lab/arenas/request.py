@@ -103,7 +103,7 @@ class LaneOperators:
         if not isinstance(given, Mapping) or (policies is None and not given):
             self._problems.add(
                 "operators",
-                f"operators={given!r:.200}: give names with their operators, such as "
+                f"operators={given!r:.200}: must map names to operators, such as "
                 '{"PPO": operators.rl(run), "random": operators.random()}',
             )
             return
@@ -113,19 +113,19 @@ class LaneOperators:
                     label, f"operators.{label}", value if isinstance(value, Mapping) else {DEFAULT: value}
                 )
             else:
-                self._problems.add("operators", f"{label!r} is not a valid name for a lane: give a string")
+                self._problems.add(
+                    "operators", f"{label!r} is not a valid lane name: it must be a non-empty string"
+                )
         if policies is not None:
             self._add_policies(policies)
 
     def _add_policies(self, policies: Any) -> None:
         if POLICIES in self.lanes:
-            self._problems.add(
-                "policies", f"operators has a lane {POLICIES!r} already: give that another name"
-            )
+            self._problems.add("policies", f"operators already has a lane {POLICIES!r}: rename that lane")
         elif not isinstance(policies, Mapping):
             self._problems.add(
                 "policies",
-                f"policies={policies!r:.200}: give {{agent, team or pattern: operator}}, such as "
+                f"policies={policies!r:.200}: must map agents, teams or patterns to operators, such as "
                 '{"red_*": operators.rl(run), "*": operators.random()}',
             )
         else:
@@ -134,13 +134,15 @@ class LaneOperators:
     def _add_lane(self, label: str, place: str, mapping: Mapping[Any, Any]) -> None:
         if not mapping:
             self._problems.add(
-                place, f'{label}: no operators are given; {{"{DEFAULT}": operators.random()}} is one'
+                place, f'{label}: no operators given: pass one, such as {{"{DEFAULT}": operators.random()}}'
             )
         lane = self.lanes[label] = {}
         for pattern, value in mapping.items():
             try:
                 if not isinstance(pattern, str):
-                    raise ConfigurationError(f"{pattern!r} names no agent: give an id, a team or a pattern")
+                    raise ConfigurationError(
+                        f"{pattern!r} is not a valid key: it must be an agent id, a team or a pattern"
+                    )
                 lane[pattern] = self._key_of(value, label, alone=len(mapping) == 1)
             except ConfigurationError as error:
                 self._problems.add(f"{place}.{pattern}", f"{label}: {error}")

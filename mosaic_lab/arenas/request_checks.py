@@ -34,14 +34,14 @@ def check_seed(seed: Any) -> int:
     except TypeError:
         number = -1
     if isinstance(seed, bool) or not 0 <= number <= _LARGEST_SEED:
-        raise ConfigurationError(f"seed {seed!r}: give a whole number from 0 to {_LARGEST_SEED}")
+        raise ConfigurationError(f"seed {seed!r}: must be an integer from 0 to {_LARGEST_SEED}")
     return number
 
 
 def check_count(name: str, value: Any, problems: Problems) -> None:
     """Add a problem if ``value`` is not an integer ≥ 1."""
     if type(value) is not int or value < 1:
-        problems.add(name, f"{name}={value!r}: give a whole number, 1 or more")
+        problems.add(name, f"{name}={value!r}: must be an integer ≥ 1")
 
 
 def as_seconds(value: Any) -> float:
@@ -53,7 +53,7 @@ def as_seconds(value: Any) -> float:
 def check_step_timeout(given: Any, problems: Problems) -> float:
     seconds = as_seconds(given)
     if not seconds > 0:
-        problems.add("step_timeout", f"step_timeout={given!r}: give seconds, more than 0")
+        problems.add("step_timeout", f"step_timeout={given!r}: must be a number of seconds > 0")
     return seconds
 
 
@@ -72,16 +72,16 @@ def check_seeds(seeds: Any, problems: Problems) -> list[int]:
             if wrong == _NAMED:
                 return []
     if not numbers and not wrong:
-        problems.add("seeds", "seeds is empty: give one at least")
+        problems.add("seeds", "seeds is empty: give at least one")
     if len(numbers) > MOST_EPISODES:
-        problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds")
+        problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds, the maximum")
     elif twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
         more = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
         problems.add(
             "seeds",
-            f"seeds holds {', '.join(map(str, twice[:_NAMED]))}{more} more than once: give each once. "
-            "Several episodes on each are lab.evaluate's episodes=, on the very same environment with "
-            'seed_sequence="fixed"',
+            f"seeds has duplicates: {', '.join(map(str, twice[:_NAMED]))}{more}. "
+            "For several episodes per seed use lab.evaluate's episodes=; "
+            'seed_sequence="fixed" repeats the same environment',
         )
     return numbers
 

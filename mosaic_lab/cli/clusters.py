@@ -43,7 +43,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     label = "use only nodes with this label (repeatable)"
     add.add_argument("--label", action="append", default=[], metavar="NAME=VALUE", help=label)
     add.add_argument(
-        "--folder", default=FOLDER, metavar="FOLDER", help=f"our folder on the nodes (default: {FOLDER})"
+        "--folder",
+        default=FOLDER,
+        metavar="FOLDER",
+        help=f"MOSAIC Lab's folder on the nodes (default: {FOLDER})",
     )
     wheels = "folder of wheels on the nodes, for nodes without access to a package index"
     add.add_argument("--wheels", metavar="FOLDER", help=wheels)
@@ -122,7 +125,7 @@ def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
     else:
         lines.append(f"A run that needs {needs} would start at once.")
     if cluster.has_token:
-        lines.append("It is sent a token. Nothing between here and there is encrypted.")
+        lines.append("A token is sent to it. The connection is not encrypted.")
     else:
         lines.append(OPEN)
     return lines

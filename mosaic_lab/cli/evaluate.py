@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Plays in the background and shows the progress, then the summary. Ctrl-C stops the run; --resume continues
-with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script, its language models
-from its recording, without a key; --verify says which of its episodes come out otherwise here."""
+it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script, its language models
+from its recording, without a key; --verify reports which of its episodes differ here."""
 _FORMAT = """\
 A script has the arguments of lab.evaluate, in TOML or JSON:
 
@@ -95,13 +95,15 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     if not is_bundle and (arguments.verify or arguments.into is not None):
         arguments.parser.error("--verify and --into are for bundles, whose names end with .zip")
     if arguments.sample is not None and not arguments.verify:
-        arguments.parser.error("--sample is a part of --verify")
+        arguments.parser.error("--sample requires --verify")
     if arguments.detach and arguments.verify:
-        arguments.parser.error("--verify waits for the end: it goes without --detach")
+        arguments.parser.error("--verify waits for the end: leave out --detach")
     if arguments.replay is not None and (is_bundle or arguments.resume is not None):
         arguments.parser.error("--replay is for scripts: bundles play from their own recording")
     if arguments.on is not None and (arguments.verify or arguments.resume is not None):
-        arguments.parser.error("--on is for what begins: --verify plays here, --resume where it was played")
+        arguments.parser.error(
+            "--on is for new evaluations: --verify plays here, --resume where the evaluation was played"
+        )
     budget = {"usd": arguments.budget_usd, "tokens": arguments.budget_tokens}
     budget = {name: limit for name, limit in budget.items() if limit is not None}
     replay = arguments.replay
@@ -123,7 +125,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     try:
         _watch(evaluation)
     except KeyboardInterrupt:
-        print("\nCtrl-C: stopping; what has been played stays.", flush=True)
+        print("\nCtrl-C: stopping; finished episodes are kept.", flush=True)
         evaluation.stop()
         _report(evaluation)
         print(f"mosaic-lab evaluate --resume {evaluation.id} continues")
@@ -158,7 +160,7 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     for note in filter(None, (bundle.unchecked, bundle.unrecorded)):
         print(note)
     for name, texts in bundle.changes().items():
-        print(f"worker '{name}' is another one here: {text_of(texts)}")
+        print(f"worker '{name}' differs here: {text_of(texts)}")
         print(
             f"  the versions of the bundle: {bundle.path / lock_name(name)}. That list came with it and is "
             "not vetted: read it, and look up every name and version in it, before you install any of them"
@@ -189,7 +191,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
     for difference in verification.differences:
         print(f"differs: {difference}")
     if verification.same:
-        print(f"the same: {verification.episodes:,} episodes came out here as in {bundle.name}")
+        print(f"identical: {verification.episodes:,} episodes gave the same results here as in {bundle.name}")
         return 0
     print(
         f"{len(verification.differences):,} of {verification.episodes:,} episodes differ from {bundle.name}"

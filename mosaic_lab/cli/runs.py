@@ -33,10 +33,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     for name, help_text, add_arguments in (
         ("list", "the runs of the store, newest last", _add_list),
         ("show", "everything about one run", _add_show),
-        ("rename", "give a run a name of your own", _add_rename),
+        ("rename", "rename a run", _add_rename),
         ("tag", "show the tags of runs, add some, remove some", _add_tag),
         ("note", "show the notes on a run, or write them", _add_note),
-        ("stop", "request runs to end, and kill what has not ended in time", _add_stop),
+        ("stop", "stop runs, and kill those that do not end in time", _add_stop),
         ("resume", "continue a run that has ended early, a training from its newest checkpoint", _add_resume),
         ("remove", "delete the folders of finished runs", _add_remove),
     ):
@@ -76,7 +76,7 @@ def _add_show(command: argparse.ArgumentParser) -> None:
 def _add_stop(command: argparse.ArgumentParser) -> None:
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("ids", nargs="*", default=[], metavar="ID")
-    which.add_argument("--all", action="store_true", help="every alive run of the store")
+    which.add_argument("--all", action="store_true", help="every live run of the store")
     command.add_argument("--grace", type=float, metavar="SECONDS", help="time for a run to end by itself")
     command.set_defaults(run=_stop)
 
@@ -219,10 +219,10 @@ def _resume(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id).resume()
     print(f"{run.label}: {run.path}", flush=True)
     if run.finished:
-        print("nothing is left to do")
+        print("nothing remains to do")
     else:
         place = shlex.join(["--store", str(run.path.parent), run.id])
-        print(f"it runs in the background; mosaic-lab runs show {place} says how far it is")
+        print(f"it runs in the background; mosaic-lab runs show {place} shows its progress")
     return 0
 
 

@@ -72,9 +72,9 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if (arguments.file is None) == (arguments.resume is None):
         arguments.parser.error("give either a FILE or --resume ID")
     if arguments.trials is not None and arguments.resume is None:
-        arguments.parser.error("--trials is a part of --resume; a file has its own")
+        arguments.parser.error("--trials requires --resume; a file has its own")
     if arguments.detach and (arguments.csv or arguments.parquet):
-        arguments.parser.error("--csv and --parquet write the trials at the end, which --detach does not see")
+        arguments.parser.error("--csv and --parquet write the trials when the sweep ends: leave out --detach")
     supervisor = Supervisor(arguments.store)
     if arguments.resume is not None:
         sweep = find_run(supervisor, arguments.resume, Sweep).resume(arguments.trials)
@@ -86,7 +86,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
     try:
         show_until(lambda: sweep.finished, lambda: _line(sweep))
     except KeyboardInterrupt:
-        print("\nCtrl-C: stopping; what has been found stays.", flush=True)
+        print("\nCtrl-C: stopping; finished trials are kept.", flush=True)
         sweep.stop()
         _report(sweep, arguments)
         print(f"mosaic-lab sweep --resume {sweep.id} continues it")

@@ -34,8 +34,8 @@ from mosaic_lab.text_table import text_table
 
 _LAB_KEYWORDS = re.compile(r"lab\.train's (\w+=(?:, \w+=)*)(?!\{)")
 _FLAGS = {
-    "--no-frames": "nothing to watch until a notebook switches frames on",
-    "--detach": "start the runs and leave",
+    "--no-frames": "publish no frames until a notebook enables them",
+    "--detach": "start the runs and return",
 }
 """Options without a value, with their help."""
 _RESERVED = ("self", *TrainRequest.__struct_fields__)
@@ -182,7 +182,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
         names = [name for name, _ in arguments.hyperparameters]
         twice = next(name for name in names if names.count(name) > 1)
         values = [f"{twice}={value!r}" for name, value in arguments.hyperparameters if name == twice]
-        raise ConfigurationError(f"{' and '.join(values)}: give {twice} once")
+        raise ConfigurationError(f"{' and '.join(values)}: set {twice} only once")
     return Trainer(supervisor).start(TrainRequest(**options | {"hyperparameters": hyperparameters}))
 
 
@@ -253,7 +253,9 @@ def _count(text: str) -> int:
     except ValueError:
         number = 0.0
     if not number.is_integer() or number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of steps, as 3000, 100_000 or 1e6")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: must be an integer number of steps, such as 3000, 100_000 or 1e6"
+        )
     return int(number)
 
 
@@ -269,7 +271,7 @@ def _gpus(text: str) -> int | list[int]:
         return [int(part) for part in text.split(",") if part] if "," in text else int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r}: give how many GPUs, as 1, or which, as 0,1 (a single one: 0,)"
+            f"{text!r}: must be a number of GPUs, such as 1, or their indices, such as 0,1 (a single one: 0,)"
         ) from None
 
 

@@ -184,7 +184,7 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
             raise not_installed(info.name)
         known = workers.describe(info.worker_environment)["environments"]
         found = [one for one in known if fnmatchcase(one, arguments.environments)]
-        _say("\n".join(found) or f"none of its {len(known)} environments fits {arguments.environments!r}")
+        _say("\n".join(found) or f"none of its {len(known)} environments matches {arguments.environments!r}")
         return 0 if found else 1
     _say(profiles.head(info))
     if info.worker_environment is not None and there:

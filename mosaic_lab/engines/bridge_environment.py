@@ -30,7 +30,7 @@ from mosaic_lab.workers.uv import Uv
 RAY_VERSION = "2.60.0"
 """The version tried first if the profile specifies none."""
 OPEN = (
-    "It asks for no token: whoever reaches its ports can run programs on it. RAY_AUTH_MODE=token, set for "
+    "It requires no token: anyone who reaches its ports can run programs on it. RAY_AUTH_MODE=token, set for "
     "all of its nodes, changes that."
 )
 """Warning about a cluster that was reached without a token."""
@@ -98,8 +98,8 @@ def _ensure(versions: Sequence[str], progress: ProgressCallback) -> Path:
     ray_version, python = versions
     if tuple(int(part) for part in python.split(".")[:2]) < _OLDEST_PYTHON:
         raise MosaicError(
-            f"the cluster has Python {python}: our keeper on its nodes needs 3.11 or newer. "
-            "Start the cluster from a newer Python"
+            f"the cluster has Python {python}: the keeper on its nodes needs 3.11 or newer. "
+            "Start the cluster with a newer Python"
         )
     name = f"ray-{ray_version}-python-{python}"
     folder = home() / "bridges" / name

@@ -38,7 +38,7 @@ def refusal(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:
         return f"no node of {cluster} has the labels {_listed(needs.labels)}"
     largest = max(labelled, key=lambda node: (node.gpus, node.cpus) if needs.gpus else (node.cpus, node.gpus))
     has = amounts(largest.cpus, largest.gpus)
-    return f"no node of {cluster} can ever give {needs}: the largest has {has}"
+    return f"no node of {cluster} can ever provide {needs}: the largest has {has}"
 
 
 def waits_for(needs: Needs, nodes: Sequence[Node], cluster: str) -> str | None:

@@ -62,7 +62,7 @@ class Cluster:
         for name, version in (("ray_version", self.ray_version), ("python", self.python)):
             if version is not None and not _VERSION.fullmatch(version):
                 raise ConfigurationError(
-                    f"cluster {self.name}: {name}={version!r} is not a whole version, such as "
+                    f"cluster {self.name}: {name}={version!r} is not a full version, such as "
                     f"{'2.60.0' if name == 'ray_version' else '3.11.7'}"
                 )
 
@@ -114,7 +114,8 @@ def add(cluster: Cluster) -> None:
     """Store a profile, replacing any of the same name. Raises ConfigurationError for an invalid name."""
     if not _NAME.fullmatch(cluster.name) or cluster.name == "ray":
         raise ConfigurationError(
-            f"{cluster.name!r} cannot be a cluster's name: use letters, digits, dots, dashes and underscores"
+            f"{cluster.name!r} is not a valid name of a cluster: use letters, digits, dots, dashes and "
+            "underscores"
         )
     _write({**clusters(), cluster.name: cluster})
 
@@ -141,7 +142,7 @@ def find(on: Any) -> Cluster:
     Raises ConfigurationError.
     """
     if not isinstance(on, str):
-        raise ConfigurationError(f'on={on!r}: give the name of a cluster, or "ray:HOST:PORT"')
+        raise ConfigurationError(f'on={on!r}: must be the name of a cluster, or "ray:HOST:PORT"')
     if on.startswith("ray:"):
         return Cluster(on, on if on.startswith("ray://") else on.removeprefix("ray:"))
     return _known(on, clusters())

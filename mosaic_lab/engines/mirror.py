@@ -240,7 +240,7 @@ class Mirror:
             else:
                 how = "the stop is sent when the cluster answers"
                 if self._sent:
-                    how = "the cluster has the stop"
+                    how = "the cluster has received the stop"
                 elif not queued and isinstance(error, NoHead):
                     how = UNSENT
                 state, reason = State.STOPPING, f"{self._stop}: {how}; {reason}"

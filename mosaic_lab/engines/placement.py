@@ -83,17 +83,19 @@ def gpu_count(gpus: Any) -> int:
     """Return the number of GPUs to reserve on a cluster. Raises ConfigurationError if ``gpus`` is not a
     count."""
     if isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 0:
-        raise ConfigurationError(f"gpus={gpus!r}: on a cluster give how many, 0, 1, …; Ray chooses which")
+        raise ConfigurationError(
+            f"gpus={gpus!r}: must be an integer ≥ 0 on a cluster, where Ray chooses the GPUs"
+        )
     return gpus
 
 
 def check_restarts(restarts: Any, on: str | None) -> None:
     """Raise ConfigurationError for an invalid number of restarts, or any for a run on this machine."""
     if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
-        raise ConfigurationError(f"restarts={restarts!r}: give how many, 0, 1, …")
+        raise ConfigurationError(f"restarts={restarts!r}: must be an integer ≥ 0")
     if restarts and on is None:
         raise ConfigurationError(
-            f"restarts={restarts}: only a run on a cluster is begun again, when its node is lost: give on= "
+            f"restarts={restarts}: only a run on a cluster is restarted when its node is lost: give on= "
             "too, or leave it out"
         )
 

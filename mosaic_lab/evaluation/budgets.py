@@ -31,7 +31,7 @@ BUDGET_SPENT = "budget_spent"
 """Key among the partial results of a run that exhausted its budget."""
 
 _KINDS = ("usd", "tokens")
-_EXAMPLE = 'budget={"usd": 2.0}, {"tokens": 1_000_000} or both'
+_EXAMPLE = '{"usd": 2.0}, {"tokens": 1_000_000} or both'
 
 
 def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Problems) -> Budget | None:
@@ -39,14 +39,14 @@ def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Proble
     if given is None:
         return None
     if not isinstance(given, Mapping) or not given:
-        problems.add("budget", f"budget={given!r:.200}: give {_EXAMPLE}")
+        problems.add("budget", f"budget={given!r:.200}: must be {_EXAMPLE}")
         return None
     for name, value in given.items():
         if name not in _KINDS:
-            problems.add("budget", f"budget has no {name!r}{nearest(str(name), _KINDS)}")
+            problems.add("budget", f"budget has no key {name!r}{nearest(str(name), _KINDS)}")
         elif not _is_amount(name, value):
-            what = "a whole number of tokens" if name == "tokens" else "US dollars"
-            problems.add("budget", f"budget[{name!r}]={value!r:.200}: give {what}, more than 0")
+            what = "an integer" if name == "tokens" else "a number of US dollars"
+            problems.add("budget", f"budget[{name!r}]={value!r:.200}: must be {what} > 0")
     models = [one for one in operators if one.is_language_model]
     if not models and not problems.found:  # an operator with a problem may be a model
         problems.add("budget", "budget: no language model plays here, so there is nothing to spend")
@@ -89,7 +89,7 @@ def spent_text(budget: Budget, spent: Mapping[str, Any]) -> str:
         )
     used = _amounts({name: spent[name] for name in budget if spent[name] is not None}, " and ")
     calls = "1 call" if spent["calls"] == 1 else f"{spent['calls']:,} calls"
-    return f"the budget of {_amounts(budget, ' or ')} is spent: {used or 'it is not known what'} in {calls}"
+    return f"the budget of {_amounts(budget, ' or ')} is spent: {used or 'an unknown amount'} in {calls}"
 
 
 def _amounts(amounts: Mapping[str, float], joined: str) -> str:
@@ -108,7 +108,7 @@ def _check_price(operator: OperatorSpec, problems: Problems) -> None:
     if price_of(provider, model, given("prices"), given("base_url")) is None:
         problems.add(
             "budget",
-            f'budget["usd"]: the price of the model {model!r} is not known: give its operator '
+            f'budget["usd"]: the price of the model {model!r} is unknown: pass its operator '
             'prices={"input": …, "output": …}, US dollars per million tokens, or a budget in "tokens"',
         )
 

@@ -162,16 +162,17 @@ class Evaluation(Results):
         """Raise MosaicError if the remaining episodes would not be played with the same inputs as the
         finished ones."""
         if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
-            raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is gone")
+            raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is missing")
         if why := changed(self.plan):
             raise MosaicError(
-                f"{why}. The remaining episodes would be played with another: start a new evaluation"
+                f"{why}. The remaining episodes would be played with a different one: start a new evaluation"
             )
         if others := changes(self.locks, locks_of(self.locks)):
             name, texts = next(iter(others.items()))
             raise MosaicError(
-                f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. The remaining episodes "
-                "would be played with other versions: install what it was again, or start a new evaluation"
+                f"worker '{name}' has changed since {self.id} started: {text_of(texts)}. The remaining "
+                "episodes "
+                "would be played with other versions: install the earlier versions, or start a new evaluation"
             )
 
     @property

@@ -47,7 +47,7 @@ def changed(plan: EvaluationPlan) -> str:
     now = digests(plan.operators.values(), plan.module)
     for path, known in plan.digests.items():
         if now.get(path) != known:
-            how = "is gone" if path not in now else "is not what it was when it was evaluated"
+            how = "is missing" if path not in now else "has changed since the evaluation started"
             is_code = path.endswith(".py") or path == plan.module
             return f"the {'code' if is_code else 'checkpoint'} {path} {how}"
     return ""

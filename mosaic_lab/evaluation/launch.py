@@ -87,9 +87,9 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
         path = module.relative_to(root) if root else module
         lines.append(f"  {plan.env_id}: {path} (SHA-256 {plan.digests[str(module)][:16]}…)")
     raise ConfigurationError(
-        f"{source} runs Python code, with all your permissions on this machine:\n"
+        f"{source} runs Python code with your permissions on this machine:\n"
         + "\n".join(lines)
-        + "\nRead it first. Then run_code=True (in a shell --run-code) runs it"
+        + "\nRead it first, then allow it by run_code=True (in a shell --run-code)"
     )
 
 

@@ -122,7 +122,7 @@ class League:
         Other players are horizontal lines. Raises ConfigurationError if no player is a checkpoint of a run.
         """
         if not (trained := self.trained):
-            raise ConfigurationError("no player is a checkpoint of a run: give runs to lab.league")
+            raise ConfigurationError("no player is a checkpoint of a run: pass runs to lab.league")
         return training_plot(self.ratings(rng), trained, self._title("Elo over training"))
 
     def add(
@@ -245,7 +245,7 @@ def _check_comparable(evaluations: Sequence[Results]) -> None:
         for name, known in _identities(evaluation.plan).items():
             first, other = seen.setdefault(name, (known, evaluation.id))
             if first != known:
-                problems.add("", f"{name!r} is another operator in {evaluation.id} than in {other}")
+                problems.add("", f"{name!r} is a different operator in {evaluation.id} than in {other}")
         games = {digest(game) for game in _games(evaluation.plan)}
         if twice := {played[game] for game in games & set(played)}:
             problems.add("", f"{evaluation.id} has games that are in {', '.join(sorted(twice))} too")

@@ -33,12 +33,12 @@ def expanded(
     problems = Problems()
     if not isinstance(players, Mapping) or not players:
         raise ConfigurationError(
-            f"players={players!r:.200}: give names with operators or runs, such as "
+            f"players={players!r:.200}: must map names to operators or runs, such as "
             '{"self-play": run, "random": mosaic.operators.random()}'
         )
     count = whole_number("checkpoints", checkpoints)
     if count < 1:
-        raise ConfigurationError(f"checkpoints={checkpoints!r}: give 1 or more of each run")
+        raise ConfigurationError(f"checkpoints={checkpoints!r}: must be an integer ≥ 1")
     make = operator or rl
     found: dict[str, OperatorSpec] = {}
     trained: dict[str, Trained] = {}
@@ -52,7 +52,7 @@ def expanded(
                         trained[player] = Trained(training, checkpoint.step)
             if not isinstance(given, Run | RunGroup):
                 if name in known:
-                    raise ConfigurationError("there is a player of this name: give another one")
+                    raise ConfigurationError("a player of this name exists already: choose another name")
                 found[name] = as_operator(given).with_(name=name)
         except ConfigurationError as error:
             problems.add("players", f"{name}: {error}")
@@ -83,9 +83,9 @@ def lanes_of(
     }
     if not lanes:
         raise ConfigurationError(
-            "there are no new games: the players are there already, or have no opponents"
+            "no new games: the players are in the league already, or have no opponents"
             if known
-            else f"a league needs two players at least, not {len(new)} ({', '.join(new) or 'none'})"
+            else f"a league needs at least two players, not {len(new)} ({', '.join(new) or 'none'})"
         )
     return lanes
 

@@ -148,7 +148,7 @@ class EvaluationPlan(ArenaPlan):
         given = {field.name: config[field.name] for field in fields(cls)}
         total = len(given["seeds"]) * len(given["lanes"]) * given["episodes"]
         if not 0 <= total <= MOST_EPISODES:
-            raise ValueError(f"it plans {total:,} episodes: {MOST_EPISODES:,} at most")
+            raise ValueError(f"it plans {total:,} episodes; the maximum is {MOST_EPISODES:,}")
         given["operators"] = {key: _read(spec) for key, spec in given["operators"].items()}
         if given["only"] is not None:
             given["only"] = [(str(label), int(seed), int(episode)) for label, seed, episode in given["only"]]

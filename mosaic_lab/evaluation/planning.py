@@ -63,7 +63,7 @@ def plan_evaluation(
     check_count("parallel", parallel, problems)
     delay = as_seconds(request.step_delay)
     if not delay >= 0:
-        problems.add("step_delay", f"step_delay={request.step_delay!r}: give seconds, 0 or more")
+        problems.add("step_delay", f"step_delay={request.step_delay!r}: must be a number of seconds ≥ 0")
     _check_total(arenas, episodes, problems)
     module = _module(arenas, request.module, problems) if request.on is None else None
     problems.check()
@@ -91,21 +91,21 @@ def _module(arenas: ArenaPlan, given: Any, problems: Problems) -> str | None:
         return None if found is None else str(found)
     path = Path(given)
     if not path.exists() or path.stem != arenas.env_id.partition(":")[0].partition(".")[0]:
-        text = f"module={str(given)!r}: give the file or the folder of the module in env={arenas.env_id!r}"
+        text = f"module={str(given)!r}: must be the file or folder of the module in env={arenas.env_id!r}"
         problems.add("module", text)
     return str(path)
 
 
 def _check_choice(name: str, value: Any, known: Sequence[str], problems: Problems) -> None:
     if value not in known:
-        problems.add(name, f"{name}={value!r}: give one of {', '.join(known)}")
+        problems.add(name, f"{name}={value!r}: must be one of {', '.join(known)}")
 
 
 def _check_total(arenas: ArenaPlan, episodes: Any, problems: Problems) -> None:
     total = 0 if problems.found else len(arenas.seeds) * len(arenas.lanes) * episodes
     if total > MOST_EPISODES:
         number = f"{total:,}" if total < 10**18 else "more than 10^18"
-        problems.add("episodes", f"{number} episodes: {MOST_EPISODES:,} at most")
+        problems.add("episodes", f"{number} episodes; the maximum is {MOST_EPISODES:,}")
 
 
 def plan_script(path: Path | str, find_run: FindRun) -> EvaluationPlan:
@@ -186,7 +186,7 @@ def _refusal(spec: OperatorSpec) -> str:
     if spec.is_recorded:
         return f"{spec.name} is a program of this machine, whose moves are recorded here"
     if spec.code is not None:
-        return f"{spec.name} is code of yours, which nodes of a cluster do not have"
+        return f"{spec.name} is your own code, which the nodes of a cluster do not have"
     return ""
 
 

@@ -19,7 +19,7 @@ from mosaic_lab.workers.families import same_environment
 FindRun = Callable[[str], Any]
 
 _NAMED = 5  # seeds in a message
-_POSSIBLE = "give an evaluation, the id of one, or the folder of its run or of an opened bundle"
+_POSSIBLE = "must be an evaluation, the id of one, or the folder of its run or of an opened bundle"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def recording_of(given: Any, find_run: FindRun) -> Recording:
     folder = _folder_of(given, find_run)
     if not any((folder / EXCHANGES).glob("*.jsonl")):
         raise ConfigurationError(
-            f"replay: {folder} has no recording: neither a language model nor an engine has played in it, or "
+            f"replay: {folder} has no recording: no language model or engine has played in it, or "
             f"its {EXCHANGES} were left out or removed"
         )
     try:
@@ -63,7 +63,7 @@ def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> N
     lanes = {label: _models(plan.mapping(label).values()) for label in plan.lanes}
     playing = {label: models for label, models in lanes.items() if models}
     if not playing and not problems.found:  # an operator with a problem may be a model
-        problems.add("replay", "replay: neither a language model nor an engine plays here: leave it out")
+        problems.add("replay", "replay: no language model or engine plays here: leave it out")
     for label, models in playing.items():
         recorded = recording.models.get(label)
         if recorded is None:

@@ -78,7 +78,9 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     """
     plan = played.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):
-        raise ConfigurationError(f"sample={sample!r}: give how many episodes to play again, or None for all")
+        raise ConfigurationError(
+            f"sample={sample!r}: must be a number of episodes to play again, or None for all"
+        )
     if why := changed(plan):
         raise ConfigurationError(why)
     before = {key_of(record): record for record in played.records()}
@@ -91,7 +93,7 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     elif models:
         raise ConfigurationError(
             f"there is no recording in {played.recording}: {', '.join(models)} would have to be called "
-            "again, and may answer otherwise"
+            "again, and may answer differently"
         )
     again = start(replace(plan, only=keys, on_failure="skip"))
     try:

@@ -97,7 +97,7 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, P
     document = {OLDER_KEYS.get(key, key): value for key, value in document.items()}
     for key in document:
         if key not in known:
-            here = f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, known)
+            here = f"; here it is called {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, known)
             problems.add(key, f"unknown key {key!r}{here}")
     if "env" not in document:
         problems.add("env", "env is missing")
@@ -121,7 +121,7 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, P
 def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     if path.suffix.lower() not in (".toml", ".json"):
         raise ConfigurationError(
-            f"{path.name}: a script is a .toml or a .json file; nothing is executed from it"
+            f"{path.name}: a script must be a .toml or .json file, from which nothing is executed"
         )
     try:
         if path.stat().st_size > _LARGEST:
@@ -145,7 +145,7 @@ def _json(text: str) -> Any:
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(one for one in names if names.count(one) > 1)
-            raise ValueError(f"it has the key {twice!r} twice in one object")
+            raise ValueError(f"it has a duplicate key {twice!r} in one object")
         return found
 
     return json.loads(text, object_pairs_hook=once)
@@ -188,7 +188,7 @@ class _OperatorReader:
     def read(self, given: Any) -> dict[str, Any]:
         """Return the valid operators and add problems for the others."""
         if not isinstance(given, Mapping) or not given:
-            self._problems.add("operators", f"operators={given!r:.100}: give a table for each operator")
+            self._problems.add("operators", f"operators={given!r:.100}: must have a table for each operator")
             return {}
         made: dict[str, Any] = {}
         for label, value in given.items():
@@ -213,7 +213,8 @@ class _OperatorReader:
             made[name] = made.get(first)
             if first not in rest or set(part) != {"kind", "as"}:
                 text = (
-                    f"{label}: {dict(part)!r:.100}: as= names another operator of its lane, and nothing else"
+                    f"{label}: {dict(part)!r:.100}: as= must name another operator of its lane, "
+                    "without further keys"
                 )
                 self._problems.add(f"{place}.{name}", text)
         return {name: one for name in given if (one := made[name]) is not None}
@@ -221,7 +222,10 @@ class _OperatorReader:
     def _operator(self, given: Any, place: str, label: str) -> OperatorSpec | None:
         if not isinstance(given, Mapping) or "kind" not in given:
             kinds = ", ".join(f'"{kind}"' for kind in _OF_KIND)
-            text = f'{label}: {given!r:.100} is not an operator: give a table with a "kind", one of {kinds}'
+            text = (
+                f'{label}: {given!r:.100} is not an operator: it must be a table with a "kind", one of '
+                f"{kinds}"
+            )
             self._problems.add(place, text)
             return None
         kind = given["kind"]
@@ -235,7 +239,7 @@ class _OperatorReader:
                 self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{nearest(name, known)}")
             return None
         if not isinstance(called := given.get("name", ""), str):
-            self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: give a string")
+            self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: must be a string")
             return None
         try:
             made = self._make(kind, {key: given[key] for key in given if key not in ("kind", "name")})
@@ -252,7 +256,9 @@ class _OperatorReader:
             settings = given.pop("settings", {})
             own = {*_ANY, *_OF_KIND[kind]} - {"name"}
             if not isinstance(settings, dict) or not own.isdisjoint(settings):
-                raise ConfigurationError(f"settings={settings!r:.200}: give a table of the worker's own")
+                raise ConfigurationError(
+                    f"settings={settings!r:.200}: must be a table of the worker's own settings"
+                )
             return operators.worker(given.pop("worker", None), **given, **settings)
         if kind == "python":
             return self._python(given)
@@ -270,7 +276,9 @@ class _OperatorReader:
     def _python(self, given: dict[str, Any]) -> OperatorSpec:
         keywords, options = given.pop("keywords", {}), {"name", "deadline", "fallback", "pass_env", "files"}
         if not isinstance(keywords, dict) or not options.isdisjoint(keywords):
-            raise ConfigurationError(f"keywords={keywords!r:.200}: give a table of the policy's own")
+            raise ConfigurationError(
+                f"keywords={keywords!r:.200}: must be a table of the policy's own keywords"
+            )
         if "policy" not in given:
             raise ConfigurationError(
                 'give the "policy": a file or a module and the name in it, such as "policy.py:act"'

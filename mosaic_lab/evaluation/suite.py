@@ -182,7 +182,7 @@ def _check(
     problems = Problems()
     if not evaluations:
         raise ConfigurationError(
-            "there are no evaluations; pass [lab.evaluate(...), ...], one an environment"
+            "there are no evaluations; pass [lab.evaluate(...), ...], one per environment"
         )
     environments = [evaluation.plan.env_id for evaluation in evaluations]
     for env, times in Counter(environments).items():
@@ -192,7 +192,7 @@ def _check(
             problems.add("", wrong)
     for env in bounds:
         if env not in environments:
-            problems.add("", f"bounds are given for {env}, of which there is no evaluation")
+            problems.add("", f"bounds are given for {env}, which has no evaluation")
     every = list(dict.fromkeys(label for evaluation in evaluations for label in evaluation.plan.lanes))
     for evaluation, found in zip(evaluations, records, strict=True):
         name, own = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes
@@ -209,7 +209,7 @@ def _check(
 def _wrong_bounds(env: str, given: Any) -> str:
     """Return what is wrong with the bounds of an environment, as a sentence; empty where nothing is."""
     if given is None:
-        return f"no bounds for {env}: give the returns that count 0 and 1, {{{env!r}: (low, high)}}"
+        return f"no bounds for {env}: give the returns that map to 0 and 1, {{{env!r}: (low, high)}}"
     try:
         low, high = map(float, given)
     except (TypeError, ValueError):

@@ -52,7 +52,7 @@ def picture_path(given: Path | str) -> Path:
     """
     path = _path(given, "a snapshot", "cartpole.png")
     if path.suffix.lower() != ".png":
-        raise ConfigurationError(f"a snapshot is a .png file, not {path.name!r}")
+        raise ConfigurationError(f"a snapshot must be a .png file, not {path.name!r}")
     return path
 
 
@@ -64,16 +64,16 @@ def film_path(given: Path | str) -> tuple[Path, Callable[[Sequence[Packet]], byt
     path = _path(given, "a recording", "cartpole.mp4")
     maker = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
     if maker is None:
-        raise ConfigurationError(f"a recording is a .gif or an .mp4 file, not {path.name!r}")
+        raise ConfigurationError(f"a recording must be a .gif or .mp4 file, not {path.name!r}")
     return path, maker
 
 
 def _path(given: object, what: str, example: str) -> Path:
     if not isinstance(given, str | Path):
-        raise ConfigurationError(f"{what} is written to a path, such as {example!r}, not to {given!r:.100}")
+        raise ConfigurationError(f"{what} must be written to a path, such as {example!r}, not {given!r:.100}")
     path = Path(given)
     if not path.parent.is_dir():
-        raise ConfigurationError(f"there is no folder {path.parent} for {path.name}: make it first")
+        raise ConfigurationError(f"there is no folder {path.parent} for {path.name}: create it first")
     return path
 
 
@@ -191,7 +191,7 @@ def _film(packets: Sequence[Packet], height: int, width: int) -> Iterator[tuple[
 def _extent(packets: Sequence[Packet]) -> tuple[int, int]:
     """Return the height and width that fit every packet."""
     if not packets:
-        raise ValueError("there are no frames to make a recording of")
+        raise ValueError("there are no frames to record")
     return max(packet.height for packet in packets), max(packet.width for packet in packets)
 
 

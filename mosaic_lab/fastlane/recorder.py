@@ -17,9 +17,7 @@ _OVERHEAD = 512
 def check_seconds(seconds: object) -> None:
     """Raise ConfigurationError if ``seconds`` is not a valid length of a recording."""
     if not isinstance(seconds, int | float) or not 0 < seconds <= RECORDED_SECONDS:
-        raise ConfigurationError(
-            f"a recording has more than 0 and up to {RECORDED_SECONDS:g} s, a number, not {seconds!r}"
-        )
+        raise ConfigurationError(f"seconds={seconds!r}: must be a number > 0 and ≤ {RECORDED_SECONDS:g}")
 
 
 class Recorder:

@@ -143,7 +143,7 @@ class FrameSource:
     @property
     def reason(self) -> str:
         """The notice's text, for an error message."""
-        return self.notice.text if self.notice else "nothing is known to be wrong"
+        return self.notice.text if self.notice else "no problem is known"
 
     def _look(self) -> RunStatus:
         """Return the run's status, at most a second old. An end recorded by its keeper is final."""
@@ -180,7 +180,7 @@ class FrameSource:
             if self._early:
                 return f"{self._status.state}: {self._status.reason}", math.inf
             if self._beginning():
-                return "waiting for the worker to begin", math.inf
+                return "waiting for the worker to start", math.inf
             return "this worker publishes no frames (run.log() may say why)", SILENT_SECONDS
         said = sanitize(self._reader.notice)
         if self._ring == "ended":

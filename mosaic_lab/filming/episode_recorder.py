@@ -173,7 +173,7 @@ class _EpisodeRecorder:
             self._check()
             if arena.ended() or time.monotonic() > deadline:
                 seconds = stretched(_FRAME_SECONDS)
-                raise NotFilmed(f"the environment was not drawn within {seconds:.0f} s at step {step}")
+                raise NotFilmed(f"the environment was not rendered within {seconds:.0f} s at step {step}")
             time.sleep(_LOOK_SECONDS)
 
     def _film(self, returns: dict[str, float], length: int, complete: bool) -> FilmedEpisode:

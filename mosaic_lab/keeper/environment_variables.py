@@ -48,7 +48,7 @@ def compose_variables(
     integer.
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ConfigurationError(f"threads={threads!r}: give a whole number of 1 or more")
+        raise ConfigurationError(f"threads={threads!r}: must be an integer ≥ 1")
     names = [n for n in source if n in _INHERITED or n.startswith(_INHERITED_PREFIXES)]
     composed = {name: source[name] for name in names}
     composed |= dict.fromkeys(_THREADS, str(threads))

@@ -41,7 +41,7 @@ def confine(root: Path) -> None:
 def check_inside(path: Path) -> None:
     """Raise NotAFile if the process is confined and ``path``, with links resolved, is outside the root."""
     if _root is not None and not Path(os.path.realpath(path)).is_relative_to(_root):
-        raise NotAFile(f"{path} is a link to outside of {_root}, so it is read only through a kernel")
+        raise NotAFile(f"{path} is a link to outside of {_root}, so it can be read only through a kernel")
 
 
 def folder_in(parent: Path, name: str) -> Path | None:

@@ -100,7 +100,7 @@ class Keeper:
             slot = self._wait_in(
                 RunQueue(slots, "run", self.folder.run_id),
                 lambda: take_slot(slots, limit),
-                f"a free place (limit {limit} at once)",
+                f"a free slot (limit {limit} at once)",
             )
             self.places.append(slot)
         return gpus

@@ -97,7 +97,7 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.signal in (signals.SIGTERM, signals.SIGINT) or (
         evidence.exit_code in (130, 143) and evidence.event in (None, RUN_CANCELLED)
     ):
-        return State.CANCELLED, f"ended by a signal that was not ours ({evidence.ended})"
+        return State.CANCELLED, f"ended by a signal from outside MOSAIC Lab ({evidence.ended})"
     if evidence.signal is not None:
         return State.FAILED, _killed(evidence)
     if evidence.exit_code == 0 and evidence.event == RUN_CANCELLED:

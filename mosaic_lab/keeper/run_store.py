@@ -229,7 +229,8 @@ class RunStore:
         if matches:
             names = ", ".join(folder.run_id for folder in matches[:5])
             raise UnknownRun(
-                f"{run_id!r} fits {len(matches)} runs in {self.root} ({names}…): give more of the id"
+                f"{run_id!r} fits {len(matches)} runs in {self.root} ({names}…): give more characters of "
+                "the id"
             )
         if not folders:
             raise UnknownRun(f"no run {run_id!r}: {self.root} has no runs")

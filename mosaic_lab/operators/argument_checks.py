@@ -8,7 +8,7 @@ from typing import Any
 from mosaic_lab.validation import Problems
 
 Rule = type[bool] | range | tuple[Any, ...]
-"""Valid values of an argument: True and False, the whole numbers of a range, or one of several."""
+"""Valid values of an argument: True and False, the integers of a range, or one of several."""
 
 
 def check_arguments(
@@ -21,11 +21,11 @@ def check_arguments(
     for name, (value, rule) in given.items():
         if isinstance(rule, range):
             valid = type(value) is int and value in rule
-            known = f"a whole number from {rule.start} to {rule.stop - 1:,}"
+            known = f"an integer from {rule.start} to {rule.stop - 1:,}"
         elif isinstance(rule, tuple):
             valid, known = value in rule, f"one of {', '.join(map(repr, rule))}"
         else:
             valid, known = isinstance(value, bool), "True or False"
         if not valid and not (value is None and name in optional):
-            problems.add("", f"{name}={value!r}: give {known}")
+            problems.add("", f"{name}={value!r}: must be {known}")
     return {name: value for name, (value, _) in given.items()}

@@ -65,7 +65,7 @@ def balrog(
         feedback_on_invalid_action=(feedback_on_invalid_action, bool),
     )
     if agent == "few_shot" and demonstrations is None:
-        problems.add("", 'agent="few_shot": give demonstrations=, a run of a BALROG agent or a JSON file')
+        problems.add("", 'agent="few_shot" needs demonstrations=, a run of a BALROG agent or a JSON file')
     if demonstrations is not None:
         settings["demonstrations"] = _demonstrations(problems, agent, demonstrations)
     sees = type(max_image_history) is int and max_image_history > 0

@@ -55,7 +55,7 @@ def human(
                 f'keys: {key!r} is not a key; give names such as "ArrowLeft", "a" or " "'
             )
     if not isinstance(realtime, bool):
-        raise ConfigurationError(f"realtime={realtime!r}: give True or False")
+        raise ConfigurationError(f"realtime={realtime!r}: must be True or False")
     settings = {"keys": dict(keys or {}), "realtime": realtime, "default": default}
     return OperatorSpec(
         "human", name, settings=settings, deadline=deadline, fallback=fallback, needs=("description",)
@@ -108,7 +108,8 @@ def as_operator(given: Any) -> OperatorSpec:
     if isinstance(given, OperatorSpec):
         return given
     if callable(given) and (getattr(given, "__module__", None) or "").startswith("mosaic_lab.operators"):
-        raise ConfigurationError(f"operators.{function_name(given)} is not called: write its parentheses")
+        name = f"operators.{function_name(given)}"
+        raise ConfigurationError(f"{name} is a function: call it, {name}(...)")
     if callable(given) or hasattr(given, "select_action") or hasattr(given, "predict"):
         return python(given)
     if isinstance(given, RunRecord):
@@ -116,6 +117,6 @@ def as_operator(given: Any) -> OperatorSpec:
     raise ConfigurationError(
         f"{given!r:.100} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), "
         '.human(), .rl(run, checkpoint or path), .sb3("model.zip"), .llm(model), .python("policy.py:act"), '
-        ".worker(name), and what has a select_action(observation) or a predict(observation), or is a "
+        ".worker(name), an object with select_action(observation) or predict(observation), and a "
         "function of an observation"
     )

@@ -103,7 +103,9 @@ def engine(
         depth=(depth, range(1, 201)),
     )
     if not str(program).strip():
-        problems.add("", f'program={program!r}: give the name or the path of an engine, such as "stockfish"')
+        problems.add(
+            "", f'program={program!r}: must be the name or the path of an engine, such as "stockfish"'
+        )
     if elo is not None and (nodes not in (None, NODES) or depth is not None):
         problems.add(
             "", f"elo={elo!r} with nodes={nodes!r}, depth={depth!r}: give the rating alone, or only limits"
@@ -142,7 +144,7 @@ def engine_problem(settings: Mapping[str, Any]) -> str:
             [path], input="uci\nquit\n", capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
         ).stdout
     except (OSError, UnicodeError, subprocess.TimeoutExpired) as error:
-        return f"{path} does not start as a UCI engine: {error}"
+        return f"{path} did not start as a UCI engine: {error}"
     found = _ELO.search(said)
     if found is None:
         return f"{program} has no option UCI_Elo: leave elo out, and limit it by nodes or depth"

@@ -157,7 +157,7 @@ def llm(
         structured=(structured, bool),
     )
     if structured is True and messages is True:
-        problems.add("", "structured=True leaves an answer no place for messages: give one of the two")
+        problems.add("", "structured=True leaves no room for messages in an answer: use one of the two")
     if describe is not None:
         try:
             settings["describe"] = describer_settings(describe)
@@ -183,7 +183,7 @@ def model_operator(
     chosen = ModelOptions(**{**_DEFAULTS, **options})
     provider: str = chosen["provider"] or _provider_of(model)
     if provider not in get_args(Provider):
-        problems.add("", f"provider={provider!r}: give one of {', '.join(map(repr, get_args(Provider)))}")
+        problems.add("", f"provider={provider!r}: must be one of {', '.join(map(repr, get_args(Provider)))}")
         provider = OPENAI
     elif chosen["base_url"] is None and (wrong := misdirected(str(model), provider, worker)):
         problems.add("", wrong)
@@ -237,13 +237,13 @@ def _provider_of(model: Any) -> str:
 def _model(problems: Problems, model: Any, provider: str) -> str:
     """The model as the worker takes it: a file by its absolute path."""
     if not isinstance(model, str | Path) or not str(model).strip():
-        problems.add("", f'model={model!r}: give the name of a model, such as "gpt-5-mini", or "local"')
+        problems.add("", f'model={model!r}: must be the name of a model, such as "gpt-5-mini", or "local"')
         return LOCAL
     if provider != LOCAL or model == LOCAL:
         return str(model)
     file = Path(model).expanduser().resolve()
     if not is_model_file(file):
-        problems.add("", f'model={str(model)!r} with provider="local": give "local" or a .gguf file')
+        problems.add("", f'model={str(model)!r} with provider="local": must be "local" or a .gguf file')
     elif not file.is_file():
         problems.add("", f"model={str(model)!r}: there is no file {file}")
     return str(file)
@@ -259,7 +259,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
             problems.add("", text)
     for name, value in options.items():
         if name in ("timeout", "retries", "concurrency") and value is None:
-            problems.add("", f"{name}=None: give a number")
+            problems.add("", f"{name}=None: must be a number")
     url = options["base_url"]
     if isinstance(url, str) and api_keys.may_have_secret(url):
         problems.add(
@@ -283,7 +283,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
     if provider == LOCAL and key is not None:
         problems.add("", "api_key_env: a local model runs in the worker's process and needs none")
     if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
-        problems.add("", f"name={options['name']!r}: give a string")
+        problems.add("", f"name={options['name']!r}: must be a string")
     return variables
 
 

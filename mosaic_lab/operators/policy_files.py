@@ -64,10 +64,10 @@ def describer_settings(given: Any) -> dict[str, Any]:
     if reference := reference_of(given):
         return policy_settings(reference, None, (), {})
     if not callable(given):
-        raise ConfigurationError(f'{given!r:.200}: give "FILE:NAME", or a function that a module defines')
+        raise ConfigurationError(f'{given!r:.200}: must be "FILE:NAME", or a function that a module defines')
     name = _function_name(given, "describe")
     raise ConfigurationError(
-        f"{name} is only in this kernel, and the operator is a process of its own. "
+        f"{name} exists only in this kernel, and the operator is a separate process. "
         + _lines_to_write(name, "describe.py", '"what it shows"', f'describe="describe.py:{name}"')
     )
 
@@ -113,7 +113,7 @@ def _located(source: str) -> tuple[Path, str]:
     place, _, attribute = source.rpartition(":")
     if not place or not attribute.isidentifier():
         raise ConfigurationError(
-            f'{source!r}: give a file or a module, and the name in it, such as "policy.py:act"'
+            f'{source!r}: must be a file or a module, and the name in it, such as "policy.py:act"'
         )
     if not place.endswith(".py"):
         return _file_of_module(place), attribute

@@ -66,7 +66,7 @@ def python(
     of_files = {"folder": folder, "files": files, "pass_env": pass_env}
     if given := [*keywords, *(option for option, value in of_files.items() if value)]:
         raise ConfigurationError(
-            f'{", ".join(given)}: for a policy in a file, such as operators.python("policy.py:make", …)'
+            f'{", ".join(given)}: only for a policy in a file, such as operators.python("policy.py:make", …)'
         )
     return OperatorSpec(
         "python", name or function_name(policy), function=wrapped, deadline=deadline, fallback=fallback
@@ -91,6 +91,6 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
         file = python(reference, spec.name)
         return spec.with_(worker=file.worker, settings=file.settings, function=None)
     raise ConfigurationError(
-        f"{function_name(given)} is only in this kernel, and an evaluation is a process of its own that "
+        f"{function_name(given)} exists only in this kernel, and an evaluation is a separate process that "
         f"outlives it. {policy_files.how_to_import(given)}"
     )

@@ -51,7 +51,7 @@ def sb3(
     if problem := _not_a_model(file):
         problems.add("", problem)
     if algorithm is not None and not isinstance(algorithm, str):
-        problems.add("", f'algorithm={algorithm!r:.100}: give its name, such as "ppo"')
+        problems.add("", f'algorithm={algorithm!r:.100}: must be a name, such as "ppo"')
     problems.check()
     return OperatorSpec(
         "rl",
@@ -77,7 +77,9 @@ def _not_a_model(file: Path) -> str:
         with zipfile.ZipFile(file) as archive:
             missing = sorted(_MEMBERS - set(archive.namelist()))
     except (OSError, zipfile.BadZipFile) as error:
-        return f"{file} is not a zip file of a model.save(): {error}"
+        return f"{file} is not a zip file written by model.save(): {error}"
     return (
-        f"{file} is not a zip file of a model.save(): it has no {' and no '.join(missing)}" if missing else ""
+        f"{file} is not a zip file written by model.save(): it has no {' and no '.join(missing)}"
+        if missing
+        else ""
     )

@@ -91,15 +91,15 @@ class OperatorSpec:
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
-            raise ConfigurationError(f"category={self.category!r}: give one of {', '.join(CATEGORIES)}")
+            raise ConfigurationError(f"category={self.category!r}: must be one of {', '.join(CATEGORIES)}")
         if self.fallback not in FALLBACKS:
-            raise ConfigurationError(f"fallback={self.fallback!r}: give one of {', '.join(FALLBACKS)}")
+            raise ConfigurationError(f"fallback={self.fallback!r}: must be one of {', '.join(FALLBACKS)}")
         if self.deadline is not None and not _is_duration(self.deadline):
             raise ConfigurationError(
-                f"deadline={self.deadline!r}: give seconds for an action, more than 0, or None for no limit"
+                f"deadline={self.deadline!r}: must be a number of seconds > 0, or None for no limit"
             )
         if unknown := [need for need in self.needs if need not in NEEDS]:
-            raise ConfigurationError(f"needs={unknown!r}: give some of {', '.join(NEEDS)}")
+            raise ConfigurationError(f"needs={unknown!r}: must be among {', '.join(NEEDS)}")
         object.__setattr__(self, "needs", tuple(self.needs))
         object.__setattr__(self, "settings", as_json(self.name, self.settings))
         object.__setattr__(self, "pass_env", _names(self.pass_env))
@@ -169,7 +169,7 @@ def function_name(value: Callable[..., Any]) -> str:
 def _names(pass_env: Any) -> tuple[str, ...]:
     """Return names of variables. Raises ConfigurationError for other texts, such as their values."""
     if isinstance(pass_env, str) or not isinstance(pass_env, Iterable):
-        raise ConfigurationError("pass_env: give a list of names of environment variables")
+        raise ConfigurationError("pass_env: must be a list of names of environment variables")
     names = tuple(pass_env)
     if not all(isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
         raise ConfigurationError(
@@ -203,7 +203,7 @@ def _refuse_secrets(name: str, value: Any) -> None:
         by_variable = isinstance(part, str) and "${" in part
         if isinstance(key, str) and part and not by_variable and _SECRET.fullmatch(key):
             raise ConfigurationError(
-                f"the setting {key!r} of {name} is a secret by its name, and settings are written to folders "
+                f"the setting {key!r} of {name} looks like a secret, and settings are written to folders "
                 "and notebooks: leave it out, and keep it in an environment variable (an operator is given "
                 'it with pass_env=["NAME"])'
             )

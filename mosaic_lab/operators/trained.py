@@ -53,7 +53,7 @@ def rl(
         ConfigurationError: there is no checkpoint, or it does not record which worker can read it.
     """
     if not isinstance(deterministic, bool):
-        raise ConfigurationError(f"deterministic={deterministic!r}: give True or False")
+        raise ConfigurationError(f"deterministic={deterministic!r}: must be True or False")
     path = checkpoint_path(source)
     described = _description(path)
     worker = _worker_of(path, described)
@@ -104,7 +104,7 @@ def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
     raise ConfigurationError(
         f"{path} does not say which worker can read it: it is in no run's folder, and nothing beside it "
         f'describes it with a format such as "mosaic-cleanrl/1". With operators.worker(NAME, '
-        f'checkpoint="{path}") you say it yourself'
+        f'checkpoint="{path}") you name the worker yourself'
     )
 
 

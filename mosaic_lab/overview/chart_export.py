@@ -73,7 +73,7 @@ def export(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> Ch
     if format not in TYPES:
         raise ConfigurationError(f"format must be one of {', '.join(TYPES)}, not {format!r}")
     if not 0 < len(charts) <= MOST_CHARTS:
-        raise ConfigurationError(f"1 to {MOST_CHARTS} charts fit into a file, not {len(charts)}")
+        raise ConfigurationError(f"cannot export {len(charts)} charts: give 1 to {MOST_CHARTS}")
     if format == "csv":
         content = _csv(charts, pool)
     else:

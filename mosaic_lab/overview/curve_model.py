@@ -57,10 +57,10 @@ class CurveRequest(Struct, frozen=True, forbid_unknown_fields=True):
                 f"points must be {FEWEST_POINTS} to {MOST_POINTS:,}, not {self.points!r}"
             )
         if not 0 <= self.smoothing < 1:
-            raise ConfigurationError(f"smoothing must be 0 to less than 1, not {self.smoothing!r}")
+            raise ConfigurationError(f"smoothing must be ≥ 0 and < 1, not {self.smoothing!r}")
         for side in (self.start, self.end):
             if side is not None and not math.isfinite(side):
-                raise ConfigurationError(f"the range must be of finite numbers, not {side!r}")
+                raise ConfigurationError(f"the range must have finite numbers, not {side!r}")
 
 
 class ChartRequest(CurveRequest, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collecti
     if not lab.isidentifier() or iskeyword(lab):
         raise ConfigurationError(f"{lab!r} is not the name of a variable")
     if kind not in KINDS:
-        raise ConfigurationError(f"there is no form {kind!r}; there are {', '.join(KINDS)}")
+        raise ConfigurationError(f"there is no form {kind!r}; the forms are {', '.join(KINDS)}")
     taken = {lab, *taken}
     try:
         write = _training_code if kind == "training" else functools.partial(_match_code, kind)

@@ -133,7 +133,7 @@ class Service:
         known = METHODS.get(method)
         if known is None:
             raise ConfigurationError(
-                f"{method!r:.100} is not something that is read from a run store. What acts on runs needs a "
+                f"{method!r:.100} is not a query of a run store. Actions on runs need a "
                 "kernel: run mosaic_lab.Lab() in a notebook"
             )
         return known.answer(self, converted(method, params, known.params))
@@ -229,7 +229,7 @@ class Service:
     def run(self, run_id: str) -> Run:
         """Return a run by its full id. Raises UnknownRun."""
         if self._store is None:
-            raise ConfigurationError(f"run {run_id} is one of a run store: the request names none")
+            raise ConfigurationError(f"run {run_id} belongs to a run store: the request names none")
         # The page may show a run that was removed since. Ids are neither paths nor links to other folders.
         path = folder_in(self._store.root, run_id)
         if path is None and "\\" in run_id:  # rows escape names that are not UTF-8

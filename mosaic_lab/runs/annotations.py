@@ -67,7 +67,7 @@ def checked_name(name: Any) -> str:
     """Return a name without surrounding whitespace. An empty name means the run's label."""
     if not isinstance(name, str) or "\n" in name or len(name.strip()) > LONGEST_NAME:
         raise ConfigurationError(
-            f"name={name!r:.80}: give one line of at most {LONGEST_NAME} characters, or '' for the label"
+            f"name={name!r:.80}: must be one line of at most {LONGEST_NAME} characters, or '' for the label"
         )
     return sanitize(name).strip()
 
@@ -75,16 +75,16 @@ def checked_name(name: Any) -> str:
 def checked_tags(tags: Any) -> tuple[str, ...]:
     """Return the tags in the given order, without duplicates."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):
-        raise ConfigurationError(f'tags={tags!r:.80}: give a list, such as ["baseline", "paper"]')
+        raise ConfigurationError(f'tags={tags!r:.80}: must be a list, such as ["baseline", "paper"]')
     found = list(tags)
     for tag in found:
         if not isinstance(tag, str) or not tag.strip() or "\n" in tag or len(tag.strip()) > LONGEST_TAG:
             raise ConfigurationError(
-                f"tags: {tag!r:.80} is not a tag: give words of 1 to {LONGEST_TAG} characters"
+                f"tags: {tag!r:.80} is not a tag: it must have 1 to {LONGEST_TAG} characters"
             )
     kept = tuple(dict.fromkeys(sanitize(tag).strip() for tag in found))
     if len(kept) > MOST_TAGS:
-        raise ConfigurationError(f"tags: a run has {MOST_TAGS} at most, these are {len(kept)}")
+        raise ConfigurationError(f"tags: a run can have {MOST_TAGS}, these are {len(kept)}")
     return kept
 
 
@@ -92,7 +92,7 @@ def checked_notes(notes: Any) -> str:
     """Return the notes as they will be stored."""
     if not isinstance(notes, str) or len(notes) > LONGEST_NOTES:
         raise ConfigurationError(
-            f"notes={notes!r:.80}: give a string of at most {LONGEST_NOTES:,} characters"
+            f"notes={notes!r:.80}: must be a string of at most {LONGEST_NOTES:,} characters"
         )
     return sanitize(notes)
 

@@ -49,7 +49,7 @@ def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> lis
     """
     check_seconds(seconds)
     if not isinstance(fps, int | float) or not fps > 0:
-        raise ConfigurationError(f"fps is a number of frames a second, above 0, not {fps!r}")
+        raise ConfigurationError(f"fps must be a number > 0, not {fps!r}")
     source = FrameSource(folder)
     try:
         first = _first(source, folder, fps, timeout)

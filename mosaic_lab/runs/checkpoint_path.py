@@ -23,7 +23,9 @@ def checkpoint_path(source: Any) -> Path:
     Raises ConfigurationError if there is none, listing those available.
     """
     if isinstance(source, RunGroup):
-        raise ConfigurationError(f"a group of {len(source)} runs has as many policies: give one, group[0]")
+        raise ConfigurationError(
+            f"a group of {len(source)} runs has as many policies: pass one run, such as group[0]"
+        )
     if isinstance(source, Run):
         return _newest(source)
     given = source.path if isinstance(source, Checkpoint) else source
@@ -34,7 +36,7 @@ def checkpoint_path(source: Any) -> Path:
         return _newest(Run(path))
     if not path.exists():
         bare = Path(given).name == str(given) and not path.suffix
-        of_a_run = f'; a run is given as lab.run("{given}")' if bare else ""
+        of_a_run = f'; pass a run as lab.run("{given}")' if bare else ""
         raise ConfigurationError(f"there is no checkpoint {path}{_others(path) or of_a_run}")
     if path.is_dir() and not description_of(path).is_file() and (whole := _beside(path)):
         raise ConfigurationError(f"{path} is a part of a checkpoint: give {whole.name}, which is beside it")

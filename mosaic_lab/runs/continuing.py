@@ -53,7 +53,10 @@ def why_not_continued(run: Run) -> str:
     if type(as_kind(run)) is not Run:
         return f"run {run.id} resumes in its own folder"
     if run.parent is not None or run.total_timesteps is None:
-        return f"run {run.id} ({run.label}) is not a training of a number of steps, which alone is resumed"
+        return (
+            f"run {run.id} ({run.label}) is not a training with a number of steps; only such a run can "
+            "be resumed"
+        )
     if run.state is State.COMPLETED:
         return (
             f"run {run.id} has completed: lab.train(..., resume_from=run) trains from its checkpoint, as "

@@ -22,9 +22,9 @@ _KEYWORDS = ("env", "steps", "until", "window")
 _ENDS = ("steps", "until")
 _UNKNOWN = re.compile(r"unknown hyperparameter '(\w+)'")
 _UNFIT = {
-    "env": "the stages say which",
+    "env": "each stage names its own",
     "resume_from": "a curriculum begins at step 0",
-    "stop_at": "the stages say where each ends",
+    "stop_at": "each stage sets its own end",
 }
 
 
@@ -35,26 +35,28 @@ def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Pro
     """
     example = 'mosaic.Stage("CartPole-v1", steps=10_000)'
     if isinstance(stages, str | Mapping) or not isinstance(stages, Sequence) or not stages:
-        problems.add("curriculum", f"curriculum={stages!r:.100}: give a list of stages, such as {example}")
+        problems.add("curriculum", f"curriculum={stages!r:.100}: must be a list of stages, such as {example}")
         return {}
     if len(stages) > MOST_STAGES:
-        problems.add("curriculum", f"curriculum has {len(stages):,} stages; the most are {MOST_STAGES}")
+        problems.add("curriculum", f"curriculum has {len(stages):,} stages; the maximum is {MOST_STAGES}")
     sound = {}
     for number, stage in enumerate(stages, 1):
         if not isinstance(stage, Stage):
-            problems.add("curriculum", f"stage {number} is {stage!r:.100}: give a {example}")
+            problems.add(
+                "curriculum", f"stage {number} is {stage!r:.100}: must be a stage, such as {example}"
+            )
             continue
         wrong = [
             *stage.problems(),
             *(
-                f"{name} is the same in all stages: give it to lab.train"
+                f"{name} is the same in all stages: pass it to lab.train"
                 for name in stage.hyperparameters
                 if name in shared
             ),
         ]
         if number < len(stages) and stage.steps is None and stage.until is None:
             hint = "".join(f"; you gave {own}=, did you mean {near}=?" for own, near in _near_ends(stage))
-            wrong.append(f"has no end before the last stage: give it steps or until{hint}")
+            wrong.append(f"has no end, which all but the last stage need: give it steps or until{hint}")
         name = stage_name(number, stage)
         for text in wrong:
             problems.add("curriculum", f"{name}: {text}")
@@ -138,7 +140,7 @@ def check_algorithm(
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
         text = "trainings can end and resume at given steps (resume_bound in its capabilities)"
-        problems.add("algorithm", f"{what}: its worker does not say that {text}, which stages need")
+        problems.add("algorithm", f"{what}: its worker does not declare that {text}, which stages need")
         return
     several = len({stage.env for stage in stages}) > 1
     if several and algorithm not in capabilities.get("resume_elsewhere", ()):

@@ -43,7 +43,7 @@ def export(
     tool, WorkerEnvironmentError if the environment cannot be built, and MosaicError if the export fails.
     """
     if to not in FORMATS:
-        raise ConfigurationError(f"to={to!r}: runs are exported to {' or '.join(map(repr, FORMATS))}")
+        raise ConfigurationError(f"to={to!r}: must be {' or '.join(map(repr, FORMATS))}")
     if not runs:
         raise ConfigurationError("there are no runs to export")
     folder = Path(out).expanduser().resolve()

@@ -45,7 +45,7 @@ def check_mode(films: Any) -> None:
     """Raise ConfigurationError if ``films`` is not one of the modes."""
     if films not in MODES:
         known = ", ".join(f'"{mode}"' for mode in MODES[:-1])
-        raise ConfigurationError(f'films={films!r}: give {known} or "{MODES[-1]}"')
+        raise ConfigurationError(f'films={films!r}: must be {known} or "{MODES[-1]}"')
 
 
 def equipment(
@@ -134,5 +134,5 @@ def _steps(run: Run, given: Iterable[int]) -> list[int]:
     if not steps or (unknown := [step for step in steps if step not in known]):
         there = ", ".join(map(str, sorted(known)[-10:])) or "none"
         what = f"has no checkpoint of step {unknown[0]!r}" if steps else "films=[] names no checkpoint"
-        raise ConfigurationError(f"run {run.id} {what}; the newest there are: {there}")
+        raise ConfigurationError(f"run {run.id} {what}; the newest are: {there}")
     return sorted(steps)

@@ -23,18 +23,18 @@ def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
     Raises ConfigurationError if the machine does not have them.
     """
     if isinstance(gpus, bool) or (isinstance(gpus, int) and gpus < 0):
-        raise ConfigurationError(f"gpus={gpus!r}: give a number (0, 1, …) or a list of indices")
+        raise ConfigurationError(f"gpus={gpus!r}: must be an integer ≥ 0 or a list of indices")
     if gpus == 0 or (not isinstance(gpus, int) and not gpus):
         return [], 0
     present, seen = _usable_gpus()
     if isinstance(gpus, int):
         if gpus > len(present):
-            raise ConfigurationError(f"gpus={gpus}, but there are {len(present)} here to use: {seen}")
+            raise ConfigurationError(f"gpus={gpus}, but {len(present)} are available here: {seen}")
         return present, gpus
     wanted = sorted(set(gpus))
     missing = [index for index in wanted if index not in present]
     if missing:
-        raise ConfigurationError(f"gpus={list(gpus)!r}, but there is no GPU {missing[0]} here to use: {seen}")
+        raise ConfigurationError(f"gpus={list(gpus)!r}, but GPU {missing[0]} is not available here: {seen}")
     return wanted, None
 
 

@@ -48,7 +48,7 @@ class RunDisplay(Protocol):
 def display_of(runs: Iterable[Run], instead: str) -> RunDisplay:
     """Return the display of these runs. Raises MosaicError if there is none, suggesting ``instead``."""
     if (display := _shared_display(runs)) is None:
-        raise MosaicError(f"this is shown in a notebook, of runs that come from a Lab; {instead}")
+        raise MosaicError(f"this display needs a notebook, and runs of a Lab; {instead}")
     return display
 
 
@@ -149,7 +149,7 @@ class Run(RunRecord):
         from mosaic_lab.fastlane import FrameSource
 
         if not isinstance(on, bool):
-            raise ConfigurationError(f"frames are turned on by True and off by False, not by {on!r}")
+            raise ConfigurationError(f"on={on!r}: must be True or False")
         source = FrameSource(self.path)
         try:
             source.enable(on)

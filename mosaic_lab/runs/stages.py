@@ -57,12 +57,12 @@ class Stage:
     def problems(self) -> Iterator[str]:
         """Yield everything that is not valid, one sentence each."""
         if not isinstance(self.env, str) or not self.env:
-            yield f'env={self.env!r}: give an environment id, such as "CartPole-v1"'
+            yield f'env={self.env!r}: must be an environment id, such as "CartPole-v1"'
         for name, value in (("steps", self.steps), ("window", self.window)):
             if not (_is_number(value) and value >= 1 and value == value // 1) and (name, value) != _NO_STEPS:
-                yield f"{name}={value!r}: give a whole number from 1 on"
+                yield f"{name}={value!r}: must be an integer ≥ 1"
         if self.until is not None and not _is_number(self.until):
-            yield f"until={self.until!r}: give a number, the mean return at which the stage ends"
+            yield f"until={self.until!r}: must be a number, the mean return at which the stage ends"
 
     def to_json(self) -> dict[str, Any]:
         """Return the stage as JSON-compatible data; see `from_json`."""
@@ -139,6 +139,6 @@ def read_curriculum(path: Path) -> list[Stage]:
     if not isinstance(tables, list) or not tables or not all(isinstance(one, dict) for one in tables):
         problems.add(TABLE, f"give a table [[{TABLE}]] for each stage, with its env and its steps or until")
     for name in given:
-        problems.add(name, f"{name} is not a part of a stage: give it as an option of the command")
+        problems.add(name, f"{name} is not a field of a stage: pass it as an option of the command")
     problems.check()
     return [Stage(**{"env": "", **table}) for table in tables]

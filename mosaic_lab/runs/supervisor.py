@@ -58,7 +58,7 @@ class Supervisor:
         display: RunDisplay | None = None,
     ) -> None:
         if max_running is not None and max_running < 1:
-            raise ConfigurationError(f"max_running={max_running}: give 1 or more")
+            raise ConfigurationError(f"max_running={max_running}: must be an integer ≥ 1")
         reserve_standard_streams()
         self.store = RunStore(root)
         if self.store.root.exists() and not self.store.root.is_dir():
@@ -323,7 +323,7 @@ class Supervisor:
             except FileExistsError:
                 continue
             except OSError as error:
-                raise MosaicError(f"no run folder can be made in {self.store.root}: {error}") from error
+                raise MosaicError(f"cannot create a run folder in {self.store.root}: {error}") from error
         raise MosaicError(f"{self.store.root} has a run folder {run_id or 'of every name that was tried'}")
 
 

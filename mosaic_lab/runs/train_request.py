@@ -47,7 +47,7 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
     seed: Annotated[int | Iterable[int], Meta(description="one run for each, as 1 2 3 or 1,2,3")] = 1
     gpus: Annotated[
         int | Sequence[int] | None,
-        Meta(description="how many, or which, as 0,1 (default: none, or the profile's)"),
+        Meta(description="a number, or indices such as 0,1 (default: none, or the profile's)"),
     ] = None
     threads: Annotated[int, Meta(description="CPU threads of a run")] = 1
     checkpoint_every: Annotated[
@@ -55,7 +55,7 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
     ] = None
     resume_from: Annotated[
         Run | Checkpoint | Path | str | None,
-        Meta(description="a checkpoint, or a run, by its folder or id, for its newest"),
+        Meta(description="a checkpoint, or the folder or id of a run for its newest one"),
     ] = None
     stop_at: Annotated[int | None, Meta(description="the step to end at; schedules count to the last")] = None
     frames: bool | Mapping[str, Any] = True
@@ -71,7 +71,7 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
     on: Annotated[
         str | None, Meta(description="a Ray cluster: a profile of `mosaic-lab clusters`, or ray:HOST:PORT")
     ] = None
-    restarts: Annotated[int, Meta(description="how often it begins again when its node is lost")] = 0
+    restarts: Annotated[int, Meta(description="times to restart it when its node is lost")] = 0
     hyperparameters: Mapping[str, Any] = {}
 
     @classmethod

@@ -29,8 +29,9 @@ def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
             raise ConfigurationError("seed: an empty list starts no run")
         if twice := sorted({one for one in seeds if seeds.count(one) > 1}):
             raise ConfigurationError(
-                f"seed has {', '.join(map(str, twice[:_NAMED]))} more than once: the runs would be the same; "
-                "give each once"
+                f"seed has duplicates: {', '.join(map(str, twice[:_NAMED]))}; runs with the same seed "
+                "would be "
+                "the same: give each once"
             )
         return seeds, True
     return [whole_number("seed", seed)], False
@@ -42,7 +43,7 @@ def whole_number(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
+        raise ConfigurationError(f"{name}={value!r}: must be an integer") from None
 
 
 def step_count(name: str, value: Any) -> int | None:
@@ -51,7 +52,7 @@ def step_count(name: str, value: Any) -> int | None:
 
 def name_list(keyword: str, given: Sequence[str]) -> list[str]:
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-        raise ConfigurationError(f'{keyword}={given!r}: give a list of names, such as ["flat"]')
+        raise ConfigurationError(f'{keyword}={given!r}: must be a list of names, such as ["flat"]')
     return list(given)
 
 
@@ -61,7 +62,7 @@ def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
         return {name: json_value(f"frames: {name}", value) for name, value in frames.items()}
     if isinstance(frames, bool):
         return {"enabled": frames}
-    raise ConfigurationError(f'frames={frames!r}: give True, False or settings, such as {{"grid": 4}}')
+    raise ConfigurationError(f'frames={frames!r}: must be True, False or settings, such as {{"grid": 4}}')
 
 
 def json_value(what: str, value: Any) -> Any:
@@ -72,7 +73,7 @@ def json_value(what: str, value: Any) -> Any:
         value = str(value)
     if isinstance(value, Run | RunGroup | Checkpoint):
         raise ConfigurationError(
-            f'{what}: give a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
+            f'{what}: must be a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
         )
     try:
         json.dumps(value, allow_nan=False)

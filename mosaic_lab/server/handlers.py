@@ -99,7 +99,7 @@ class CallHandler(_Handler):
     def requested(self) -> tuple[str, str | None, dict[str, Any], float]:
         if len(self.request.body) > LARGEST_REQUEST:
             raise RequestRefused(
-                f"a request may have {LARGEST_REQUEST >> 20} MiB", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                f"a request may have at most {LARGEST_REQUEST >> 20} MiB", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             )
         try:
             body = msgspec.json.decode(self.request.body)  # unlike json's, refuses lone surrogates and NaN
@@ -110,9 +110,9 @@ class CallHandler(_Handler):
         method, store, params = body.get("method"), body.get("store"), body.get("params", {})
         wait = body.get("wait", 0)
         if not isinstance(method, str) or not (store is None or isinstance(store, str)):
-            raise RequestRefused('a request names a "method", and a "store" by its path')
+            raise RequestRefused('a request must name a "method", and a "store" by its path')
         if not isinstance(params, dict) or isinstance(wait, bool) or not isinstance(wait, int | float):
-            raise RequestRefused('"params" is an object, "wait" a number of seconds')
+            raise RequestRefused('"params" must be an object, and "wait" a number of seconds')
         return method, store, params, float(min(wait, LONGEST_WAIT)) if wait > 0 else 0.0
 
 

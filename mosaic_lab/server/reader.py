@@ -137,7 +137,8 @@ class Reader:
             inside = there = False
         if not inside:
             raise ConfigurationError(
-                f"{path!r:.300} is not below the folder that this Jupyter server serves, so it is read only "
+                f"{path!r:.300} is not below the folder that this Jupyter server serves, so it can be "
+                "read only "
                 "through a kernel: run mosaic_lab.Lab() on it in a notebook"
             )
         if not there:

@@ -77,7 +77,7 @@ def check_space(
     wrong = set()
     for name, distribution in _tried(space, sampled).items():
         if name in training:
-            why = f"search[{name!r}] and {name}=: one value for all trials, or a search of it"
+            why = f"search[{name!r}] and {name}=: give one value for all trials, or a search"
         elif not rows:
             why = ""
         elif name not in rows:
@@ -139,7 +139,7 @@ def _misfit(one: Distribution, row: Mapping[str, Any]) -> str:
     if parameter.choices:
         return f"give a list of its values: {', '.join(map(repr, parameter.choices))}"
     if parameter.type is int and not one.whole:
-        return "it is a whole number: use mosaic.search.integer(low, high)"
+        return "it is an integer: use mosaic.search.integer(low, high)"
     if parameter.type not in (int, float):
         return f"it is of type {row['type']}: give a list of values"
     return _why((one.low, one.high), parameter)

@@ -153,9 +153,9 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         ("aggregate", request.aggregate, AGGREGATES),
     ):
         if value not in known:
-            problems.add(name, f"{name}={value!r}: give one of {', '.join(map(repr, known))}")
+            problems.add(name, f"{name}={value!r}: must be one of {', '.join(map(repr, known))}")
     if not isinstance(metric := request.metric, str) or not metric:
-        problems.add("metric", f"metric={metric!r}: give the name of a metric, such as 'episode_return'")
+        problems.add("metric", f"metric={metric!r}: must be the name of a metric, such as 'episode_return'")
     _check_training(request.training, problems)
     worker = workers.ensure(request.training.worker, progress)
     about = workers.describe(worker)
@@ -200,9 +200,11 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
 def _check_training(training: TrainRequest, problems: Problems) -> None:
     """Add a problem for each argument of `Lab.train` that a sweep excludes, and for missing required ones."""
     if training.films != "off":
-        problems.add("films", "films: a sweep makes none; lab.make_films(run) films a run of the best trial")
+        problems.add(
+            "films", "films: a sweep makes no films; lab.make_films(run) films a run of the best trial"
+        )
     if training.stop_at is not None:
-        problems.add("stop_at", "stop_at: a sweep says itself where runs end; leave it out")
+        problems.add("stop_at", "stop_at: a sweep decides where its runs end; leave it out")
     if training.curriculum is not None:
         problems.add("curriculum", "curriculum: the trials of a sweep train in one environment, env=")
     if training.total_timesteps is None:
@@ -263,7 +265,7 @@ def _without(
 def _count(name: str, given: Any, most: int) -> int:
     found = whole_number(name, given)
     if not 1 <= found <= most:
-        raise ConfigurationError(f"{name}={given!r}: give 1 to {most:,}")
+        raise ConfigurationError(f"{name}={given!r}: must be an integer from 1 to {most:,}")
     return found
 
 

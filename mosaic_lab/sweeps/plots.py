@@ -52,7 +52,7 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     ]
     if names:
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
-        left_out = f"; drawn are {MOST_SLICES} of {len(names)}" if len(names) > MOST_SLICES else ""
+        left_out = f"; {MOST_SLICES} of {len(names)} are drawn" if len(names) > MOST_SLICES else ""
         found.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.seed))
     varied = [name for name in names if _values(name, completed) > 1]
     if len(varied) > 1:

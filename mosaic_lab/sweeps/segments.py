@@ -78,7 +78,7 @@ def checked_stops(
     """
     population, promotion = request.sampler == POPULATION, request.chosen_pruner == PROMOTION
     if not population and request.interval is not None:
-        problems.add("interval", f'interval={request.interval!r}: only sampler="{POPULATION}" has one')
+        problems.add("interval", f'interval={request.interval!r}: only sampler="{POPULATION}" takes one')
     if not (population or promotion):
         return ()
     if population:
@@ -89,7 +89,7 @@ def checked_stops(
     stops = _stops(request, problems)
     if (runs := request.trials * seeds * len(stops)) > MOST_RUNS:
         texts = f"{request.trials:,} trials × {seeds:,} seeds × {len(stops):,} segments are {runs:,} runs"
-        problems.add("interval", f"{texts}; the most are {MOST_RUNS:,}")
+        problems.add("interval", f"{texts}; the maximum is {MOST_RUNS:,}")
     return stops
 
 
@@ -99,7 +99,7 @@ def _check_population(request: SweepRequest, space: Space | None, problems: Prob
             "pruner", f'pruner={request.chosen_pruner!r}: sampler="{POPULATION}" needs pruner="none"'
         )
     if request.trials == 1:
-        problems.add("trials", "trials=1: a population has 2 members at least")
+        problems.add("trials", "trials=1: a population needs at least 2 members")
     if space is not None and space.code is not None:
         text = f'sampler="{POPULATION}" needs a table of parameters as search=, not a function'
         problems.add("search", text)
@@ -116,7 +116,7 @@ def _check_algorithm(
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
         text = (
-            f"{what}: its worker does not say that trainings can end and resume at given steps "
+            f"{what}: its worker does not declare that trainings can end and resume at given steps "
             "(resume_bound in its capabilities), which trials in segments need"
         )
         problems.add("algorithm", text)
@@ -140,7 +140,7 @@ def _stops(request: SweepRequest, problems: Problems) -> tuple[int, ...]:
         every = whole_number("interval", request.interval)
         if not 1 <= every <= steps // 2:
             raise ConfigurationError(
-                f"interval={every}: give 1 to {steps // 2:,}, half of the total, for two segments or more"
+                f"interval={every}: must be 1 to {steps // 2:,}, half of the total, for at least two segments"
             )
     except ConfigurationError as error:
         problems.add("interval", str(error))

@@ -160,7 +160,7 @@ class Space:
             raise ConfigurationError('sampler="grid" needs a table of parameters as search=, not a function')
         values = {name: _values(name, one) for name, one in self.parameters.items()}
         if (count := math.prod(map(len, values.values()))) > MOST_COMBINATIONS:
-            raise ConfigurationError(f'sampler="grid": {count:,} combinations; the most are 100,000')
+            raise ConfigurationError(f'sampler="grid": {count:,} combinations; the maximum is 100,000')
         return (dict(zip(values, one, strict=True)) for one in itertools.product(*values.values()))
 
     def to_json(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, An
         return Space({}, _source(search))
     if not isinstance(search, Mapping) or not search:
         raise ConfigurationError(
-            f"search={search!r:.100}: give a table such as "
+            f"search={search!r:.100}: must be a table such as "
             '{"learning_rate": mosaic.search.loguniform(1e-5, 1e-2), "num_envs": [4, 8]}, or a function of a '
             "trial"
         )
@@ -218,8 +218,9 @@ def _distribution(value: Any) -> Distribution:
         return choice(value)
     raise ConfigurationError(
         f"{value!r:.100} is not a search: give a list of values, mosaic.search.loguniform(low, high), "
-        "mosaic.search.uniform(low, high) or mosaic.search.integer(low, high); a value that all trials have "
-        "is a keyword of its own"
+        "mosaic.search.uniform(low, high) or mosaic.search.integer(low, high); pass a value that all "
+        "trials share "
+        "as a keyword"
     )
 
 
@@ -227,13 +228,13 @@ def _range(low: float, high: float, *, log: bool, whole: bool) -> Range:
     call = f"({low!r}, {high!r})"
     for bound in (low, high):
         if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
-            raise ConfigurationError(f"{call}: give two numbers")
+            raise ConfigurationError(f"{call}: needs two numbers")
         if whole and bound != int(bound):
-            raise ConfigurationError(f"{call}: give two whole numbers")
+            raise ConfigurationError(f"{call}: needs two integers")
     if low >= high:
         raise ConfigurationError(f"{call}: the first number must be below the second")
     if log and low <= 0:
-        raise ConfigurationError(f"{call}: a logarithmic range begins above 0")
+        raise ConfigurationError(f"{call}: a logarithmic range must start above 0")
     return Range(int(low), int(high), log, True) if whole else Range(float(low), float(high), log)
 
 

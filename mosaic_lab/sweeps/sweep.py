@@ -210,11 +210,13 @@ class Sweep(Run):
             )
         changes = {}
         if trials is not None and self.plan.interval is not None:
-            raise ConfigurationError(f"trials={trials!r}: the members of a population begin together")
+            raise ConfigurationError(f"trials={trials!r}: the members of a population start together")
         if trials is not None:
             total = self.plan.trials + whole_number("trials", trials)
             if not self.plan.trials < total <= MOST_TRIALS:
-                raise ConfigurationError(f"trials={trials!r}: give 1 or more, {MOST_TRIALS:,} in total")
+                raise ConfigurationError(
+                    f"trials={trials!r}: must be an integer ≥ 1, {MOST_TRIALS:,} in total"
+                )
             changes = {"trials": total, "total_trials": total}
         if self.state is State.COMPLETED and not changes and self.done >= self.plan.parts[0]:
             return self

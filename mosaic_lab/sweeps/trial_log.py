@@ -61,7 +61,7 @@ class TrialLog:
         for line in lines:
             try:
                 if not is_sealed(line):
-                    raise ValueError("its checksum is not that of its content")
+                    raise ValueError("its checksum does not match its content")
                 self._take(line)
             except (LookupError, TypeError, ValueError, AttributeError):
                 self.damaged += 1

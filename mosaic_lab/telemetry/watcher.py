@@ -136,7 +136,7 @@ class Watcher:
             if not one.reported:
                 one.reported = True
                 folder = one.feed.folder
-                logger.exception("Cannot read the telemetry in %s; it is tried again all the time.", folder)
+                logger.exception("Cannot read the telemetry in %s; trying again.", folder)
             return False
         one.reported = False
         return changed
@@ -149,7 +149,7 @@ def _notify(subscription: _Subscription, feed: RunFeed) -> None:
         if not subscription.reported:
             subscription.reported = True
             logger.exception(
-                "%r failed on news of %s; it is still called, further errors are not shown.",
+                "%r failed on an update of %s; it will still be called, without showing further errors.",
                 subscription.callback,
                 feed.folder,
             )

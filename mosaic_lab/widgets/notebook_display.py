@@ -39,7 +39,7 @@ class NotebookDisplay:
         """Return a live wall of the runs' frames, see `FrameWall`."""
         if notebook_shell() is None:
             raise MosaicError(
-                "frames are watched in a notebook; run.snapshot() and run.record() work anywhere"
+                "frames can be watched only in a notebook; run.snapshot() and run.record() work anywhere"
             )
         from mosaic_lab.widgets.frames.wall import frame_wall
 

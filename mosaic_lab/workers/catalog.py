@@ -90,7 +90,8 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
     return WorkerEnvironmentError(
         f"There is no worker '{name}'."
         + (f" Did you mean '{near[0]}'?" if near else "")
-        + f" Known: {', '.join(known) or 'none'}. A third party's comes in with `mosaic-lab workers install "
+        + f" Known: {', '.join(known) or 'none'}. Install a third-party worker with `mosaic-lab workers "
+        "install "
         f"./folder`, or `mosaic-lab workers install {name} --python PATH` where PATH's environment has it."
     )
 

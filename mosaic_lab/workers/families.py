@@ -77,13 +77,13 @@ def family_of(env_id: str, family: str | None = None) -> str:
         raise ConfigurationError(reason)
     if not weights:
         raise ConfigurationError(
-            f"no worker says that it makes the environment {env_id!r}; family= names the worker to make it"
+            f"no worker declares the environment {env_id!r}; name the worker that makes it by family="
         )
     best = sorted(name for name, weight in weights.items() if weight == max(weights.values()))
     if len(best) > 1:
         raise ConfigurationError(
-            f"the workers {' and '.join(best)} say alike that they make the environment {env_id!r}: "
-            f'choose one with family="{best[0]}", say'
+            f"the workers {' and '.join(best)} both declare the environment {env_id!r}: "
+            f'choose one, such as family="{best[0]}"'
         )
     return best[0]
 

@@ -111,7 +111,9 @@ def remove(name: str, progress: ProgressCallback = print) -> None:
             "but fail when they next need a file of it. `mosaic-lab runs` lists and stops runs."
         )
     if recorded and recorded.shim_fingerprint is None:
-        progress(f"forgot worker '{name}'; its environment {recorded.root} is not ours and stays")
+        progress(
+            f"forgot worker '{name}'; its environment {recorded.root} is not managed by MOSAIC Lab and stays"
+        )
     else:
         progress(f"removed the environment of worker '{name}'")
 
@@ -256,7 +258,8 @@ def _report(installed: WorkerEnvironment, stayed: list[Path], uv: Uv) -> None:
 def _not_removable(name: str) -> WorkerEnvironmentError:
     if kernel_workers(name):
         return WorkerEnvironmentError(
-            f"Worker '{name}' is in the environment that runs mosaic-lab, {sys.prefix}, which is not ours to "
-            "change: uninstall its packages there."
+            f"Worker '{name}' is in the environment that runs mosaic-lab, {sys.prefix}, which MOSAIC Lab "
+            "does not "
+            "manage: uninstall its packages there."
         )
     return not_installed(name)

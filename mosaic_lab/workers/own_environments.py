@@ -28,7 +28,7 @@ def check_environment_id(env: Any) -> None:
     if isinstance(env, str) and env.strip():
         return
     if isinstance(env, str | int | float | list | tuple | dict) or env is None:
-        raise ConfigurationError(f"env={env!r:.200}: give the id of an environment, such as 'CartPole-v1'")
+        raise ConfigurationError(f"env={env!r:.200}: must be the id of an environment, such as 'CartPole-v1'")
     kind = "class" if inspect.isclass(env) else "function" if inspect.isroutine(env) else "object"
     owner = env if inspect.isclass(env) or inspect.isroutine(env) else type(env)
     name, module = owner.__name__, owner.__module__

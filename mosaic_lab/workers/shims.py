@@ -132,7 +132,7 @@ def read_shim(folder: Path) -> Shim:
     file = folder / "pyproject.toml"
     if not file.is_file():
         below = [str(one) for one in islice(_shims_below(folder), _MOST_NAMED)]
-        advice = f"Workers lie in {', '.join(below)}." if below else "workers/README.md shows what one needs."
+        advice = f"Workers are in {', '.join(below)}." if below else "workers/README.md shows what one needs."
         raise WorkerEnvironmentError(f"{folder} is not a worker's folder: it has no pyproject.toml. {advice}")
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -208,7 +208,8 @@ def check_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise WorkerEnvironmentError(
-            f"{name!r} cannot be a worker's name: letters, digits, '_', '-' and '.', at most 64 of them. "
+            f"{name!r} is not a valid name of a worker: letters, digits, '_', '-' and '.', at most 64 of "
+            "them. "
             "A folder is given as ./folder."
         )
     return name
@@ -219,7 +220,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
     if len(entry_points) != 1:
         raise WorkerEnvironmentError(
             f"{folder} declares {len(entry_points)} workers ({', '.join(entry_points) or 'none'}) "
-            f'in [project.entry-points."{ENTRY_POINT_GROUP}"]: a shim\'s folder holds one.'
+            f'in [project.entry-points."{ENTRY_POINT_GROUP}"]: a shim\'s folder must declare one.'
         )
     declared = {
         name: UpstreamSource(name, table.get("upstream"), table.get("extra", name))

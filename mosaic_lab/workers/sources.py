@@ -101,9 +101,9 @@ def torch_arguments(
         return [f"--torch-backend={backend}"]
     if backend != "auto":
         raise WorkerEnvironmentError(
-            f"The torch build '{backend}' of {', '.join(wanted)} cannot be had from PyTorch's index: "
+            f"The torch build '{backend}' of {', '.join(wanted)} is not available from PyTorch's index: "
             f"{'; '.join(line.strip() for line in answer.lines[1:2] + answer.lines[-1:])}. "
-            "--torch auto takes what can be had."
+            "--torch auto takes one that is available."
         )
     uv.say("PyTorch's own index cannot be reached or lacks it: taking the torch of the configured index")
     return []

@@ -77,7 +77,7 @@ def _problems(name: str, kind: str, target: Path) -> Iterator[str]:
         yield f"kind {kind!r} is not one of {', '.join(KINDS)}"
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         yield (
-            f"{name!r} cannot be the name of a worker and of its Python package: give lower-case letters, "
+            f"{name!r} is not a valid name of a worker and its Python package: use lower-case letters, "
             f"digits and '_', beginning with a letter, at most 40 of them{_suggestion(name)}"
         )
         return

@@ -1,4 +1,4 @@
-"""What tests of comparisons share: stores whose comparisons end with the test, and an odd family."""
+"""Fixtures of tests of comparisons: stores whose comparisons end with the test, and an odd family."""
 
 from __future__ import annotations
 

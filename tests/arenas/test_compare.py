@@ -1,4 +1,4 @@
-"""What a comparison promises, with real environments and real operators."""
+"""Comparisons, with real environments and real operators."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_playing_at_a_speed_and_pausing(start_comparison: Compare) -> None:
     assert comparison.mode == "idle"
     assert states(comparison) == [("ready", 7)] * 2
     comparison.play(speed=0.01)
-    with pytest.raises(RunTimeout, match="wait\\(\\) is not done"):
+    with pytest.raises(RunTimeout, match="wait\\(\\) did not finish"):
         comparison.wait(0.1)
     comparison.play(steps=1)  # faster: now
     comparison.wait(30)
@@ -206,27 +206,27 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"operators": {}}, "operators={}: give names with their operators"),
-        ({"operators": operators.random()}, "give names with their operators"),
-        ({"operators": {"": operators.random()}}, "'' is not a valid name for a lane"),
+        ({"operators": {}}, "operators={}: must map names to operators"),
+        ({"operators": operators.random()}, "must map names to operators"),
+        ({"operators": {"": operators.random()}}, "'' is not a valid lane name"),
         ({"operators": {"a": 7}}, "7 is not an operator"),
-        ({"operators": {"a": operators.random}}, "is not called"),
+        ({"operators": {"a": operators.random}}, "is a function: call it"),
         ({"seeds": []}, "seeds is empty"),
-        ({"seeds": [1, -1]}, "seed -1: give a whole number from 0"),
-        ({"seeds": [1, 2, 1]}, "seeds holds 1 more than once"),
-        ({"seeds": "42"}, "give a list of whole numbers"),
+        ({"seeds": [1, -1]}, "seed -1: must be an integer from 0"),
+        ({"seeds": [1, 2, 1]}, "seeds has duplicates: 1"),
+        ({"seeds": "42"}, "must be a list of integers"),
         ({"seeds": 5}, "seeds=5: write seeds=[5] for this seed, or seeds=range(5) for 5 of them"),
         ({"seeds": [], "max_steps": 0}, "2 problems"),
         ({"seeds": [2**32]}, "to 4294967295"),
-        ({"policies": 3}, "policies=3: give {agent, team or pattern: operator}"),
-        ({"operators": None, "policies": {}}, "policies: no operators are given"),
-        ({"operators": {"policies": lean}, "policies": {"*": lean}}, "has a lane 'policies' already"),
+        ({"policies": 3}, "policies=3: must map agents, teams or patterns to operators"),
+        ({"operators": None, "policies": {}}, "policies: no operators given"),
+        ({"operators": {"policies": lean}, "policies": {"*": lean}}, "already has a lane 'policies'"),
         ({"max_steps": 0}, "max_steps=0"),
-        ({"step_timeout": 0}, "step_timeout=0: give seconds, more than 0"),
+        ({"step_timeout": 0}, "step_timeout=0: must be a number of seconds > 0"),
         ({"fallback": "cry"}, "fallback='cry'"),
         ({"deadline": -1.0}, "deadline=-1"),
         ({"env_kwargs": {"a": object()}}, "the settings of the environment cannot be written as JSON"),
-        ({"env_kwargs": {"api_key": "k"}}, "the setting 'api_key' of the environment is a secret"),
+        ({"env_kwargs": {"api_key": "k"}}, "the setting 'api_key' of the environment looks like a secret"),
         ({"env_kwargs": {"sutton_reward": True}}, "no setting 'sutton_reward': did you mean 'sutton_barto"),
         ({"env": "FrozenLake-v1", "env_kwargs": {"map_name": "7x7"}}, "{'map_name': '7x7'}: KeyError"),
         ({"env": "simple_spread_v3", "env_kwargs": {"n": 2}}, "no setting 'n': did you mean 'N'?"),
@@ -251,11 +251,14 @@ def test_bad_arguments_change_nothing(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, {"a": operators.random()})
     for call, said in (
         (lambda: comparison.step(0), "n=0"),
-        (lambda: comparison.step(lane="b"), "there is no lane 'b' here: there are 0 ('a')"),
+        (lambda: comparison.step(lane="b"), "no lane 'b': the lanes are 0 ('a')"),
         (lambda: comparison.play(steps=-1), "steps=-1"),
         (lambda: comparison.play(speed=0), "speed=0"),
         (lambda: comparison.reset(-1), "seed -1"),
-        (lambda: comparison.act("a", "agent_0", 1), "no person acts for 'agent_0' in a: there are none"),
+        (
+            lambda: comparison.act("a", "agent_0", 1),
+            "no human operator acts for 'agent_0' in a: it has no human operators",
+        ),
     ):
         with pytest.raises(ConfigurationError) as caught:
             call()

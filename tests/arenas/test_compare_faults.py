@@ -1,4 +1,4 @@
-"""What goes wrong in a lane stays in it: real arenas and operators that misbehave on demand."""
+"""Faults stay in their lane, with real arenas and operators that misbehave on demand."""
 
 from __future__ import annotations
 

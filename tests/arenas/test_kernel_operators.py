@@ -121,7 +121,7 @@ def test_code_that_never_returns_costs_the_others_nothing(start_comparison: Comp
     comparison = start_comparison(CARTPOLE, {"stuck": stuck, "fine": operators.random()})
     comparison.step()
     with pytest.raises(
-        RunTimeout, match=r"step\(1\) is not done after 0.5 s \(waiting for stuck\); it is still running"
+        RunTimeout, match=r"step\(1\) did not finish within 0.5 s \(waiting for stuck\); it is still running"
     ):
         comparison.step(timeout=0.5)
     wait_until(lambda: states(comparison) == [("stepping", 1), ("ready", 2)])
@@ -187,7 +187,8 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
     with pytest.raises(ConfigurationError, match="2 cannot be played by agent_0 now: 2 is not an action fro"):
         comparison.act("you", "agent_0", 2)
     with pytest.raises(
-        ConfigurationError, match="no person acts for 'agent_1' in you: people act for agent_0"
+        ConfigurationError,
+        match="no human operator acts for 'agent_1' in you: human operators act for agent_0",
     ):
         comparison.act("you", "agent_1", 1)
     with pytest.raises(ConfigurationError, match=r"'right' cannot .*: give one of push left, push right"):

@@ -208,7 +208,7 @@ def test_an_id_that_only_this_process_knows_is_refused_alike_by_every_verb(
 
 
 def test_seeds_and_arguments_that_cannot_be_meant_are_refused(lab: mosaic.Lab) -> None:
-    with pytest.raises(ConfigurationError, match="seed has 1 more than once"):
+    with pytest.raises(ConfigurationError, match="seed has duplicates: 1"):
         lab.train("cleanrl", env="CartPole-v1", seed=[1, 1], algorithm="ppo", total_timesteps=1_024)
     by_position = "lab.train: only worker can be given without a name; write the others as algorithm=, env="
     with pytest.raises(ConfigurationError, match=by_position):
@@ -223,6 +223,6 @@ def test_what_cannot_be_passed_on_is_refused_before_anything_starts(
     unset = "pass_env of the environment names PYTHONPATH, which is not set in this process"
     with pytest.raises(ConfigurationError, match=unset):
         lab.compare(ENV, lanes, seeds=[1], pass_env=["PYTHONPATH"])
-    with pytest.raises(ConfigurationError, match="pass_env: give a list of names"):
+    with pytest.raises(ConfigurationError, match="pass_env: must be a list of names"):
         lab.evaluate(env=ENV, operators=lanes, pass_env="PYTHONPATH")
     assert not lab.runs

@@ -70,7 +70,7 @@ def test_it_acts_in_evaluations_and_the_same_seeds_give_the_same_episodes(
 
 
 def test_it_plays_in_its_own_environment(walker: WorkerEnvironment, start_evaluation: Evaluate) -> None:
-    own = {"it": operators.passive()}  # the one action is to go on
+    own = {"it": operators.passive()}  # the only action is to continue
     first = start_evaluation("Corridor", own, family=NAME, seeds=[1, 2, 3]).wait(120)
     table = first.results()
     assert list(table["status"]) == ["ok"] * 3

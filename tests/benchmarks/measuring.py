@@ -1,4 +1,4 @@
-"""What the benchmarks share: paired ratios and a table.
+"""Helpers of the benchmarks: paired ratios and a table.
 
 Speeds on a shared machine drift, so two things that are compared run in pairs, in alternating order, and the
 ratio is taken within each pair. A benchmark fails only when what it runs is broken, never because of a speed:

@@ -23,7 +23,7 @@ from support import wait_until
 
 WINDOW = "--window-size=1400,900"
 COLOURED = 60
-"""How far apart the channels of a pixel are that belongs to a curve, and not to text, axes or grid."""
+"""Minimum spread of the channels of a pixel that belongs to a curve rather than to text, axes or grid."""
 CHANGED = 40
 
 Box = dict[str, float]
@@ -94,7 +94,7 @@ def is_open(port: int) -> bool:
 
 @dataclass
 class Screencast:
-    """What the page looked like, and when: a picture of each of its changes, as DevTools sends them."""
+    """Timed pictures of each change of the page, as DevTools sends them."""
 
     pictures: list[tuple[float, bytes]] = field(default_factory=list)
 
@@ -128,7 +128,7 @@ def cropped(picture: np.ndarray, box: Box) -> np.ndarray:
 
 
 def coloured(picture: np.ndarray) -> int:
-    """How many pixels have a colour."""
+    """Number of pixels with a colour."""
     return int((picture.max(axis=-1).astype(int) - picture.min(axis=-1) > COLOURED).sum())
 
 

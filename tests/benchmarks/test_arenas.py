@@ -1,5 +1,5 @@
-"""What arenas and operator processes cost: microseconds per operator call on CartPole with random operators,
-over the same loop in one process; and how fast eight lanes are, against one.
+"""Cost of arenas and operator processes: microseconds per operator call on CartPole with random operators,
+over the same loop in one process; and the speed of eight lanes against one.
 
 Seconds of a step are taken from one step to the next within an episode, so resets do not count in the first
 table; in the second everything does. What is compared runs in turns.

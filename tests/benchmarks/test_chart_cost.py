@@ -1,4 +1,4 @@
-"""What one update of a chart costs the kernel and the line to the browser, for short and long runs."""
+"""The cost of a chart's update for the kernel and the connection, for short and long runs."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ while True:
 
 
 class Latency:
-    """How late each value is seen for the first time."""
+    """Latencies at which each value is first seen."""
 
     def __init__(self, began: float) -> None:
         self._began = began

@@ -1,4 +1,4 @@
-"""How much faster an evaluation is on the three nodes of a cluster than on one machine, beside the ideal."""
+"""Speedup of an evaluation on the three nodes of a cluster over one machine, beside the ideal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mirror of runs on a cluster costs, and how late its lines are, beside a run on this machine."""
+"""Cost and latency of mirroring runs on a cluster, beside a run on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many runs of a cluster one bridge and one panel bear: a simulation, in which no run executes.
+"""The number of cluster runs that one bridge and one panel can handle: a simulation without workers.
 
 The bridge, its mirrors and the index of the panel are the real ones. The engine below them is simulated, and
 this process stands for the keepers: it connects each run and records the states that the bridge reports.
@@ -40,7 +40,7 @@ WATCHED = 50
 
 
 class Keepers:
-    """Stands for the keepers of all runs: one thread with a connection for each run."""
+    """Simulates the keepers of all runs: one thread with a connection for each run."""
 
     def __init__(self, place: Path, store: Path) -> None:
         self.states: dict[str, str] = {}

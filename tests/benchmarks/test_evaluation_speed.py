@@ -1,5 +1,5 @@
-"""How fast an evaluation is: episodes of a CleanRL policy a second, against the same policy in a plain loop
-of one process with the same libraries; and what a step costs.
+"""The speed of an evaluation: a CleanRL policy's episodes per second, against the same policy in a plain loop
+of one process with the same libraries; and the cost of a step.
 
 The loop calls the network as PyTorch does; beside it stands the same loop with the operator that the
 evaluation has, which acts faster than that.

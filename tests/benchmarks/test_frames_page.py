@@ -94,7 +94,7 @@ SETTLE_MS = 2000  # then what is sized by measurement has been sized
 
 @dataclass
 class Shown:
-    """What was drawn in a while: frames a second of each tile, their ages, kernel CPU for each."""
+    """Frames drawn in an interval: per second and tile, their ages, kernel CPU for each."""
 
     rates: list[float]
     ages_ms: list[float]
@@ -117,7 +117,7 @@ class Stage:
         self.kernel = psutil.Process(int(self.notebook.output(0).first.inner_text().split()[1]))
 
     def measure(self, watch: Callable[[], Any]) -> tuple[Any, float]:
-        """What ``watch`` returns, and the kernel's CPU seconds meanwhile."""
+        """The result of ``watch``, and the kernel's CPU seconds meanwhile."""
         before = sum(self.kernel.cpu_times()[:2])
         seen = watch()
         return seen, sum(self.kernel.cpu_times()[:2]) - before

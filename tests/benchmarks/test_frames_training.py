@@ -1,4 +1,4 @@
-"""What frames cost a training: steps per second of CleanRL's PPO on CartPole with frames off, on and not
+"""Cost of frames for a training: steps per second of CleanRL's PPO on CartPole with frames off, on and not
 watched, and watched by another process at 30 frames a second.
 
 One run of each a round, in turning order; ratios are taken within a round. The speed is read from the files

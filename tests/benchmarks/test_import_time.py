@@ -1,4 +1,4 @@
-"""What ``import mosaic_lab`` adds to a notebook's start."""
+"""The time that ``import mosaic_lab`` adds to a notebook's start."""
 
 from __future__ import annotations
 

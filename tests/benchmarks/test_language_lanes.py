@@ -1,4 +1,4 @@
-"""How near fifty lanes of a language model come to the endpoint's own time: calls of an evaluation while all
+"""Fifty lanes of a language model, compared with the endpoint's own time: calls of an evaluation while all
 lanes play, and steps of a comparison, against a server with a latency of 500 ms.
 
 The server is the fake one of the tests; the SDK, the streams, the recording and the arenas are the real ones.

@@ -1,4 +1,4 @@
-"""What a comparison's page keeps of its speed while a language model takes ten seconds, in JupyterLab.
+"""The speed of a comparison's page while a language model takes ten seconds, in JupyterLab.
 
 Three lanes of MountainCar: a person at the keys, a policy in the kernel that takes 60 steps a second, and a
 language model. Lanes that step together wait for the slowest, so the first two step alone. Frames drawn a
@@ -95,7 +95,7 @@ LOOK = """async (seconds) => {
 
 @dataclass
 class Fluency:
-    """What was seen in a while: the policy's frames a second, and each key's milliseconds to its frame and to
+    """Frames per second of the policy in an interval, and each key's milliseconds to its frame and to
     the person's next turn."""
 
     rate: float

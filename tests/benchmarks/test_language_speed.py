@@ -1,4 +1,4 @@
-"""What we add to a call of a language model, and how fast a recording replays."""
+"""Our overhead in a call of a language model, and the speed of a replay."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def cpu(processes: list[psutil.Process]) -> float:
 
 
 def boxes(page: Page, charts: str) -> list[dict[str, float]]:
-    """Where charts are that can be seen as a whole, without their borders."""
+    """Positions of completely visible charts, without their borders."""
     height = page.evaluate("innerHeight")
     found = [one.bounding_box() for one in page.locator(charts).all()]
     return [{**box} for box in found if box and box["y"] >= 0 and box["y"] + box["height"] <= height]
@@ -368,7 +368,7 @@ for line in sys.stdin:
 
 
 def delays(page: Page, chart: str, write: Callable[[int], object], seconds: float) -> list[float]:
-    """How long each of some points, far to the right of all others, takes from its writing into the page."""
+    """Times from the writing of points, far to the right of all others, to the page."""
     taken = []
     for number in range(UPDATES):
         [box, *_] = boxes(page, chart)

@@ -1,4 +1,4 @@
-"""How fast the charts of a workspace have their curves: parsed once, mapped from the cache ever after.
+"""Time to load the curves of a workspace's charts: parsed once, then mapped from the cache.
 
 200 runs of 100,000 lines with six metrics each. Their files are hard links to a few, so that the benchmark
 fits on a disk; parsing and the cache know nothing of that.
@@ -72,7 +72,7 @@ def read_all(runs: list[Run], pool: ColumnPool) -> None:
 
 
 def update_of_live_runs(folder: Path, cache: ColumnCache) -> list[str]:
-    """Cells of the table: one chart of ten runs that go on, each with as many points as the others have."""
+    """Cells of the table: one chart of ten live runs, each with as many points as the others."""
     pool, runs = ColumnPool(cache), []
     with ExitStack() as locks:
         for index in range(10):
@@ -132,7 +132,7 @@ def test_curves_of_two_hundred_runs(tmp_path: Path) -> None:
         return seconds(lambda: curves(runs, request, pool).answer())
 
     def raw() -> float:
-        """Reading the bytes of the files that the curves stand for, and nothing else."""
+        """Time to read the bytes of the curves' files, and nothing else."""
         return seconds(lambda: [len(run.folder.telemetry_path.read_bytes()) for run in runs])
 
     def workspace() -> float:

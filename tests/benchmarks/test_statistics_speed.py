@@ -1,4 +1,4 @@
-"""How fast summaries with bootstrap intervals are, beside rliable's procedure on the same array.
+"""The speed of summaries with bootstrap intervals, beside rliable's procedure on the same array.
 
 Where rliable can be imported (its dependency arch 7 needs pandas below 3) it is measured itself; elsewhere
 its procedure written out: each resample drawn with `numpy.random.choice`, estimators from numpy and scipy.

@@ -1,4 +1,4 @@
-"""What a trial of a sweep costs: the same trainings by us, in a shell's loop, and by Ray Tune."""
+"""The overhead of a sweep's trial: the same trainings by us, in a shell loop, and by Ray Tune."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast telemetry is read: lines to columns, points to tables, and the cost of watching idle runs."""
+"""The speed of reading telemetry: lines to columns, points to tables, and the cost of watching idle runs."""
 
 from __future__ import annotations
 

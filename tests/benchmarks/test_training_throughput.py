@@ -98,7 +98,7 @@ def resolved_by(
     hyperparameters: Mapping[str, Any],
     folder: Path,
 ) -> dict[str, Any]:
-    """What the worker makes of the configuration, as its dry run prints it."""
+    """The configuration resolved by the worker's dry run."""
     file = folder / "config.json"
     config = {
         "algorithm": training.algorithm,

@@ -1,4 +1,4 @@
-"""What browser tests do with a comparison: open it in a notebook, press its buttons, read its lanes."""
+"""Helpers of browser tests of comparisons: open one in a notebook, press its buttons, read its lanes."""
 
 from __future__ import annotations
 

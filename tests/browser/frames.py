@@ -45,7 +45,7 @@ def view(page: Page, index: int = 0) -> Locator:
 
 
 def counters(page: Page, index: int = 0) -> dict[str, Any]:
-    """What the view counts: `drawn` a tile, `ages`, `reopened`."""
+    """The counters of the view: `drawn` per tile, `ages`, `reopened`."""
     found = view(page, index).evaluate("element => element.mosaicFrames")
     assert isinstance(found, dict)
     return found
@@ -72,7 +72,7 @@ def rests(page: Page) -> None:
 
 
 def canvas_pixels(page: Page, index: int = 0, tile: int = 0) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """What is on a tile's canvas: height × width × 4."""
+    """The pixels of a tile's canvas: height × width × 4."""
     canvas = view(page, index).locator("canvas").nth(tile)
     width, height, data = canvas.evaluate("""canvas => {
         const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -103,7 +103,7 @@ def watched(run: Run) -> bool:
 
 
 def notice(page: Page) -> Locator:
-    """What is said about the first tile."""
+    """The notice on the first tile."""
     return view(page).locator(".mosaic-tile > .mosaic-notice").first
 
 

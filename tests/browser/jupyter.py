@@ -1,4 +1,4 @@
-"""What a browser test does in JupyterLab: write a notebook, open it, run its cells, read their outputs."""
+"""Helpers of browser tests in JupyterLab: write a notebook, open it, run its cells, read their outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the extension shows can be used with a keyboard and a screen reader: axe-core, in both themes."""
+"""The extension can be used with a keyboard and a screen reader: axe-core, in both themes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def walked(page: Page, selector: str) -> list[int]:
 
 
 class Found:
-    """What axe-core has found, by theme and part."""
+    """The violations that axe-core found, by theme and part."""
 
     def __init__(self, page: Page, axe: Path) -> None:
         self._page, self._axe = page, axe
@@ -143,6 +143,6 @@ def test_no_serious_violation_in_both_themes(
         check_workspace(page, found)
     assert found.serious == {}
 
-    # The Tab key goes through all that can be used, in the order in which it stands.
+    # The Tab key moves through all controls, in the order of the page.
     for part in ("#mosaic-lab-runs", ".mosaic-workspace-tab"):
         assert walked(page, part) == list(range(page.evaluate(NUMBER, part)))

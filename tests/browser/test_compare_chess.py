@@ -9,7 +9,7 @@ from browser.jupyter import JupyterLab
 from playwright.sync_api import Locator, Page, expect
 
 PEOPLE = "{'player_0': operators.human(name='Ann'), 'player_1': operators.human(name='Bob')}"
-# With a few moves the white a-pawn stands before its promotion.
+# After a few moves the white a-pawn is about to promote.
 MOVES = "['a2a4', 'b7b5', 'a4b5', 'a7a6', 'b5a6', 'h7h6', 'a6a7', 'h6h5']"
 SETUP = """
 def play(moves):

@@ -88,7 +88,9 @@ def test_what_is_elsewhere_is_refused_by_its_address(
     (tmp_path / "folder").mkdir()
     notebook = save(tmp_path / "folder" / "shown.ipynb", cell)
     assert main(["export", str(notebook), "-o", str(tmp_path / "page.html")]) == 1
-    assert f"shown.ipynb shows or loads what cannot be put into a page: {says}" in capsys.readouterr().err
+    assert (
+        f"shown.ipynb refers to content that cannot be embedded in a page: {says}" in capsys.readouterr().err
+    )
     assert not (tmp_path / "page.html").exists()
 
 

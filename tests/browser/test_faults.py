@@ -1,4 +1,4 @@
-"""What users see of runs with which something is wrong: broken, removed, too many, full of HTML."""
+"""Faulty runs as users see them: broken, removed, too many, full of HTML."""
 
 from __future__ import annotations
 

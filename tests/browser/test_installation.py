@@ -1,4 +1,4 @@
-"""What a page says where package and extension are not there together, or are of two versions."""
+"""Notices of a page where the package or the extension is missing, or their versions differ."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SOON_MS = 20_000
 
 
 def reports(run: Run) -> list[float]:
-    """How many frames the worker had published, once a second."""
+    """Number of published frames, once per second."""
     return list(run.metrics("published")["value"])
 
 

@@ -1,4 +1,4 @@
-"""What a page shows of runs outlives the kernel and the page, and the file holds what the page shows."""
+"""Shown runs outlive the kernel and the page, and the file contains what the page shows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def grows(notebook: Notebook, cell: int) -> None:
 
 
 def saved(notebook: Notebook, folder: Path) -> str:
-    """What our outputs are in the file after a save, as text."""
+    """Our outputs in the file after a save, as text."""
     path = folder / "work.ipynb"
     notebook.page.keyboard.press("Control+s")
     text = wait_until(lambda: (read := path.read_text()).endswith("}\n") and read)  # it is being written
@@ -67,7 +67,7 @@ def saved(notebook: Notebook, folder: Path) -> str:
 
 
 def said(text: str) -> int:
-    """How many captions say that their run goes on; each says it as HTML and as plain text."""
+    """Number of captions that report a run that continues; each does so as HTML and as plain text."""
     return text.count("still running when this notebook was saved") // 2
 
 

@@ -1,4 +1,4 @@
-"""Where a real page gets runs from: a kernel or the server, whichever answers, without a gap."""
+"""The sources of a real page's runs: a kernel or the server, whichever answers, without a gap."""
 
 from __future__ import annotations
 

@@ -73,4 +73,4 @@ def test_what_cannot_be_changes_nothing(runs: list[Run], capsys: pytest.CaptureF
     assert main(["runs", "tag", runs[0].id, "absent", "--add", "x"]) == 1
     assert "no run 'absent'" in capsys.readouterr().err and runs[0].tags == ()
     assert main(["runs", "rename", runs[0].id, "two\nlines"]) == 1
-    assert "give one line of at most 200 characters" in capsys.readouterr().err
+    assert "must be one line of at most 200 characters" in capsys.readouterr().err

@@ -69,8 +69,8 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         (["trian"], "'trian'.*did you mean 'train'"),
         (["runs", "lst"], "usage: mosaic-lab runs .*'lst'.*did you mean 'list'"),
         (["runs", "list", "--stor", "x", "y"], "usage: mosaic-lab runs list .*unrecognized arguments: y"),
-        ([*WALK, "--total-timesteps", "3k"], "steps: '3k': give a whole number of steps, as 3000"),
-        ([*WALK, "--total-timesteps", "9", "--gpus", "all"], "'all': give how many GPUs"),
+        ([*WALK, "--total-timesteps", "3k"], "steps: '3k': must be an integer number of steps, such as 3000"),
+        ([*WALK, "--total-timesteps", "9", "--gpus", "all"], "'all': must be a number of GPUs"),
         ([*WALK, "--total-timesteps", "9", "--seeds", "1"], "did you mean '--seed'"),
         ([*WALK, "--total-timesteps", "9", "--learning-rate", "1"], "usage: mosaic-lab train .*"
          r"hyperparameters as learning_rate=1 \(mosaic-lab workers list toy names them"),
@@ -87,7 +87,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         ([*WALK, "--num-steps", "=", "64"], "give hyperparameters as num_steps=64 "),
         ([*WALK, "--num-steps==64"], "give hyperparameters as num_steps=64 "),
         ([*WALK, "num_steps==64"], "write one equals sign, num_steps=64"),
-        ([*WALK, "num_steps=64", "num_steps=32"], "num_steps=64 and num_steps=32: give num_steps once"),
+        ([*WALK, "num_steps=64", "num_steps=32"], "num_steps=64 and num_steps=32: set num_steps only once"),
     ],
 )  # fmt: skip
 def test_wrong_usage_says_what_to_type(

@@ -113,7 +113,7 @@ def test_errors_are_one_message_and_exit_code_1() -> None:
 
 
 class TestAll:
-    """``install --all``, where three small shims stand in the folder of those that come with MOSAIC Lab."""
+    """``install --all``, with three small shims in the folder of the bundled ones."""
 
     @pytest.fixture(autouse=True)
     def _bundled(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

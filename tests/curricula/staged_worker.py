@@ -98,7 +98,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def hiker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The worker "hiker", installed: "hike" goes on in any environment of the same spaces, "climb" in its own
+    """The worker "hiker", installed: "hike" resumes in any environment of the same spaces, "climb" in its own
     one only, "roll" not at all."""
     shim = write_shim(tmp_path_factory.mktemp("hiker") / "shim", "hiker")
     (shim / "hiker_worker" / "__init__.py").write_text(_METADATA)

@@ -1,4 +1,4 @@
-"""A curriculum is one run: its stages follow each other, end early, stop, go on, and are refused where they
+"""A curriculum is one run: its stages follow each other, end early, stop, resume, and are refused where they
 cannot follow each other."""
 
 from __future__ import annotations
@@ -314,12 +314,12 @@ def test_a_file_has_the_stages(lab: mosaic.Lab, tmp_path: Path, capsys: Any) -> 
     assert main([*command, "--total-timesteps", "100"]) == 1
     refused = capsys.readouterr().err
     for part in (
-        "3 problems", "stage 1 (Hill-v0): steps=0: give a whole number", "stage 2 (Peak-v0): hyperparameter",
+        "3 problems", "stage 1 (Hill-v0): steps=0: must be an integer", "stage 2 (Peak-v0): hyperparameter",
         "stage 2 (Peak-v0): unknown hyperparameter 'stpes'",
     ):  # fmt: skip
         assert part in refused
     for text, why in {
-        "seed = 3\n": "seed is not a part of a stage",
+        "seed = 3\n": "seed is not a field of a stage",
         "[curriculum]\n": "give a table [[curriculum]] for each stage",
         "[[curriculum": "climb.toml is not a curriculum that can be read",
     }.items():
@@ -346,11 +346,11 @@ def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
         lab.train("hiker", algorithm="hike", curriculum=stages, env="Hill-v0", stop_at=9)  # type: ignore
     text = str(refused.value)
     for part in (
-        "8 problems", "stage 1 (Hill-v0): steps=0: give a whole number",
+        "8 problems", "stage 1 (Hill-v0): steps=0: must be an integer",
         "stage 1 (Hill-v0): seed is the same in all stages",
-        "stage 2: env='': give an environment id", "stage 2: until='high': give a number",
-        "stage 2: window=1.5", "stage 3 is {'env': 'Peak-v0'}", "env='Hill-v0': the stages say which",
-        "stop_at=9: the stages say",
+        "stage 2: env='': must be an environment id", "stage 2: until='high': must be a number",
+        "stage 2: window=1.5", "stage 3 is {'env': 'Peak-v0'}", "env='Hill-v0': each stage names its own",
+        "stop_at=9: each stage sets its own end",
     ):  # fmt: skip
         assert part in text
     assert not lab.runs
@@ -359,10 +359,11 @@ def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
 @pytest.mark.parametrize(
     ("algorithm", "stages", "more", "reason"),
     [
-        ("hike", [], {}, "give a list of stages"),
-        ("hike", [mosaic.Stage("Hill-v0"), PEAK], {}, r"stage 1 \(Hill-v0\): has no end before the last"),
+        ("hike", [], {}, "must be a list of stages"),
+        ("hike", [mosaic.Stage("Hill-v0"), PEAK], {}, r"stage 1 \(Hill-v0\): has no end, which all but "
+            r"the last"),
         ("hike", [mosaic.Stage("Hill-v0", step=100), PEAK], {},
-         r"has no end .*: give it steps or until; you gave step=, did you mean steps=\?$"),
+         r"has no end,.*: give it steps or until; you gave step=, did you mean steps=\?$"),
         ("hike", [mosaic.Stage("Hill-v0", steps=4), PEAK], {},
          r"^stage 1 \(Hill-v0\): steps=4 ends before the first update, at step 5$"),
         ("hike", [mosaic.Stage("Hill-v0", steps=4)], {}, r"stage 1 \(Hill-v0\): steps=4 ends before"),
@@ -380,7 +381,8 @@ def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:
         ("hike", [HILL, mosaic.Stage("Peak-v0", steps=9, start=5.0)], {},
          "start: a resumed hiker hike cannot change it: it is where the hike has begun"),
         ("climb", [HILL, PEAK], {}, "hiker climb cannot resume in another environment"),
-        ("roll", [HILL, PEAK], {}, "hiker roll: its worker does not say that trainings can end and resume"),
+        ("roll", [HILL, PEAK], {}, "hiker roll: its worker does not declare that trainings can end and "
+            "resume"),
         ("hike", [HILL], {"rate": "fast"}, r"stage 1 \(Hill-v0\): .*rate"),
         ("hike", [HILL, PEAK], {"films": "each"}, "films: worker 'hiker' has no operators"),
     ],

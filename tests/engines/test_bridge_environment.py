@@ -72,7 +72,7 @@ def test_versions_of_a_profile_are_tried_first(own_home: Path, monkeypatch: pyte
 
 
 def test_a_version_is_a_whole_one() -> None:
-    with pytest.raises(ConfigurationError, match=r"python='3\.11' is not a whole version, such as 3\.11\.7"):
+    with pytest.raises(ConfigurationError, match=r"python='3\.11' is not a full version, such as 3\.11\.7"):
         Cluster("gpu-lab", "10.0.0.5:6379", python="3.11")
 
 
@@ -84,7 +84,9 @@ def test_the_first_run_says_once_that_a_cluster_asks_for_no_token(
     for _ in range(2):
         bridge_python(CLUSTER, said.append)
     (line,) = said
-    assert line.startswith("gpu-lab (10.0.0.5:6379): It asks for no token: whoever reaches its ports can run")
+    assert line.startswith(
+        "gpu-lab (10.0.0.5:6379): It requires no token: anyone who reaches its ports can run"
+    )
     monkeypatch.setenv("LAB_TOKEN", "secret")
     bridge_python(Cluster("other", "10.0.0.6:6379", token_env="LAB_TOKEN"), said.append)
     assert said == [line]

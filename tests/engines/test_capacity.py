@@ -1,4 +1,4 @@
-"""What a run on a cluster waits for, and what it can never have."""
+"""The resources that a run on a cluster waits for, and those that it can never get."""
 
 from __future__ import annotations
 
@@ -58,8 +58,11 @@ def test_nodes_that_are_not_eligible_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("needs", "sentence"),
     [
-        (Needs(1, 2), "no node of gpu-lab can ever give 1 CPU and 2 GPUs: the largest has 2 CPUs and 1 GPU"),
-        (Needs(4, 0), "no node of gpu-lab can ever give 4 CPUs: the largest has 3 CPUs"),
+        (
+            Needs(1, 2),
+            "no node of gpu-lab can ever provide 1 CPU and 2 GPUs: the largest has 2 CPUs and 1 GPU",
+        ),
+        (Needs(4, 0), "no node of gpu-lab can ever provide 4 CPUs: the largest has 3 CPUs"),
         (Needs(1, 0, {"zone": "a"}), "no node of gpu-lab has the labels zone=a"),
     ],
 )

@@ -82,7 +82,7 @@ def test_an_address_needs_no_profile() -> None:
         ("gpu-lap", "there is no cluster 'gpu-lap'; did you mean 'gpu-lab'"),
         ("ray:10.0.0.5", "'10.0.0.5' is not an address of a Ray cluster: give HOST:PORT"),
         ("ray:10.0.0.5:99999", "is not an address of a Ray cluster"),
-        (3, "on=3: give the name of a cluster"),
+        (3, "on=3: must be the name of a cluster"),
     ],
 )
 def test_what_is_no_cluster(own_home: Path, on: object, message: str) -> None:

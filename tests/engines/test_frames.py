@@ -1,4 +1,4 @@
-"""Frames of a node are published here while somebody watches here, with the worker's own words."""
+"""Frames of a node are published here while a viewer watches, with the worker's own notices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mosaic_lab.engines.frames import NodeFrames, mirror_frames
 
 
 async def while_mirrored(node: Path, here: Path, holds: Callable[[], bool], enabled: bool = True) -> int:
-    """Mirror the frames of a ring until a condition holds; return how often the node was asked."""
+    """Mirror the frames of a ring until a condition holds; return the number of requests to the node."""
     frames, asked = NodeFrames(node), 0
 
     async def fetch(fps: float) -> NodeFrame | None:

@@ -1,4 +1,4 @@
-"""What a node sends of a run's files, and in which order."""
+"""The parts of a run's files that a node sends, and their order."""
 
 from __future__ import annotations
 

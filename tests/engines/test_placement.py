@@ -1,4 +1,4 @@
-"""What a run on a cluster reserves."""
+"""Resources that a run on a cluster reserves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of evaluations share: stores whose runs end with the test, and what is the same each time."""
+"""Fixtures of tests of evaluations: stores whose runs end with the test, reproducible results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation promises, with real environments and real operators."""
+"""Evaluations, with real environments and real operators."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_summary_has_intervals_that_come_again(start_evaluation: Evaluate) -
         r"random − still: \+[\d.]+ \[[\d.]+, [\d.]+\] on \d+ seeds; P\(better\) = [\d.]+ \[[\d.]+, [\d.]+\]",
         repr(versus),
     )
-    with pytest.raises(ConfigurationError, match="no operator 'absent': there are random, still"):
+    with pytest.raises(ConfigurationError, match="no operator 'absent': the operators are random, still"):
         evaluation.compare("random", "absent")
 
 
@@ -175,15 +175,15 @@ def test_what_is_wrong_is_reported_at_once_and_nothing_starts(tmp_path: Path) ->
     for part in (
         "9 problems",
         "me: human answers in this kernel",
-        "code: python is only in this kernel",
+        "code: python exists only in this kernel",
         "lab.compare",
-        "'' is not a valid name for a lane",
-        "seeds holds 1 more than once",
-        "episodes=0: give a whole number, 1 or more",
-        "on_failure='weep': give one of stop, skip, retry",
+        "'' is not a valid lane name",
+        "seeds has duplicates: 1",
+        "episodes=0: must be an integer ≥ 1",
+        "on_failure='weep': must be one of stop, skip, retry",
         "parallel=0",
-        "step_delay=-1.0: give seconds",
-        "step_timeout=inf: give seconds, more than 0",
+        "step_delay=-1.0: must be a number of seconds",
+        "step_timeout=inf: must be a number of seconds > 0",
     ):
         assert part in text
     with pytest.raises(ConfigurationError, match="seeds is empty"):

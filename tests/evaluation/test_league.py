@@ -100,7 +100,7 @@ def test_checkpoints_of_a_training_play_each_other_and_the_pool_grows(
 
     again = mosaic.League.of(lab.run(league.evaluations[1].id))
     assert again.evaluations == league.evaluations and again.ratings().equals(ratings)
-    with pytest.raises(mosaic.ConfigurationError, match="there are no new games"):
+    with pytest.raises(mosaic.ConfigurationError, match="no new games"):
         again.add({"careful": training}, operator=careful)
 
     plot = league.training_plot()
@@ -128,13 +128,13 @@ def test_who_comes_later_plays_those_who_are_there_and_no_others(lab: mosaic.Lab
     ] * 4
     assert dict(league.ratings()["games"]) == {"a": 8, "b": 4, "c": 4}
     assert mosaic.League.of(lab.run(league.evaluations[0].id)).evaluations == league.evaluations
-    with pytest.raises(mosaic.ConfigurationError, match="c: there is a player of this name"):
+    with pytest.raises(mosaic.ConfigurationError, match="c: a player of this name exists already"):
         league.add({"c": operators.random()})
 
 
 @pytest.mark.extended
 def test_evaluations_that_were_made_apart_are_rated_together(lab: mosaic.Lab) -> None:
-    """Of players that no chain of games connects nothing is known."""
+    """Players that no chain of games connects have no ratings."""
     pool = {name: operators.random() for name in "abcd"}
     first, second, between = (
         lab.evaluate(
@@ -177,18 +177,18 @@ def test_games_that_do_not_count_together_are_refused_with_all_reasons(lab: mosa
     with pytest.raises(mosaic.ConfigurationError) as refused:
         mosaic.League([first, other, first])
     assert f"{other.id} has max_steps=4, {first.id} has None" in str(refused.value)
-    assert f"'a' is another operator in {other.id} than in {first.id}" in str(refused.value)
+    assert f"'a' is a different operator in {other.id} than in {first.id}" in str(refused.value)
     assert f"{first.id} has games that are in {first.id} too" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("env", "players", "more", "reason"),
     [
-        (GAME, {"a": operators.random()}, {}, r"a league needs two players at least, not 1 \(a\)"),
-        (GAME, {}, {}, "give names with operators or runs"),
+        (GAME, {"a": operators.random()}, {}, r"a league needs at least two players, not 1 \(a\)"),
+        (GAME, {}, {}, "must map names to operators or runs"),
         (GAME, {"a": operators.random(), "b": "ghost"}, {}, "b: 'ghost'"),
         (GAME, {"a": operators.random(), "b": operators.random()}, {"agents": ["x"]}, "has two sides"),
-        (GAME, {"a": operators.random(), "b": operators.random()}, {"checkpoints": 0}, "give 1 or more"),
+        (GAME, {"a": operators.random(), "b": operators.random()}, {"checkpoints": 0}, "an integer ≥ 1"),
         ("CartPole-v1", {"a": operators.random(), "b": operators.random()}, {},
          "CartPole-v1 is not a game of two sides: its agents are agent_0"),
     ],

@@ -92,7 +92,7 @@ def test_what_a_cluster_does_not_play_is_refused(
         start_evaluation(ENV, given, on="gpu-lab", budget={"tokens": 1000})
     assert "budget: language models and recordings are played on this machine only" in str(refused.value)
     assert "LLM: gpt-5-mini calls a language model, whose key and recording stay" in str(refused.value)
-    assert "is code of yours, which nodes of a cluster do not have: leave out on=" in str(refused.value)
+    assert "is your own code, which the nodes of a cluster do not have: leave out on=" in str(refused.value)
     assert "dice" not in str(refused.value)
     with pytest.raises(ConfigurationError, match="no cluster 'gpu-lap'; did you mean 'gpu-lab'"):
         start_evaluation(ENV, {"dice": operators.random()}, on="gpu-lap")

@@ -79,9 +79,9 @@ def test_a_file_may_have_the_same_seed_several_times(tmp_path: Path) -> None:
         (1000, index, 1000) for index in range(3)
     ]
     unclear = (
-        ({"seeds": [1, 2, 1]}, "seeds holds 1 more than once: give each once. Several episodes"),
-        ({"seeds": [1, 1], "episodes": 2}, "seeds holds 1 more than once"),
-        ({"environment_mode": "fixed"}, "unknown key 'environment_mode'; here that is 'seed_sequence'"),
+        ({"seeds": [1, 2, 1]}, "seeds has duplicates: 1. For several episodes"),
+        ({"seeds": [1, 1], "episodes": 2}, "seeds has duplicates: 1"),
+        ({"environment_mode": "fixed"}, "unknown key 'environment_mode'; here it is called 'seed_sequence'"),
     )
     for wrong, said in unclear:
         with pytest.raises(ConfigurationError, match=re.escape(said)):
@@ -120,13 +120,14 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
     head, *problems = str(caught.value).splitlines()
     assert head == f"script.toml has {len(problems)} problems:"
     for expected in (
-        "line 2: seeds is empty: give one at least",
-        "line 3: episodes=-3: give a whole number, 1 or more",
+        "line 2: seeds is empty: give at least one",
+        "line 3: episodes=-3: must be an integer ≥ 1",
         "line 4: unknown key 'episode'; did you mean 'episodes'?",
         "line 7: dice: unknown kind 'lmm'; did you mean 'llm'?",
         "line 8: trained: there is no checkpoint",
         "line 13: mixed: unknown key 'deadlin'; did you mean 'deadline'?",
-        'line 17: empty: {} is not an operator: give a table with a "kind", one of "random", "passive", "rl"',
+        'line 17: empty: {} is not an operator: it must be a table with a "kind", one of "random", '
+        '"passive", "rl"',
     ):
         assert any(problem.strip().startswith(expected) for problem in problems), expected
     assert any("absent" in problem for problem in problems)
@@ -137,11 +138,11 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("script.py", "print(1)", "nothing is executed from it"),
+        ("script.py", "print(1)", "from which nothing is executed"),
         ("script.toml", "env = \n", r"not valid TOML: .*line 1"),
         ("script.toml", "[operators.a]\nkind=1\n[operators.a]\n", r"not valid TOML: .*line 3"),
         ("script.json", '{"env": \n}', r"not valid JSON: .*line 2"),
-        ("script.json", '{"env": "A-v0", "env": "B-v0"}', r"it has the key 'env' twice in one object"),
+        ("script.json", '{"env": "A-v0", "env": "B-v0"}', r"it has a duplicate key 'env' in one object"),
         ("script.json", "[]", "is not an object with keys"),
         ("script.json", "{}", "2 problems:\n  env is missing\n  operators is missing"),
         ("script.toml", 'env = "CartPole-v1"\nseeds = {count = -1}\noperators = 3', "operators=3"),
@@ -182,7 +183,9 @@ def test_operators_that_agents_share(tmp_path: Path) -> None:
     problems.check()
     for wrong in ('"green"', '"blue_0"', "[1]", '"red_*"\ndeadline = 3'):
         _, problems = read_script(write(tmp_path, shared + wrong), lambda run_id: None)
-        with pytest.raises(ConfigurationError, match=r"line 4: a: .* as= names another operator of its lane"):
+        with pytest.raises(
+            ConfigurationError, match=r"line 4: a: .* as= must name another operator of its lane"
+        ):
             problems.check()
 
 

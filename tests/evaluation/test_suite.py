@@ -58,7 +58,7 @@ def test_everything_that_does_not_fit_is_reported_at_once(start_evaluation: Eval
         "2 evaluations are of CartPole-v1",
         "bounds of CartPole-v1: (1, 1) must be two finite numbers that differ",
         "no bounds for MountainCar-v0",
-        "bounds are given for Pong, of which there is no evaluation",
+        "bounds are given for Pong, which has no evaluation",
         f"CartPole-v1 ({other.id}): no operator still, which others have",
         f"MountainCar-v0 ({stopped.id}): no operator still, which others have",
         f"MountainCar-v0 ({stopped.id}): 0 of 9 episodes are done",

@@ -37,7 +37,7 @@ def frames_come(page: Page, tile: int = 0, count: int = 5) -> None:
 
 
 def published(run: Run) -> list[float]:
-    """How many frames the worker had published, second by second."""
+    """Number of published frames, second by second."""
     return run.metrics("published")["value"].tolist()
 
 
@@ -120,7 +120,7 @@ def test_acknowledgements_lost_between_a_real_page_and_its_kernel(page: Tab, tmp
 
 
 def test_a_writer_killed_while_it_is_watched(supervisor: Supervisor) -> None:
-    """The last frame stays, the page is told why no more come, and nothing is left in memory."""
+    """The last frame stays, the page shows why no more come, and nothing remains in memory."""
     run = start_painter(supervisor, rate=0, free=True, sizes=[[480, 640, 3]], pattern="noise")
     page = Page(FrameStream(), [run])
     frames_come(page)
@@ -163,7 +163,7 @@ def test_without_shared_memory_frames_take_another_way_and_the_page_says_so(
     seen = in_own_mounts("full_shm.py", scenario, tmp_path)
     assert (seen["state"], seen["wrong"]) == ("running", [])
     assert seen["frames"] > 0
-    assert str(tmp_path) in seen["notice"]  # where they lie now
+    assert str(tmp_path) in seen["notice"]  # their place now
 
 
 def test_without_room_for_frames_anywhere_the_training_goes_on_and_the_page_says_so(tmp_path: Path) -> None:

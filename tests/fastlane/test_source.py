@@ -50,7 +50,7 @@ def held_run(folder: Path, state: State, place: str = "", since: float = 0.0) ->
 
 
 def rendered_no_more(run: Run) -> float:
-    """How many frames the run has published; AssertionError if their number still grows."""
+    """Number of frames that the run has published; AssertionError if it still grows."""
 
     def reports() -> list[float]:
         return list(run.metrics("published")["value"])
@@ -164,7 +164,7 @@ def test_a_worker_that_loads_its_libraries_is_waited_for(
 ) -> None:
     held_run(tmp_path / "run", State.RUNNING, since=time.time())
     source = FrameSource(tmp_path / "run")
-    assert source.notice == Notice("info", "waiting for the worker to begin")
+    assert source.notice == Notice("info", "waiting for the worker to start")
     assert source.patience == math.inf
     monkeypatch.setattr("mosaic_lab.fastlane.source.BEGIN_SECONDS", 0.0)
     notice_with(source, "publishes no frames")
@@ -194,7 +194,7 @@ def test_long_silence_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + 27)
     assert source.notice == Notice("info", "no new frame for 20 s")
-    source.rest()  # nobody looked: no wonder
+    source.rest()  # without a viewer
     assert source.notice is None
     writer.close()
 
@@ -354,10 +354,10 @@ def test_a_recording_of_more_than_is_kept_lasts_as_long_as_requested(
 @pytest.mark.parametrize(
     "seconds, name, problem",
     [
-        (1, "film.avi", "a .gif or an .mp4 file, not 'film.avi'"),
-        (1, "none/film.gif", "there is no folder .*none for film.gif: make it first"),
-        (0, "film.gif", "up to 60 s, a number, not 0"),
-        ("3", "film.gif", "up to 60 s, a number, not '3'"),
+        (1, "film.avi", "a .gif or .mp4 file, not 'film.avi'"),
+        (1, "none/film.gif", "there is no folder .*none for film.gif: create it first"),
+        (0, "film.gif", "seconds=0: must be a number > 0 and ≤ 60"),
+        ("3", "film.gif", "seconds='3': must be a number > 0 and ≤ 60"),
     ],
 )
 def test_a_recording_that_cannot_be_is_refused_before_it_begins(
@@ -370,16 +370,18 @@ def test_a_recording_that_cannot_be_is_refused_before_it_begins(
 
 def test_wrong_arguments_are_answered_with_what_is_right(tmp_path: Path) -> None:
     wrong: Any = "no"
-    with pytest.raises(ConfigurationError, match=r"by True and off by False, not by 'no'"):
+    with pytest.raises(ConfigurationError, match=r"on='no': must be True or False"):
         Run(tmp_path).enable_frames(wrong)
-    with pytest.raises(ConfigurationError, match=r"a snapshot is a \.png file, not 'x\.bmp'"):
+    with pytest.raises(ConfigurationError, match=r"a snapshot must be a \.png file, not 'x\.bmp'"):
         Run(tmp_path).snapshot(tmp_path / "x.bmp")
-    with pytest.raises(ConfigurationError, match=r"fps is a number .* not 'no'"):
+    with pytest.raises(ConfigurationError, match=r"fps must be a number .* not 'no'"):
         Run(tmp_path).record(tmp_path / "film.gif", 1, fps=wrong)
     swapped: Any = 3
-    with pytest.raises(ConfigurationError, match=r"a recording is written to a path, such as 'cartpole.mp4'"):
+    with pytest.raises(
+        ConfigurationError, match=r"a recording must be written to a path, such as 'cartpole.mp4'"
+    ):
         Run(tmp_path).record(swapped, 5)
-    with pytest.raises(ConfigurationError, match=r"there is no folder .*none for now.png: make it first"):
+    with pytest.raises(ConfigurationError, match=r"there is no folder .*none for now.png: create it first"):
         Run(tmp_path).snapshot(tmp_path / "none" / "now.png")
 
 
@@ -396,5 +398,5 @@ def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
     runs = [tmp_path / str(at) for at in range(3)]
     for run, frame in zip(runs, frames, strict=True):
         last_frames.keep(run, frame)
-        last_frames.keep(run, frame._replace(published=-1.0))  # by somebody who was slower
+        last_frames.keep(run, frame._replace(published=-1.0))  # by a slower reader
     assert [last_frames.newest(run) for run in runs] == [None, *frames[1:]]

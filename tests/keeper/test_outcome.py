@@ -50,10 +50,10 @@ TABLE = [
     (
         Evidence(exit_code=143, final=CANCELLED),
         "cancelled",
-        "ended by a signal that was not ours (exit code 143)",
+        "ended by a signal from outside MOSAIC Lab (exit code 143)",
     ),
-    (Evidence(exit_code=130), "cancelled", "ended by a signal that was not ours (exit code 130)"),
-    (Evidence(signal=15), "cancelled", "ended by a signal that was not ours (signal 15 (SIGTERM))"),
+    (Evidence(exit_code=130), "cancelled", "ended by a signal from outside MOSAIC Lab (exit code 130)"),
+    (Evidence(signal=15), "cancelled", "ended by a signal from outside MOSAIC Lab (signal 15 (SIGTERM))"),
     (Evidence(signal=11), "failed", "crashed with signal 11 (SIGSEGV)"),
     (
         Evidence(signal=11, final=COMPLETED),

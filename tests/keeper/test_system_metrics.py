@@ -1,4 +1,4 @@
-"""What a run costs its machine is measured by its keeper, and read like any other metric."""
+"""A run's use of its machine is measured by its keeper, and read like any other metric."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_run_of_an_instant_has_its_size_and_processor_time(supervisor: Supervi
 
 
 def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    """A machine with two GPUs, according to an nvidia-smi that does ``answer`` when asked for their load."""
+    """Two GPUs, according to an nvidia-smi that runs ``answer`` when queried for their load."""
     program = folder / "bin" / "nvidia-smi"
     program.parent.mkdir()
     program.write_text(
@@ -110,7 +110,7 @@ def test_a_driver_that_hangs_delays_nothing(
     queries = tmp_path / "queries"
     wait_until(lambda: queries.exists() and queries.read_text().endswith("\n"))
     query = int(queries.read_text().split()[0])
-    wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements go on
+    wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements continue
     run.stop()
     wait_until(lambda: processes.start_time(query) is None)  # and it is not left behind
     assert run.outcome.leftovers == 0

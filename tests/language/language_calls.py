@@ -1,4 +1,4 @@
-"""What tests of language models share: a model on the fake server, a dialog, a parser."""
+"""Helpers of tests of language models: a model on the fake server, a dialog, a parser."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def recording_in(folder: Path, **more: Any) -> dict[str, Any]:
 
 
 class Asker:
-    """`peers/asker.py` with these settings; `answer()` lets it go on to its next answer."""
+    """`peers/asker.py` with these settings; `answer()` lets it continue to its next answer."""
 
     def __init__(self, settings: dict[str, Any], steps: int = 1, python: str = sys.executable) -> None:
         command = [python, str(PEERS / "asker.py"), json.dumps(settings | {"steps": steps})]

@@ -15,7 +15,7 @@ from support import PEERS
 
 
 class FakeServer:
-    """`peers/language_server.py` while it runs; what it can do stands there.
+    """A running `peers/language_server.py`, which documents its features.
 
     `url` is the bare address (Anthropic's SDK takes it), `openai_url` ends in /v1; `key` is what it accepts.
     """
@@ -47,7 +47,7 @@ class FakeServer:
 
     @property
     def count(self) -> int:
-        """How many requests came so far."""
+        """Number of requests so far."""
         return int(self._get()["count"])
 
     def _get(self) -> dict[str, Any]:

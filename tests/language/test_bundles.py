@@ -68,8 +68,8 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] =
     "another lane": (line_with(lane="PPO"), "there is no operator 'PPO'"),
     "a terminal's command": (line_with(model="\x1b[2J"), r"model='\\x1b\[2J' is not a name"),
     "a long name": (line_with(agent="a" * 1000), "agent='aaa.* is not a name"),
-    "another prompt": (line_with(prompt=[]), "its prompt is not what its SHA-256 is of"),
-    "no dialog": (line_with(prompt=[{"role": "root", "text": "", "images": []}]), "not one of a dialog"),
+    "another prompt": (line_with(prompt=[]), "its prompt does not match its SHA-256"),
+    "no dialog": (line_with(prompt=[{"role": "root", "text": "", "images": []}]), "not a valid turn"),
     "an image elsewhere": (
         line_with(prompt=[{"role": "user", "text": "", "images": ["../../x"]}]), "not the name of an image"
     ),
@@ -81,7 +81,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] =
     "an answer": (line_with(answer={"a": 1}), "its answer is not a string"),
     "faults": (line_with(faults=["x"] * 100), "more than 20 faults"),
     "nested": (line_with(prompt=7), "cannot be read"),
-    "a page": (image(b"<script>", "0" * 64), "is not the image that its name says"),
+    "a page": (image(b"<script>", "0" * 64), "does not match its name"),
 }  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def test_a_describer_of_the_users_goes_along_and_runs_by_consent_only(
     assert main([*verify, "--into", str(tmp_path / "into")]) == 1
     assert re.search(r"text of policies/1/describe\.py.*--run-code", capsys.readouterr().err, re.DOTALL)
     assert main([*verify, "--into", str(tmp_path / "into"), "--run-code"]) == 0
-    assert "the same: 1 episodes" in capsys.readouterr().out
+    assert "identical: 1 episodes" in capsys.readouterr().out
 
 
 def test_pictures_of_a_vision_model_go_along(
@@ -138,7 +138,7 @@ def test_pictures_of_a_vision_model_go_along(
     (picture, *_) = (name for name in members if name.startswith("exchanges/images/"))
     where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(bundle), "--verify", *where]) == 0
-    assert "the same: 1 episodes" in capsys.readouterr().out
+    assert "identical: 1 episodes" in capsys.readouterr().out
 
     about = {
         name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
@@ -146,7 +146,7 @@ def test_pictures_of_a_vision_model_go_along(
     bomb = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (60_000).to_bytes(4, "big") * 2
     named = f"exchanges/images/{hashlib.sha256(bomb).hexdigest()}.png"
     hostile: list[tuple[dict[str, bytes], str]] = [
-        ({picture: members[picture] + b"!"}, "is not the image that its name says"),
+        ({picture: members[picture] + b"!"}, "does not match its name"),
         ({named: bomb}, "has 60,000 × 60,000 pixels, 16,777,216 at most"),
         ({f"exchanges/images/{hashlib.sha256(b'<svg/>').hexdigest()}.png": b"<svg/>"}, "is not a PNG image"),
     ]

@@ -49,7 +49,7 @@ def test_every_exchange_is_in_a_table_with_what_it_cost(played: Evaluation, serv
     assert first["cost_usd"] == pytest.approx((first["input_tokens"] + 2 * first["output_tokens"]) / 1e6)
     assert not table["recorded"].any() and (table["latency_ms"] > 0).all()
     assert len(played.exchanges()) == 8 and len(played.exchanges("random")) == 0
-    with pytest.raises(ConfigurationError, match="no operator 'PPO': there are LLM, random"):
+    with pytest.raises(ConfigurationError, match="no operator 'PPO': the operators are LLM, random"):
         played.exchanges("PPO")
 
     results = played.results().set_index(["operator", "seed"])
@@ -93,14 +93,18 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
 
     one = {"LLM": model(server, coordination="advice")}
     other = evaluate(supervisor, EvaluateRequest(operators=one, seeds=[3], replay=str(played.path), **LAKE))
-    with pytest.raises(RunFailed, match=r"LLM, seed 3: .*leaves the recording at episode 0, step 0") as left:
+    with pytest.raises(
+        RunFailed,
+        match=r"LLM, seed 3: .*departs from the recording at episode 0, step "
+        r"0",
+    ) as left:
         other.wait(240)
-    assert str(left.value).count("leaves the recording") == 1, "not again from the operator's log"
+    assert str(left.value).count("departs from the recording") == 1, "not again from the operator's log"
 
     bundle = played.bundle(tmp_path / "share.zip")
     elsewhere = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(bundle), "--verify", *elsewhere]) == 0
-    assert "the same: 4 episodes" in capsys.readouterr().out
+    assert "identical: 4 episodes" in capsys.readouterr().out
     replay = ["--replay", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(tmp_path / "into" / "script.json"), *replay]) == 0
     (found,) = (Evaluation(run.folder) for run in Supervisor(tmp_path / "elsewhere").runs())
@@ -277,12 +281,12 @@ def test_stop_answers_in_the_middle_of_a_call(
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "an amount": ({"budget": {"usd": -1}}, r"budget\['usd'\]=-1: give US dollars, more than 0"),
+    "an amount": ({"budget": {"usd": -1}}, r"budget\['usd'\]=-1: must be a number of US dollars > 0"),
     "a unit": ({"budget": {"dollars": 1}}, r"budget has no 'dollars'"),
-    "no table": ({"budget": 2.0}, r'budget=2.0: give budget=\{"usd": 2.0\}'),
-    "tokens": ({"budget": {"tokens": 1.5}}, "give a whole number of tokens"),
-    "a run": ({"replay": "nothing"}, "replay='nothing': give an evaluation, the id of one"),
-    "no evaluation": ({"replay": 7}, "replay=7: give an evaluation"),
+    "no table": ({"budget": 2.0}, r'budget=2.0: must be \{"usd": 2.0\}'),
+    "tokens": ({"budget": {"tokens": 1.5}}, "must be an integer > 0"),
+    "a run": ({"replay": "nothing"}, "replay='nothing': must be an evaluation, the id of one"),
+    "no evaluation": ({"replay": 7}, "replay=7: must be an evaluation"),
 }
 
 
@@ -309,7 +313,7 @@ def test_what_does_not_fit_the_models_or_the_recording_is_refused(
         r"the price of the model 'fake:legal' is not known", model(server, prices=None), budget={"usd": 1}
     )
     refused("no language model plays here", operators.random(), budget={"usd": 1})
-    refused("neither a language model nor an engine plays here", operators.random(), replay=played)
+    refused("no language model or engine plays here", operators.random(), replay=played)
     refused("was played in FrozenLake-v1, not in Taxi-v3", env="Taxi-v3", env_kwargs=None, replay=played)
     refused("has no recording of GPT: it has LLM", label="GPT", replay=played.id)
     refused(
@@ -336,7 +340,7 @@ def test_a_script_names_language_models_a_budget_and_a_replay(
     assert "completed, 1 of 1 episodes" in capsys.readouterr().out
     script.write_text(script.read_text().replace(f'replay = "{played.path}"\n', "budget = { usd = 0.0 }\n"))
     assert main(["evaluate", str(script), *where]) == 1
-    assert "line 5: budget['usd']=0.0: give US dollars, more than 0" in capsys.readouterr().err
+    assert "line 5: budget['usd']=0.0: must be a number of US dollars > 0" in capsys.readouterr().err
     script.write_text(script.read_text().replace('model = "fake', 'modle = "fake'))
     assert main(["evaluate", str(script), *where, "--budget-usd", "1"]) == 1
     assert "unknown key 'modle'; did you mean 'model'?" in capsys.readouterr().err

@@ -219,7 +219,7 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
         LanguageModel(AgentSetup("a", settings=wrong))
     assert len(caught.value.problems) == len(wrong)
     assert not any("sk-123" in problem for problem in caught.value.problems)
-    with pytest.raises(ConfigError, match="give one of openai, anthropic, local"):
+    with pytest.raises(ConfigError, match="must be one of openai, anthropic, local"):
         LanguageModel(AgentSetup("a", settings={"model": "x", "provider": "google"}))
 
 

@@ -135,7 +135,7 @@ def test_where_a_replay_leaves_its_recording(server: FakeServer, tmp_path: Path)
             again.ask(turns, parse)
         return str(caught.value)
 
-    where = "LLM leaves the recording at episode 0, step 5: "
+    where = "LLM departs from the recording at episode 0, step 5: "
     assert leaves(PROMPT[0], Turn("user", "Actions: go forward, turn right")) == (
         f"{where}its prompt is not the recorded one; they first differ in turn 2 (user) at character 26: "
         "'Actions: go forward, turn left' is now 'Actions: go forward, turn right'"
@@ -144,7 +144,7 @@ def test_where_a_replay_leaves_its_recording(server: FakeServer, tmp_path: Path)
     assert leaves(PROMPT[1], PROMPT[1]).endswith("in turn 1, which was of the system and is of the user")
     assert leaves(PROMPT[0], Turn("user", PROMPT[1].text, (PNG,))).endswith("in turn 2, in its images")
     assert leaves(*PROMPT, step=6) == (
-        "LLM leaves the recording at episode 0, step 6: nothing is recorded there for agent_0 (call 0)"
+        "LLM departs from the recording at episode 0, step 6: nothing is recorded there for agent_0 (call 0)"
     )
 
 

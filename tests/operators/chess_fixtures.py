@@ -1,4 +1,4 @@
-"""What tests of chess players share: Stockfish, positions, and players in a conversation."""
+"""Fixtures of tests of chess players: Stockfish, positions, and players in a conversation."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_a_weakened_engine_without_a_model_is_replayed_from_its_recording(
     assert again.steps("game", 1)["action"].equals(played.steps("game", 1)["action"])
     bundle = open_bundle(played.bundle(tmp_path / "game.zip"), tmp_path / "opened")
     assert bundle.replay == bundle.path
-    with pytest.raises(ConfigurationError, match="neither a language model nor an engine plays here"):
+    with pytest.raises(ConfigurationError, match="no language model or engine plays here"):
         two = {"game": operators.random()}
         plan_evaluation(EvaluateRequest(env="chess_v6", operators=two, seeds=[1], replay=played.path), no_run)
 
@@ -142,7 +142,7 @@ def test_players_are_described_before_anything_starts(tmp_path: Path) -> None:
     assert engine.settings["nodes"] == 50_000 and operators.engine(depth=3).settings["nodes"] is None
     with pytest.raises(ConfigurationError) as wrong:
         operators.chess("gpt-5-mini", max_turns=0, on_failure="resign", structured=1)  # type: ignore[arg-type]
-    for said in ("max_turns=0", "'forfeit', 'random'", "structured=1: give True or False"):
+    for said in ("max_turns=0", "'forfeit', 'random'", "structured=1: must be True or False"):
         assert said in str(wrong.value)
     script = tmp_path / "games.json"
     one = {"kind": "chess", "model": "gpt-5-mini", "max_turns": 5}

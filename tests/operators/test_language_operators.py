@@ -65,7 +65,7 @@ def test_a_model_of_another_maker_is_refused_with_the_line_to_type(
 
 
 def test_a_provider_that_is_not_known_is_the_only_problem_of_its_model() -> None:
-    with pytest.raises(ConfigurationError, match=r"^provider='gogle': give one of [^\n]*$"):
+    with pytest.raises(ConfigurationError, match=r"^provider='gogle': must be one of [^\n]*$"):
         operators.llm("gemini-2.5-flash", provider="gogle")  # type: ignore[arg-type]
 
 
@@ -97,8 +97,8 @@ def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) ->
         ({"headers": {"a b": "c"}}, "'a b' is not the name of a header"),
         ({"headers": {"a": "b\nc"}}, "printable ASCII"),
         ({"body": {"max_tokens": 5}}, r"body\['max_tokens'\]: give max_tokens= itself"),
-        ({"body": {"messages": []}}, r"body\['messages'\] is what the operator sends itself"),
-        ({"body": {"api_key": "abc"}}, "is a secret by its name"),
+        ({"body": {"messages": []}}, r"body\['messages'\] is set by the operator itself"),
+        ({"body": {"api_key": "abc"}}, "looks like a secret"),
         ({"base_url": "https://host/sk-fake-0123456789abcdef/v1"}, "a part that looks like a key"),
     ):
         with pytest.raises(ConfigurationError, match=said) as caught:

@@ -44,7 +44,7 @@ def test_a_policy_acts_in_an_arena_as_in_its_training(
 
     with pytest.raises(ConfigurationError, match=r"wrappers= makes vectors of them: \['one_hot', 'flat'\]"):
         train()
-    with pytest.raises(ConfigurationError, match="give a list of names"):
+    with pytest.raises(ConfigurationError, match="must be a list of names"):
         train(wrappers="flat")
 
     run = train(wrappers=WRAPPERS).wait()

@@ -69,7 +69,7 @@ def test_settings_hold_no_secrets() -> None:
 def test_deadlines_and_fallbacks_are_checked_at_once() -> None:
     for deadline in (0, -1, float("nan"), float("inf"), "soon", True):
         assert f"deadline={deadline!r}" in refusal(operators.random, deadline=deadline)
-    message = "fallback='skip': give one of wait, default, forfeit"
+    message = "fallback='skip': must be one of wait, default, forfeit"
     assert refusal(operators.passive, fallback="skip") == message
     changed = operators.random(deadline=None).with_(deadline=0.5, fallback="default")
     assert repr(changed) == "<random operator random, deadline 0.5 s, then default>"
@@ -124,7 +124,7 @@ def test_what_cannot_act_is_refused() -> None:
     assert "cannot be called with an observation" in refusal(as_operator, lambda a, b, c: 0)
     assert "cannot be called with an observation" in refusal(as_operator, lambda: 0)
     assert "is an async function" in refusal(as_operator, later)
-    assert "is not called" in refusal(as_operator, operators.passive)
+    assert "is a function: call it" in refusal(as_operator, operators.passive)
     assert "category='magic'" in refusal(OperatorSpec, "magic", "name")
 
 
@@ -170,7 +170,7 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
 
         missing = refusal(operators.rl, newest.with_name("step-30"))
         assert missing.startswith(f"there is no checkpoint {newest.with_name('step-30')}")
-        assert "give one, group[0]" in refusal(operators.rl, RunGroup([run]))
+        assert "pass one run, such as group[0]" in refusal(operators.rl, RunGroup([run]))
         assert "neither a run, a checkpoint nor the path of one" in refusal(operators.rl, 7)
         assert "deterministic='yes'" in refusal(operators.rl, run, deterministic="yes")
         none = start_peer(supervisor, "train").wait(60)
@@ -194,13 +194,13 @@ def test_a_model_of_stable_baselines3_from_elsewhere(tmp_path: Path) -> None:
     assert list(spec.files.values()) == [path], "an evaluation does not resume with another"
     assert f"which operators.sb3('{path}') reads" in refusal(operators.rl, path)
     other.write_bytes(b"text")
-    assert "is not a zip file of a model.save()" in refusal(operators.sb3, other)
+    assert "is not a zip file written by model.save()" in refusal(operators.sb3, other)
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("data", "{}")
     assert "it has no policy.pth" in refusal(operators.sb3, other)
     text = refusal(operators.sb3, tmp_path / "none.zip", 3, trust="yes")
     assert "there is no file" in text and "lander.zip, other.zip" in text
-    assert "algorithm=3" in text and "trust='yes': give True or False" in text
+    assert "algorithm=3" in text and "trust='yes': must be True or False" in text
 
 
 def test_a_checkpoint_of_several_agents(tmp_path: Path) -> None:

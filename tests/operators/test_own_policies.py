@@ -190,13 +190,13 @@ def test_a_changed_file_is_noticed(policies: Any, start_evaluation: Evaluate, tm
     wait_until(lambda: evaluation.done >= 2)
     evaluation.stop()
     (tmp_path / "weights.json").write_text("0")
-    with pytest.raises(MosaicError, match=r"weights.json is not what it was .* start a new evaluation"):
+    with pytest.raises(MosaicError, match=r"weights.json has changed since .* start a new evaluation"):
         evaluation.resume()
     (tmp_path / "weights.json").write_text("1")
     source = tmp_path / "own_policies.py"
     text = source.read_text()
     source.write_text(text + "\n")
-    with pytest.raises(MosaicError, match=r"the code .*own_policies.py is not what it was"):
+    with pytest.raises(MosaicError, match=r"the code .*own_policies.py has changed since"):
         evaluation.resume()
     source.write_text(text)
     evaluation.resume().wait(60)
@@ -220,11 +220,13 @@ def test_a_bundle_holds_the_source_and_runs_it_by_consent_only(
         assert main(["evaluate", str(bundle), *into, *runs, *verify]) == 1
         said = capsys.readouterr()
         assert "printed" not in said.out
-        assert "share.zip runs Python code, with all your permissions on this machine" in said.err
+        assert "share.zip runs Python code with your permissions on this machine" in said.err
         assert "act of policies/1/own_policies.py (SHA-256 " in said.err and "--run-code" in said.err
     assert not Supervisor(tmp_path / "elsewhere").runs()
     assert main(["evaluate", str(bundle), *into, *runs, "--verify", "--run-code"]) == 0
-    assert "2 episodes came out here" in capsys.readouterr().out.replace("4 episodes", "2 episodes")
+    assert "2 episodes gave the same results here" in capsys.readouterr().out.replace(
+        "4 episodes", "2 episodes"
+    )
     script = tmp_path / "opened" / "script.json"
     lab = mosaic.Lab(tmp_path / "elsewhere")
     with pytest.raises(ConfigurationError, match="run_code=True"):
@@ -265,7 +267,9 @@ def test_what_only_the_kernel_has_is_answered_with_the_lines_to_write(tmp_path: 
         with pytest.raises(ConfigurationError) as caught:
             lab.evaluate(env=CARTPOLE, operators={label: given}, seeds=[1])
         refusals[label] = str(caught.value)
-    assert "balance is only in this kernel, and an evaluation is a process of its own" in refusals["function"]
+    assert (
+        "balance exists only in this kernel, and an evaluation is a separate process" in refusals["function"]
+    )
     for line in (
         "%%writefile policy.py",
         "def balance(observation):",
@@ -273,7 +277,7 @@ def test_what_only_the_kernel_has_is_answered_with_the_lines_to_write(tmp_path: 
     ):
         assert line in refusals["function"]
     assert "def act(observation):" in refusals["lambda"]
-    assert "lambda is only in this kernel" in refusals["lambda"]
+    assert "lambda exists only in this kernel" in refusals["lambda"]
     for line in ('save("policy.zip")', 'policy = PPO.load("policy.zip")', "import PPO", "policy.py:policy"):
         assert line in refusals["model"]
 
@@ -284,7 +288,7 @@ def test_what_cannot_be_found_is_refused_before_anything_starts(policies: Any, t
             operators.python(source, **options)
         return str(caught.value)
 
-    assert "give a file or a module, and the name in it" in refusal("own_policies.py")
+    assert "must be a file or a module, and the name in it" in refusal("own_policies.py")
     assert f"there is no file {tmp_path / 'nowhere.py'}" in refusal("nowhere.py:act")
     assert "defines no 'atc': did you mean 'act'?" in refusal("own_policies.py:atc")
     assert "there is no module 'nowhere'" in refusal("nowhere:act")

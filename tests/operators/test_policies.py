@@ -90,7 +90,7 @@ def test_everything_that_is_wrong_is_said_at_once_with_the_table() -> None:
         "'bleu_0' names no agent (did you mean 'blue_0'?): the agents are red_0, red_1, blue_0, blue_1 "
         "(teams: red: red_0, red_1; blue: blue_0, blue_1)",
         "the pattern 'green_*' fits none of the agents",
-        "red_0 has 2 operators, by the keys 'red_0' and 'red_*': leave it to one of them",
+        "red_0 has 2 operators, by the keys 'red_0' and 'red_*': keep only one of them",
         'no operator for blue_1: name it, or give "*" for all that are not named',
     ]
     assert table.splitlines() == [
@@ -106,7 +106,7 @@ def test_a_policy_acts_only_where_its_spaces_are_those_it_was_trained_for(tmp_pa
     policies = operators.rl(save_policies(tmp_path, red_0=0, red_1=1))
     assert assign({"red": policies, "*": operators.random()}, ARENA).agents_of("linear") == ["red_0", "red_1"]
     text = refusal({"red": policies, "blue": policies})
-    assert "linear has no policy for blue_0: its checkpoint holds those of red_0, red_1" in text
+    assert "linear has no policy for blue_0: its checkpoint has those of red_0, red_1" in text
     other = facts(red_0=5, red_1=BOX)
     text = refusal(policies, other)
     assert "linear cannot act for red_0: its observations are Discrete(5), the policy was trained for" in text
@@ -139,10 +139,10 @@ def test_bounds_of_observations_may_differ_those_of_actions_not(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("mapping", "text"),
     [
-        ({}, "no operators are given"),
+        ({}, "no operators given"),
         ({1: operators.random()}, "1 names no agent: keys are agent ids, team names or patterns"),
         ({"red_0": 3}, "3 is not an operator. Possible are mosaic_lab.operators.random()"),
-        (operators.random, "operators.random is not called: write its parentheses"),
+        (operators.random, "operators.random is a function: call it, operators.random(...)"),
     ],
 )
 def test_what_is_no_mapping_is_refused(mapping: Any, text: str) -> None:

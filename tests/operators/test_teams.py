@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("team_home")
 
 
 def processes(comparison: Any) -> dict[str, str]:
-    """Where each agent's last action was chosen."""
+    """The place in which each agent's last action was chosen."""
     (lane,) = comparison.view()["lanes"]
     return {move["agent"]: move["action_str"].rpartition(" ")[2] for move in lane["moves"]}
 

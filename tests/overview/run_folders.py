@@ -1,4 +1,4 @@
-"""Run folders written by tests, as runs that have ended, or still go on, leave them."""
+"""Run folders written by tests, like those of finished and live runs."""
 
 from __future__ import annotations
 

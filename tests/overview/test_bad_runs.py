@@ -164,6 +164,6 @@ def test_a_plan_without_end_is_refused_instead_of_listed(tmp_path: Path) -> None
     empty = dict.fromkeys(field.name for field in fields(EvaluationPlan))
     config = {**empty, "seeds": [1], "lanes": {"a": {}}, "episodes": 10**30, "total_episodes": 10**30}
     run = run_in(tmp_path / "20300101-000000-evaluation-s1-abcd", [], config=config)
-    with pytest.raises(MosaicError, match=r"it plans 1(,000){10} episodes: 1,000,000 at most"):
+    with pytest.raises(MosaicError, match=r"it plans 1(,000){10} episodes; the maximum is 1,000,000"):
         Evaluation(run.folder).results()
     assert [row.id for row in RunIndex(tmp_path).changes(0)[1]] == [run.id]

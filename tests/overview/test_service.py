@@ -1,4 +1,4 @@
-"""What a page requests of a store: answered from it alone, refused in a sentence, sent again on changes."""
+"""Requests of a page to a store: answered from it alone, refused with a reason, sent again on changes."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def legal_moves(env: Any) -> list[int]:
 
 
 def compared(env_id: str) -> dict[str, int]:
-    """How many objects in view the cells have at their places, over 200 steps; raises where one differs."""
+    """Number of visible objects that are in their cells over 200 steps; raises if one differs."""
     env = make(env_id, {}, None)
     observation, _ = env.reset(seed=1)
     env.action_space.seed(1)

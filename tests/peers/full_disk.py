@@ -53,7 +53,7 @@ def start_steady(supervisor: Supervisor, folder: Path, *, name: str) -> Run:
 
 
 def fills_and_empties(disk: Path, elsewhere: Path) -> dict[str, object]:
-    """The disk fills while a run trains, and is freed again: the run goes on and says what it could not
+    """The disk fills while a run trains, and is freed again: the run continues and reports what it could not
     write."""
     run = at_work(start_steady(Supervisor(disk / "runs"), elsewhere, name="steady"))
     filler = fill(disk)

@@ -72,7 +72,7 @@ class Server(ThreadingHTTPServer):
         """A client that has gone is what some tests are about."""
 
     def behaviour(self, model: str) -> tuple[str, dict[str, str]]:
-        """What the next request for a model gets, with its options. Raises `LookupError`."""
+        """The answer to the next request for a model, with its options. Raises `LookupError`."""
         with self.lock:
             items = self.scripts.get(model)
             if items is None:

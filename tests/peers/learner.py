@@ -1,6 +1,6 @@
 """A small real worker that "learns" along a plausible curve, as fast as its configuration says.
 
-Hyperparameters: ``seconds`` (how long it takes), ``rows`` (metric lines in all), ``malformed`` (lines that
+Hyperparameters: ``seconds`` (how long it takes), ``rows`` (total metric lines), ``malformed`` (lines that
 are no JSON), ``fail_at`` (the fraction of the run at which it raises; never by default), ``error`` (with what
 words), ``after`` and ``until`` (files without which the run does not begin, and not end).
 """

@@ -38,7 +38,7 @@ def metrics(step: int, value: float = 1.0, timestamp: float | None = None) -> No
 
 
 def meet() -> None:
-    """Report to the test that this point is reached, and wait until it says go on."""
+    """Report to the test that this point is reached, and wait for its permission to continue."""
     if "hold" in OPTIONS:
         Path(OPTIONS["hold"]).touch()
         while not Path(OPTIONS["go"]).exists():
@@ -302,7 +302,7 @@ def use_resources() -> None:
 
 
 def work_hard() -> None:
-    """100 MiB here and in a child, 8 MiB on the disk, and the processor busy until it may go on."""
+    """100 MiB here and in a child, 8 MiB on the disk, and the processor busy until it may continue."""
     busy = "import os\nblock = bytearray(os.urandom(1 << 20)) * 100\nwhile os.getppid() == %d: pass"
     block = bytearray(os.urandom(1 << 20)) * 100
     Path("result").write_bytes(os.urandom(8 << 20))
@@ -333,7 +333,7 @@ def import_late() -> None:
 
 
 def show_environment() -> None:
-    """Which variables there are (never their values), and what is said of devices and threads."""
+    """Names of the environment variables (never their values), and the settings of devices and threads."""
     shown = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "OMP_NUM_THREADS", "SDL_NO_SIGNAL_HANDLERS")
     event(
         "run_started",

@@ -17,7 +17,7 @@ from mosaic_contract.wrappers import wrap
 
 
 def layers(saved: dict) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], object]:
-    """Weights and biases of the actor, and what lies between two of them."""
+    """Weights and biases of the actor, and the layers between them."""
     if "modules" in saved:
         state, names = saved["modules"]["agent"], [f"actor.{index}" for index in (0, 2, 4)]
         return [(state[f"{name}.weight"], state[f"{name}.bias"]) for name in names], torch.tanh

@@ -31,12 +31,12 @@ def test_a_run_is_called_by_its_label_until_it_has_a_name(run: Run) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("name", "two\nlines", "give one line"),
+        ("name", "two\nlines", "must be one line"),
         ("name", "x" * 201, "at most 200 characters"),
         ("name", 7, "name=7"),
-        ("tags", "paper", r'give a list, such as \["baseline", "paper"\]'),
+        ("tags", "paper", r'must be a list, such as \["baseline", "paper"\]'),
         ("tags", ["", "x"], "'' is not a tag"),
-        ("tags", [str(number) for number in range(51)], "a run has 50 at most, these are 51"),
+        ("tags", [str(number) for number in range(51)], "a run can have 50, these are 51"),
         ("notes", None, "notes=None"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_run_survives_a_killed_kernel_with_every_line(folder: Path) -> None:
 
 @pytest.mark.parametrize("milliseconds", [0, 5, 10, 20, 40, 80])
 def test_a_kernel_killed_at_any_moment_of_a_start_leaves_no_doubt(folder: Path, milliseconds: int) -> None:
-    """What is there afterwards is nothing, a run that lives, or one that says that it never started."""
+    """Afterwards there is no run, a live one, or one that reports that it never started."""
     code = "import mosaic_lab.runs.supervisor, sys\nprint('up', flush=True)\nsys.stdin.readline()\n"
     process = subprocess.Popen(
         [sys.executable, "-c", code + start("hasty", steps=10**6, folder=folder)],

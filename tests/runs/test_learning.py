@@ -1,4 +1,4 @@
-"""That libraries learn under us: their PPO (and Jumanji's A2C) reaches a stated return, the mean of the last
+"""Libraries learn under us: their PPO (and Jumanji's A2C) reaches a stated return, the mean of the last
 tenth of its episodes.
 
 The same seed learns differently on another processor. So what is demanded lies between a policy that does not

@@ -105,7 +105,7 @@ def test_stopping_a_queued_run(tmp_path: Path) -> None:
     with store(tmp_path / "runs", max_running=1) as supervisor:
         first, second = (start_peer(supervisor, "hang", grace_seconds=0) for _ in range(2))
         at_work(first)
-        wait_until(lambda: "waits for a free place" in second.reason)
+        wait_until(lambda: "waits for a free slot" in second.reason)
         assert second.stop().reason == "stopped before it started (stopped on request)"
         assert second.outcome is not None and second.outcome.exit_code is None
         assert second.metrics().empty
@@ -133,7 +133,7 @@ def test_a_stop_file_alone_is_enough(supervisor: Supervisor) -> None:
 
 
 def test_a_signal_to_the_keeper_stops_too_and_is_distinguished(supervisor: Supervisor) -> None:
-    """What a shutdown of the machine does."""
+    """The effect of a shutdown of the machine."""
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     psutil.Process(run.status.keeper_pid).terminate()
     run.wait(30)
@@ -144,7 +144,7 @@ def test_a_signal_to_the_worker_that_was_not_ours(supervisor: Supervisor) -> Non
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     psutil.Process(run.status.worker_pid).terminate()
     assert run.wait(30).state == "cancelled"
-    assert "not ours" in run.reason
+    assert "from outside MOSAIC Lab" in run.reason
 
 
 def test_a_pid_that_was_given_to_another_process_is_left_alone(supervisor: Supervisor) -> None:

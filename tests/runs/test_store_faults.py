@@ -48,7 +48,7 @@ def test_a_disk_that_stays_full(tmp_path: Path) -> None:
 
 def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MosaicError, match="no run folder can be made in"):
+    with pytest.raises(MosaicError, match="cannot create a run folder in"):
         start_peer(Supervisor(tmp_path / "file" / "runs"), "train")
 
 

@@ -1,4 +1,4 @@
-"""Only whole updates are trained: how many steps that is stands beside those that were requested."""
+"""Only whole updates are trained: their number of steps is shown beside the requested one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page does with Jupyter's server, without a browser."""
+"""A page's requests to Jupyter's server, without a browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Answered:
 
 @dataclass
 class Page:
-    """Requests with ``headers``; by default those of somebody who has the server's token."""
+    """Requests with ``headers``; by default those of a user with the server's token."""
 
     server: JupyterLab
     headers: dict[str, str] = field(default_factory=dict)

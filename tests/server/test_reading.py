@@ -129,7 +129,7 @@ def test_parameters_are_checked(page: Page, store: Path) -> None:
         ("metrics", {"runs": ["a"] * 10_001}, "length <= 10000"),
         ("curves", {"runs": ["a"], "metric": "m", "points": 10**9}, "points must be 16 to 10,000"),
         ("curves", {"runs": ["a"], "metric": "m"}, "'a' is not in"),
-        ("nonsense", {}, "is not something that is read from a run store"),
+        ("nonsense", {}, "is not a query of a run store"),
     ):
         status, message = page.refusal(store, method, **params)
         assert status == 400 and expected in message, message
@@ -138,7 +138,7 @@ def test_parameters_are_checked(page: Page, store: Path) -> None:
 def test_what_acts_on_runs_needs_a_kernel(page: Page, store: Path) -> None:
     for method in ("stop", "resume", "remove", "annotate", "panel", "compare", "install"):
         status, message = page.refusal(store, method, runs=["a"])
-        assert status == 400 and "needs a kernel: run mosaic_lab.Lab() in a notebook" in message
+        assert status == 400 and "need a kernel: run mosaic_lab.Lab() in a notebook" in message
 
 
 def test_a_large_request_is_refused(page: Page) -> None:

@@ -1,1 +1,1 @@
-"""What the tests of all shims share: fixtures, trainings, policies of checkpoints, the table of a README."""
+"""Helpers of the tests of all shims: fixtures, trainings, policies of checkpoints, the table of a README."""

@@ -1,4 +1,4 @@
-"""What each family of environments promises, checked with one of them: seeds, pictures, people."""
+"""Checks of the promises of each family of environments with one of them: seeds, pictures, people."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Train = Callable[[Path, dict[str, Any]], Messages]
 
 
 class Trained(NamedTuple):
-    """A training and one that went on from its last checkpoint."""
+    """A training and one resumed from its last checkpoint."""
 
     messages: Messages
     seconds: float
@@ -54,7 +54,7 @@ def train_and_resume(
     *,
     beyond_last: bool = False,
 ) -> Trained:
-    """Train, act from the last checkpoint by `acts(path)`, and go on from it for as many steps.
+    """Train, act from the last checkpoint by `acts(path)`, and resume from it for as many steps.
 
     `beyond_last` counts these from the last checkpoint, where a training may overshoot its steps.
     """

@@ -1,4 +1,4 @@
-"""What a checkpoint of PyTorch's optimisers says, read by the interpreter of its worker."""
+"""The state of PyTorch's optimisers in a checkpoint, read by the interpreter of its worker."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def sampled_twice(
 
 
 class Refusals:
-    """The errors of operators that a checkpoint cannot act for; altered copies of it lie in ``folder``."""
+    """The errors of operators that a checkpoint cannot act for; altered copies of it are in ``folder``."""
 
     def __init__(self, operators: Conversation, checkpoint: Path, folder: Path) -> None:
         self._operators = operators

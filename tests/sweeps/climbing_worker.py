@@ -1,4 +1,4 @@
-"""A worker whose trainings go on from checkpoints: built for real in a second, it climbs at a rate."""
+"""A worker whose trainings resume from checkpoints: built for real in a second, it climbs at a rate."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:
 
 
 def check_segments(lab: mosaic.Lab, sweep: Sweep) -> None:
-    """Every recorded run is there, was started once, and no other; each went on from the checkpoint that is
+    """Every recorded run is there, was started once, and no other; each resumed from the checkpoint that is
     recorded, with the hyperparameters that are recorded, to the step that is."""
     runs = {run.id: run for run in lab.runs if run.id != sweep.id}
     segments = [one for trial in sweep.records for one in trial.segments]

@@ -63,11 +63,11 @@ def test_what_fits_is_not_refused() -> None:
         ("learning_rate", [1e-3, "fast", 0], "expected float, got str 'fast'; 0.0 is not above 0"),
         ("learning_rate", search.loguniform(0.1, 5.0), "5.0 is more than 1"),
         ("num_envs", [4, 2.5, True], "expected int, got float 2.5; expected int, got bool True"),
-        ("num_envs", search.uniform(1, 4), "it is a whole number: use mosaic.search.integer(low, high)"),
+        ("num_envs", search.uniform(1, 4), "it is an integer: use mosaic.search.integer(low, high)"),
         ("num_envs", search.integer(-2, 0), "-2 is less than 1; 0 is less than 1"),
         ("anneal", [0, 1], "expected bool, got int 0; expected bool, got int 1"),
         ("anneal", search.uniform(0, 1), "it is of type bool: give a list of values"),
-        ("optimizer", ["adam", "lion"], "'lion' is none of 'adam', 'sgd'"),
+        ("optimizer", ["adam", "lion"], "'lion' is not one of 'adam', 'sgd'"),
         ("optimizer", search.integer(0, 1), "give a list of its values: 'adam', 'sgd'"),
     ],
 )
@@ -78,13 +78,13 @@ def test_values_of_the_wrong_type_or_size_are_named(name: str, wanted: Any, reas
 def test_a_name_is_known_and_searched_or_given() -> None:
     assert refused({"num_env": [4], "num_envs": [8]}, num_envs=4) == [
         "search['num_env']: toy walk has no such hyperparameter; did you mean 'num_envs'?",
-        "search['num_envs'] and num_envs=: one value for all trials, or a search of it",
+        "search['num_envs'] and num_envs=: give one value for all trials, or a search",
     ]
 
 
 def test_of_a_function_every_choice_and_both_ends_of_ranges_are_checked() -> None:
     assert refused(by_name) == [
-        "search['optimizer']: 'rmsprop' is none of 'adam', 'sgd'",
+        "search['optimizer']: 'rmsprop' is not one of 'adam', 'sgd'",
         "search['hidden']: expected list, got int 0",
         "search['learning_rate']: 2.0 is more than 1",
     ]

@@ -1,4 +1,4 @@
-"""What a sweep decides, without its trainings: which values, which trials end early, after a restart too."""
+"""Decisions of a sweep without its trainings: values, trials that end early, after a restart too."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def decided(pruner: str, skills: list[float], restart: int = 0, maximize: bool =
 
 
 SKILLS = [8.0, 20.0, 3.0, *(float(7 * number % 23) for number in range(1, 25))]
-"""Of 27 trials: what each gains from a report to the next."""
+"""For 27 trials: the gain of each from one report to the next."""
 
 
 def test_asha_ends_a_bad_trial_at_a_ninth_of_the_steps_and_the_best_never() -> None:

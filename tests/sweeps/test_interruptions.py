@@ -1,4 +1,4 @@
-"""A sweep that is killed and stopped again and again: every trial is there once, and goes on where it was."""
+"""A sweep that is killed and stopped again and again: every trial is there once, and continues."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_stop_ends_the_trials_which_go_on_where_they_can(lab: mosaic.Lab, algo
 def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
     lab: mosaic.Lab, killed_before: bool
 ) -> None:
-    """Of 100 steps 64 are trained, a whole stride: what remains is too little to go on with."""
+    """64 of 100 steps are trained, a whole stride: too few remain to continue."""
     sweep = lab.sweep(
         "climber", algorithm="climb", search={"rate": [0.5, 1.0]}, sampler="grid", pruner="none", trials=2,
         stride=64, parallel=1, total_timesteps=100, environ={"LINGERS": "yes"}, **CLIMB,

@@ -1,4 +1,4 @@
-"""What is drawn and tabled of a sweep's trials, and what goes into files, of trials that are recorded."""
+"""Plots, tables and files of a sweep's recorded trials."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_slices_are_of_the_most_important_parameters_each_on_its_own_scale(trial
     plots = sweep_plots(PLAN, trials, IMPORTANCE)
     assert [plot.title for plot in plots] == ["Trials", "Parameters", "Combinations"]
     assert [facet.title for facet in plots[1].facets][:3] == list(IMPORTANCE)
-    assert len(plots[1].facets) == 4 and plots[1].note.endswith("drawn are 4 of 5")
+    assert len(plots[1].facets) == 4 and plots[1].note.endswith("4 of 5 are drawn")
     found = facets(PLAN, trials)
     assert found["learning_rate"].x_label == "log10 learning_rate" and found["gamma"].x_label == "gamma"
     points = marks(found["learning_rate"])["pruned"].points

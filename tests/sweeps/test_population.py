@@ -1,4 +1,4 @@
-"""What a population decides: a function of the seed, the round and the values alone."""
+"""Decisions of a population: a function of the seed, the round and the values alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Sweeps in segments with real runs: members copy checkpoints and go on, trials are promoted; each segment is
-started once, whatever is killed."""
+"""Sweeps in segments with real runs: members copy checkpoints and continue, trials are promoted; each
+segment is started once, whatever is killed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
     assert list(schedule["parameters.rate"])[-1] == best.parameters["rate"]
     assert "interval=50" in sweep_code(sweep) and 'sampler="pbt"' in sweep_code(sweep)
     assert sweep.importance() == {} and "8 of 8 segments" in repr(sweep)
-    with pytest.raises(mosaic.ConfigurationError, match="members of a population begin together"):
+    with pytest.raises(mosaic.ConfigurationError, match="members of a population start together"):
         sweep.resume(trials=1)
 
 
@@ -146,9 +146,9 @@ def test_what_cannot_be_trained_in_segments_is_refused_with_the_reasons(lab: mos
         )  # fmt: skip
     for part in (
         'pruner=\'median\': sampler="pbt" needs pruner="none"',
-        "trials=1: a population has 2 members at least",
+        "trials=1: a population needs at least 2 members",
         "resume_from: trials in segments begin at step 0",
-        "interval=80: give 1 to 50, half of the total",
+        "interval=80: must be 1 to 50, half of the total",
         "search['start']: a resumed climber climb cannot change it: it is where the climb has begun",
     ):
         assert part in str(refused.value)
@@ -159,14 +159,14 @@ def test_what_cannot_be_trained_in_segments_is_refused_with_the_reasons(lab: mos
     ):
         lab.sweep("climber", sampler="pbt", interval=10, **about, **jump)
     with pytest.raises(
-        mosaic.ConfigurationError, match="climber walk: its worker does not say that trainings"
+        mosaic.ConfigurationError, match="climber walk: its worker does not declare that trainings"
     ):
         lab.sweep("climber", pruner="asha-promotion", **about, **walk)
     with pytest.raises(mosaic.ConfigurationError, match="interval: give the steps after which members"):
         lab.sweep("climber", sampler="pbt", **about, **CLIMB)
-    with pytest.raises(mosaic.ConfigurationError, match="interval='often': give a whole number"):
+    with pytest.raises(mosaic.ConfigurationError, match="interval='often': must be an integer"):
         lab.sweep("climber", sampler="pbt", interval="often", **about, **CLIMB)
-    with pytest.raises(mosaic.ConfigurationError, match='interval=5: only sampler="pbt" has one'):
+    with pytest.raises(mosaic.ConfigurationError, match='interval=5: only sampler="pbt" takes one'):
         lab.sweep("climber", interval=5, **about, **CLIMB)
     with pytest.raises(
         mosaic.ConfigurationError, match="20 trials × 1 seeds × 5,000 segments are 100,000 runs"

@@ -1,4 +1,4 @@
-"""What can be searched, and what is refused before anything starts."""
+"""Searches: valid ones, and those refused before anything starts."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ def test_a_grid_has_every_combination_once() -> None:
     assert [tuple(one.values()) for one in grid] == [(1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]
     with pytest.raises(ConfigurationError, match=r"list of values for a, such as \[1e-4, 1e-3\]"):
         space_of({"a": search.loguniform(1e-5, 1e-2)}).grid()
-    with pytest.raises(ConfigurationError, match="1,000,000 combinations; the most are 100,000"):
+    with pytest.raises(ConfigurationError, match="1,000,000 combinations; the maximum is 100,000"):
         space_of({name: list(range(100)) for name in "abc"}).grid()
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: search.loguniform(0, 1), "begins above 0"),
+        (lambda: search.loguniform(0, 1), "must start above 0"),
         (lambda: search.uniform(2, 1), r"\(2, 1\): the first number must be below the second"),
-        (lambda: search.uniform(0, float("nan")), "give two numbers"),
-        (lambda: search.integer(1, 2.5), "two whole numbers"),  # type: ignore[arg-type]
+        (lambda: search.uniform(0, float("nan")), "needs two numbers"),
+        (lambda: search.integer(1, 2.5), "two integers"),  # type: ignore[arg-type]
         (lambda: search.choice([]), "at least one value"),
         (lambda: search.choice([[64, 64]]), r"\[64, 64\] is not a number, a string"),
         (lambda: space_of({"a": 1, "b": "x"}), r"search\['a'\]: 1 is not a search(.|\n)*search\['b'\]: 'x'"),
@@ -91,7 +91,7 @@ def test_a_grid_has_every_combination_once() -> None:
             lambda: space_of({"a": (1e-4, 1e-2)}),
             r"range or two values: give mosaic.search.uniform\(0.0001, 0.01\)",
         ),
-        (lambda: space_of({}), "give a table"),
+        (lambda: space_of({}), "must be a table"),
         (lambda: space_of(lambda trial: {}), "not a lambda"),
         (lambda: space_of(len), "source text of len is not known"),
         (lambda: space_of(uses_what_is_outside).sample(Lowest()), "LIMIT.*inside of it"),

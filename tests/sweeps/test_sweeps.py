@@ -31,7 +31,7 @@ def lab(toy: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
 
 
 def height(rate: float, steps: int) -> float:
-    """What a walk ends with: the mean of its last 20 heights."""
+    """The result of a walk: the mean of its last 20 heights."""
     return rate * (steps - 10.5)
 
 
@@ -84,10 +84,10 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
     for part in (
         "7 problems",
         "gpus=99",
-        "films: a sweep makes none",
-        "trials=0: give 1 to 10,000",
-        "has 1 more than once",
-        "sampler='best': give one of 'tpe'",
+        "films: a sweep makes no films",
+        "trials=0: must be an integer from 1 to 10,000",
+        "has duplicates: 1",
+        "sampler='best': must be one of 'tpe'",
         "mode='up'",
         "no such hyperparameter; did you mean 'learning_rate'?",
     ):
@@ -99,7 +99,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
         with pytest.raises(mosaic.ConfigurationError) as refused:
             lab.sweep("toy", search={"learning_rate": search}, trials=0, total_timesteps=10, **WALK)
         assert f"search['learning_rate']: {reason}" in str(refused.value)
-        assert "trials=0: give 1 to 10,000" in str(refused.value)
+        assert "trials=0: must be an integer from 1 to 10,000" in str(refused.value)
     with pytest.raises(mosaic.ConfigurationError) as refused:  # as its worker says, and as we do
         lab.sweep("toy", search=RATES, mode="up", wings=2, trails=2, **{**WALK, "metric": "episode_retrun"})
     for part in (
@@ -111,7 +111,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
         "metric='episode_retrun': did you mean 'episode_return'?",
     ):
         assert part in str(refused.value)
-    with pytest.raises(mosaic.ConfigurationError, match="one value for all trials, or a search of it"):
+    with pytest.raises(mosaic.ConfigurationError, match="one value for all trials, or a search"):
         lab.sweep("toy", search=RATES, learning_rate=1.0, total_timesteps=10, **WALK)
     assert list(lab.runs) == []
 
@@ -141,7 +141,7 @@ def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: A
     files = ["--csv", str(written[0]), "--parquet", str(written[1])]
     with pytest.raises(SystemExit):
         main(["sweep", str(file), "--store", str(lab.root), "--detach", *files])
-    assert "which --detach does not see" in capsys.readouterr().err
+    assert "leave out --detach" in capsys.readouterr().err
     assert main(["sweep", str(file), "--store", str(lab.root), *files]) == 0
     said = capsys.readouterr().out
     assert "completed, 3 of 3 trials, best height" in said

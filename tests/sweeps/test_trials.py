@@ -1,4 +1,4 @@
-"""What becomes of the trials of a sweep: their values over seeds, what only some of them have, which are
+"""Trials of a sweep: their values over seeds, parameters that only some of them have, which are
 stopped, and in which order they may end."""
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def too_fast(trial: TrialSearch) -> dict[str, Any]:
 def test_a_search_function_is_checked_before_anything_starts(lab: mosaic.Lab) -> None:
     with pytest.raises(mosaic.ConfigurationError) as refused:
         lab.sweep("climber", search=too_fast, mode="up", total_timesteps=30, **CLIMB)
-    for part in ("3 problems", "mode='up'", "'red' is none of 'worn', 'good', 'new'", "search['speed']"):
+    for part in ("3 problems", "mode='up'", "'red' is not one of 'worn', 'good', 'new'", "search['speed']"):
         assert part in str(refused.value)
     assert list(lab.runs) == []
 

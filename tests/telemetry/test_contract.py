@@ -1,4 +1,4 @@
-"""What a worker says through the contract is what a reader knows."""
+"""A reader receives exactly what a worker sends through the contract."""
 
 from __future__ import annotations
 

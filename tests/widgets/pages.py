@@ -20,7 +20,7 @@ from mosaic_lab.widgets.page.live_panel import LivePanel
 
 
 def bring_up_to_date(panel: LivePanel) -> None:
-    """What the refresh scheduler does with a panel that was started and is in sight."""
+    """Refresh a started, visible panel as the scheduler does."""
     panel.look()
     panel.draw()
 
@@ -54,7 +54,7 @@ class Page(BaseComm):
     def publish_msg(
         self, msg_type: str, data: Any = None, metadata: Any = None, buffers: Any = None, **keys: Any
     ) -> None:
-        """What the kernel sends."""
+        """The kernel's messages."""
         if msg_type == "comm_msg":
             self._inbox.put((data, buffers or []))
 

@@ -58,7 +58,7 @@ def shown(times):
 
 
 def executed(folder: Path, *cells: str) -> list[str]:
-    """What each cell printed last, in a kernel without a browser."""
+    """The last line that each cell printed, in a kernel without a browser."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     NotebookClient(notebook, kernel_name="python3", timeout=1500).execute(cwd=str(folder))
     printed = ([o.text for o in cell.outputs if o.output_type == "stream"] for cell in notebook.cells)

@@ -1,4 +1,4 @@
-"""Which worker makes an environment, by the id alone."""
+"""The worker that makes an environment, by the id alone."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_a_folder_that_is_not_a_shim_is_refused_with_what_it_needs(tmp_path: Pat
     with pytest.raises(WorkerEnvironmentError, match=r"has no pyproject.toml.*workers/README.md"):
         workers.install(tmp_path)
     below = write_shim(tmp_path / "lab" / "workers" / "toy")
-    with pytest.raises(WorkerEnvironmentError, match=rf"has no pyproject.toml\. Workers lie in {below}\."):
+    with pytest.raises(WorkerEnvironmentError, match=rf"has no pyproject.toml\. Workers are in {below}\."):
         workers.install(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     with pytest.raises(WorkerEnvironmentError, match=r"does not describe a worker.*mosaic\.workers"):

@@ -1,4 +1,4 @@
-"""What pip is configured with reaches uv: indexes, find-links, the torch build; passwords reach no file."""
+"""pip's configuration reaches uv: indexes, find-links, the torch build; passwords reach no file."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_torch_wheel_among_pips_find_links_is_taken_as_it_is(
     assert "torch==97.1.0+cpu" in environment.freeze
     assert any("offered by pip's find-links" in line for line in lines)
     assert workers.install(shim, torch="cpu").torch == "torch==97.1.0+cpu"
-    with pytest.raises(WorkerEnvironmentError, match=r"'cu128' .* cannot be had.*--torch auto"):
+    with pytest.raises(WorkerEnvironmentError, match=r"'cu128' .* is not available.*--torch auto"):
         workers.install(shim, torch="cu128")
 
 
@@ -171,7 +171,7 @@ def test_the_torch_build_holds_for_a_dependency_of_a_dependency(
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     shim = write_shim(tmp_path / "shim", dependencies=["learns==1.0"])
 
-    with pytest.raises(WorkerEnvironmentError, match=r"'cu126' of torch==97\.3\.0 cannot be had"):
+    with pytest.raises(WorkerEnvironmentError, match=r"'cu126' of torch==97\.3\.0 is not available"):
         workers.install(shim, torch="cu126")
     environment = workers.install(shim, torch="cpu")
 

@@ -59,7 +59,7 @@ def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Pat
 
     workers.remove("toy", progress=lines.append)
     assert python.exists() and workers.find("toy") is None
-    assert "is not ours and stays" in lines[-1]
+    assert "is not managed by MOSAIC Lab and stays" in lines[-1]
 
     workers.install("toy", python=python)
     python.unlink()
@@ -139,7 +139,7 @@ print(json.dumps([found and [found.origin, str(found.python), found.command(), l
 
 
 def in_kernel_environment(python: Path, name: str = "toy") -> list[object]:
-    """What mosaic_lab, imported by ``python`` from our own environment, knows about the worker."""
+    """The worker as known to mosaic_lab imported by ``python`` from our own environment."""
     packages = python.parent.parent / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
     roots = [*site.getsitepackages(), str(Path(workers.__file__).parents[2])]
     lines = "".join(f"import site; site.addsitedir({root!r})\n" for root in roots)

@@ -101,11 +101,11 @@ def test_places_to_fill_in_are_marked_and_nothing_else_is_of_the_template(kind: 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("My-Lib", r"'My-Lib' cannot be the name.*lower-case letters.*such as 'my_lib'"),
-        ("3d", r"'3d' cannot be the name"),
-        ("class", r"'class' cannot be the name"),
-        ("a/b", r"'a/b' cannot be the name"),
-        ("", r"'' cannot be the name"),
+        ("My-Lib", r"'My-Lib' is not a valid name.*lower-case letters.*such as 'my_lib'"),
+        ("3d", r"'3d' is not a valid name"),
+        ("class", r"'class' is not a valid name"),
+        ("a/b", r"'a/b' is not a valid name"),
+        ("", r"'' is not a valid name"),
         ("json", r"'json' is the name of a module of Python's standard library: .*such as 'json_rl'"),
         ("hill_worker", r"'_worker' is added to the name: give 'hill'"),
         ("cleanrl", r"there is a worker 'cleanrl' already \(bundled, not installed\): give another name"),

@@ -80,7 +80,7 @@ def _hint(error: Exception) -> str:
     if "timeout" in text.lower() or "timed out" in text:
         return "its network or its head is down, or busy"
     if "node" in text and "ip" in text.lower():
-        return "a machine that is none of the cluster's nodes connects by ray://HOST:10001"
+        return "a machine outside the cluster connects by ray://HOST:10001"
     return "the address, the token or the versions are wrong"
 
 

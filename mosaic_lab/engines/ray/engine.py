@@ -243,7 +243,7 @@ class RayEngine:
         except (ActorDiedError, RayActorError) as error:
             if place.node is None:
                 raise JobRefused(
-                    f"the run's process on {self._cluster} ended at its start: {error}"
+                    f"the run's process on {self._cluster} ended during startup: {error}"
                 ) from error
             place.actor = await asyncio.to_thread(self._reader, place.job, place.node)
             raise Unreachable("the run's process on its node has ended; reading what it has left") from error

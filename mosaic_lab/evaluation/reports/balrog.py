@@ -60,7 +60,7 @@ def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) 
                 made = exchanges.get((label, record["index"]), {})
                 played.append(_write_episode(place, family, task, spec, record, made, steps))
     if not any(episodes.values()):
-        raise MosaicError("no operator of BALROG's has finished an episode here: see mosaic.operators.balrog")
+        raise MosaicError("no BALROG operator has finished an episode: see mosaic.operators.balrog")
     rows = []
     for label, families in episodes.items():
         summary = _write_summary(folder / _file_name(label), families)

@@ -53,7 +53,7 @@ def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None)
         text += len(row["prompt"]) + len(row["answer"])
         if text > _MOST_TEXT:
             raise MosaicError(
-                f"the exchanges in {folder} have more than {_MOST_TEXT:,} characters: give the name of an "
+                f"the exchanges in {folder} have more than {_MOST_TEXT:,} characters: pass the name of an "
                 "operator, or read them one by one, with mosaic_contract.language.recording.read(folder)"
             )
         rows.append(((place[0], row["step"], row["agent"], row["call"], row["started"]), row))

@@ -90,7 +90,7 @@ def _players(lane: str, telemetry: Path) -> dict[str, str]:
     if twice := [name for name, times in Counter(names.values()).items() if times > 1]:
         raise ConfigurationError(f"{lane}: two operators are called {twice[0]!r}; {_PLAYER}")
     if len(names) == len(players) == 1:
-        raise ConfigurationError(f"{lane}: one agent plays here, and ratings and games are of two players")
+        raise ConfigurationError(f"{lane}: only one agent plays, and ratings and games need two")
     if len(names) != 2:
         who = ", ".join(names.values())
         raise ConfigurationError(f"{lane}: a game has two players, not {len(names)} ({who}); {_PLAYER}")

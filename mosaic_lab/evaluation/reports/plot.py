@@ -94,7 +94,7 @@ class Plot:
         """Write the plot as a PNG file. Raises ConfigurationError for a suffix other than ``.png``."""
         path = Path(path)
         if path.suffix.lower() != ".png":
-            raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")
+            raise ConfigurationError(f"a plot must be written as a .png file, not as {path.name!r}")
         path.write_bytes(plot_picture(self, "white", SAVED_DOTS_PER_INCH, captioned=True))
         return path
 

@@ -155,9 +155,11 @@ def learning_curve_plot(
     elif isinstance(groups, Run):
         groups = {groups.label: groups}
     if type(rng) is not int or rng < 0:
-        raise ConfigurationError(f"rng={rng!r}: give a whole number, 0 or more; it seeds the resampling")
+        raise ConfigurationError(f"rng={rng!r}: must be an integer ≥ 0, the seed of the resampling")
     if not groups:
-        raise ConfigurationError("there are no groups; pass {name: runs}, such as what lab.train returned")
+        raise ConfigurationError(
+            "there are no groups; pass {name: runs}, such as the groups that lab.train returned"
+        )
     marks = []
     for index, (name, runs) in enumerate(groups.items()):
         each = [_run_curve(run, metric) for run in ([runs] if isinstance(runs, Run) else runs)]

@@ -98,7 +98,7 @@ def summary_table(
 def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str]:
     """Yield a sentence about unrecorded episodes, if any."""
     if len(records) < (total := len(plan.jobs())):
-        yield f"{len(records):,} of {total:,} episodes are recorded: these numbers are of those alone."
+        yield f"{len(records):,} of {total:,} episodes are recorded: these numbers cover only those."
 
 
 def _are_zero_sum(played: Iterable[Record]) -> bool:
@@ -141,8 +141,8 @@ def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: 
     for label in (first, second):
         if label not in every and (lanes := _lanes_with(plan, label)):
             raise ConfigurationError(
-                f"{label!r} acts in lanes such as {lanes[0]!r}: give two lanes, or see .ratings(), which "
-                "compares players"
+                f"{label!r} acts in lanes such as {lanes[0]!r}: pass two lanes, or use .ratings() to "
+                "compare players"
             )
         check_operator(label, every)
         played = every[label]
@@ -171,7 +171,7 @@ def _lanes_with(plan: EvaluationPlan, player: str) -> list[str]:
 def check_operator(label: str, known: Iterable[str]) -> None:
     """Raise ConfigurationError for an unknown operator."""
     if label not in known:
-        raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(known)}")
+        raise ConfigurationError(f"no operator {label!r}: the operators are {', '.join(known)}")
 
 
 def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, list[Record]]:

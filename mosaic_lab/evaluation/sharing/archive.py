@@ -114,7 +114,7 @@ def _members(
     found = archive.infolist()
     if len(found) > limits.members:
         raise MosaicError(
-            f"{path.name} is refused: it has {len(found):,} members, {limits.members:,} at most"
+            f"{path.name} is refused: it has {len(found):,} members; the maximum is {limits.members:,}"
         )
     members: dict[str, zipfile.ZipInfo] = {}
     seen: set[str] = set()
@@ -207,4 +207,4 @@ def _write_member(
             file.write(block)
     if hashed.hexdigest() != sha256:
         target.unlink()
-        _refuse(path, member.filename, f"is not what {MANIFEST} says: its SHA-256 is another one")
+        _refuse(path, member.filename, f"does not match {MANIFEST}: its SHA-256 differs")

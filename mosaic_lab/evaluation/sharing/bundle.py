@@ -69,9 +69,7 @@ def open_bundle(path: Path | str, into: Path | str) -> Bundle:
     """
     path, folder = Path(path), Path(into)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise MosaicError(
-            f"{folder} is there already: give a new or an empty folder to unpack {path.name} in"
-        )
+        raise MosaicError(f"{folder} exists already: choose a new or empty folder to unpack {path.name} into")
     try:
         manifest = unpack(path, folder.resolve(), _LAYOUT)
         bundle = Bundle(folder.resolve(), path.name, manifest)
@@ -219,7 +217,7 @@ class Bundle:
 
     def _check_episodes(self) -> None:
         if set(self._episodes) != {job.key for job in self.plan.jobs()}:
-            raise self._refused(EPISODES, f"has other episodes than those of {SCRIPT}")
+            raise self._refused(EPISODES, f"has different episodes from {SCRIPT}")
         try:
             records = self.records()
             if not {record["arena"] for record in records} <= set(self._arena_steps):
@@ -233,12 +231,10 @@ class Bundle:
         except (ValueError, csv.Error) as error:
             raise self._refused(CSV, f"cannot be read as a table: {error}") from None
         if row is not None:
-            raise self._refused(CSV, f"is not the table of {EPISODES}: row {row:,} differs")
+            raise self._refused(CSV, f"does not match {EPISODES}: row {row:,} differs")
         if now != self.manifest["fingerprint"]:
             if self.manifest["mosaic_lab"] == __version__:
-                raise self._refused(
-                    EPISODES, f"and {SCRIPT} are not what the fingerprint in manifest.json is of"
-                )
+                raise self._refused(EPISODES, f"and {SCRIPT} do not match the fingerprint in manifest.json")
             self.unchecked = (
                 f"the fingerprint was not checked: {self.name} was made by mosaic-lab "
                 f"{self.manifest['mosaic_lab']:.40}, this is {__version__}, and versions may compute it "

@@ -108,7 +108,7 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
     prompt, faults = entry["prompt"], entry["faults"]
     for turn in prompt:
         if set(turn) != {"role", "text", "images"} or turn["role"] not in _ROLES:
-            yield "a turn of its prompt is not one of a dialog"
+            yield "a turn of its prompt is not a valid turn of a dialog"
         if not isinstance(turn["text"], str) or not isinstance(turn["images"], list):
             yield "a turn of its prompt has no text"
         for image in turn["images"]:
@@ -117,11 +117,11 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
             if image not in images:
                 yield f"its image {image} is missing"
     if entry["prompt_sha256"] != hash_of(prompt):
-        yield "its prompt is not what its SHA-256 is of"
+        yield "its prompt does not match its SHA-256"
     if not isinstance(entry["answer"], str) or not isinstance(entry["reasoning"], str):
         yield "its answer is not a string"
     if entry["parsed"] is not None and not isinstance(entry["parsed"], str):
-        yield "what was parsed is not a string"
+        yield "its parsed answer is not a string"
     if not isinstance(faults, list) or len(faults) > _MOST_FAULTS:
         yield f"it has more than {_MOST_FAULTS} faults"
     if not all(isinstance(fault, str) and re.fullmatch(r"[a-z_]{1,40}", fault) for fault in faults):
@@ -135,7 +135,7 @@ def _wrong_image(name: str, path: Path) -> str:
         return f"has {size:,} bytes, {_LARGEST_IMAGE:,} at most"
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != name:
-        return "is not the image that its name says"
+        return "does not match its name"
     if not content.startswith(_PNG) or len(content) < len(_PNG) + 8:
         return "is not a PNG image"
     width, height = struct.unpack_from(">II", content, len(_PNG))

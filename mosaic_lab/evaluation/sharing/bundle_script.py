@@ -146,12 +146,12 @@ def _too_many(document: Mapping[str, Any], episodes: int) -> str:
 def _problems(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield problems as sentences. After the first problem, the rest is not safe to inspect."""
     for key in sorted(set(document) - _KEYS):
-        yield f"a bundle's script says nothing of {key!r:.100}"
+        yield f"a bundle's script lacks {key!r:.100}"
     env, module = document.get("env"), document.get("module")
     if not isinstance(env, str) or not env.isprintable():
         yield f"env={env!r:.100} is not the id of an environment"
     elif module is None and ":" in env:
-        yield f"env={env!r:.100}: the id of an environment, which names no module to import but the bundle's"
+        yield f"env={env!r:.100}: must be the id of an environment that imports no module but the bundle's"
     elif module is not None:
         found = _MODULE.fullmatch(module)
         if found is None or not re.match(rf"{found[1]}[.:]", env) or ":" not in env:
@@ -169,17 +169,17 @@ def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
     if wrong := sorted(set(table) - (_OPERATOR | _MODEL_KEYS if is_model else _OPERATOR)):
         yield f"an operator of a bundle has no {wrong[0]!r:.100}"
     if kind not in _KINDS:
-        yield f"an operator of a bundle is none of the kind {kind!r:.100}"
+        yield f"a bundle cannot contain an operator of the kind {kind!r:.100}"
     place = table.get("checkpoint", "checkpoints/")
     if not place.startswith("checkpoints/") or ".." in place:
         yield f"the checkpoint {place!r:.100} is outside of the bundle"
     if is_model and not (isinstance(model, str) and model.isprintable() and not is_model_file(model)):
-        yield f"the model {model!r:.100} is not the name of one"
+        yield f"the model {model!r:.100} is not a valid name"
     if "program" in table and table["program"] not in _ENGINES:
         yield f"a bundle may not start the program {table['program']!r:.100}"
     if kind == "python" or "describe" in table:
         if not _POLICIES.fullmatch(str(folder)):
-            yield f"the folder {folder!r:.100} is none of a bundle's policies"
+            yield f"the folder {folder!r:.100} is not a policy of the bundle"
         for name in [table.get("describe", table.get("policy")), *table.get("files", ())]:
             if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
                 yield f"the file {name!r:.100} is outside of the bundle"

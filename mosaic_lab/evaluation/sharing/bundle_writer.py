@@ -42,7 +42,7 @@ def write_bundle(
     """Write a completed evaluation as one zip file; see `Evaluation.bundle`."""
     target = Path(path)
     if target.suffix != ".zip":
-        raise ConfigurationError(f"{target}: the name of a bundle ends with .zip")
+        raise ConfigurationError(f"{target}: the name of a bundle must end with .zip")
     plan, fingerprint = evaluation.plan, evaluation.fingerprint()
     if why := changed(plan):
         raise MosaicError(why)
@@ -64,7 +64,7 @@ def write_bundle(
         files |= recording_files(evaluation.recording)
     elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
         text = f"without the recording, {target.name} is reproduced by calling {models_text(models)}"
-        warn_user(f"{text}, which needs a key and may give other answers", UserWarning)
+        warn_user(f"{text}, which needs a key and may give different answers", UserWarning)
     if notebook is not None:
         files[NOTEBOOK] = _notebook(Path(notebook))
     about = {

@@ -51,7 +51,7 @@ def danger_in(path: Path) -> str:
                 return wrong
             return _danger_in(archive.read(next(one for one in members if _is_pickle(one))))
     except (*UNREADABLE, OSError):
-        return "is a plain pickle or no file of weights: what loads it may run code of whoever made it"
+        return "is a plain pickle or not a file of weights: loading it may run code of its author"
 
 
 def danger_in_model(path: Path) -> str:
@@ -73,7 +73,7 @@ def danger_in_model(path: Path) -> str:
                 if danger := danger_in(weights):
                     return f"has a member {member.filename[:100]!r} that {danger}"
     except (*UNREADABLE, OSError):
-        return "is no zip file of a model"
+        return "is not the zip file of a model"
     return ""
 
 

@@ -151,14 +151,14 @@ def _resampled(values: Floats, rng: np.random.Generator, resamples: int, average
 
 def _common(first: float, last: float, points: int) -> Floats:
     if not isinstance(points, int | np.integer) or points < 1:
-        raise ConfigurationError(f"points must be a whole number of at least 1, not {points!r}")
+        raise ConfigurationError(f"points must be an integer of at least 1, not {points!r}")
     return np.linspace(first, last, int(points)) if last > first else np.array([first])
 
 
 def _grid(numbers: ArrayLike, what: str) -> Floats:
     grid = read_numbers(numbers, what)
     if grid.ndim != 1 or grid.size == 0:
-        raise ConfigurationError(f"{what}: an array of one dimension with numbers in it, not {grid.shape}")
+        raise ConfigurationError(f"{what}: must be a non-empty array of one dimension, not {grid.shape}")
     return grid
 
 
@@ -167,12 +167,14 @@ def _run(steps: ArrayLike, values: ArrayLike, what: str) -> tuple[Floats, Floats
     x, y = read_numbers(steps, f"{what}, steps"), read_numbers(values, f"{what}, values")
     if x.ndim != 1 or x.shape != y.shape or x.size == 0:
         raise ConfigurationError(
-            f"{what}: steps and values must be two arrays of one and the same length, one at least; "
-            f"these have shapes {x.shape} and {y.shape}"
+            f"{what}: steps and values must be non-empty arrays of equal length; "
+            f"their shapes are {x.shape} and {y.shape}"
         )
     falls = np.flatnonzero(np.diff(x) < 0)
     if len(falls):
         at = falls[0]
-        raise ConfigurationError(f"{what}: steps fall from {x[at]:g} to {x[at + 1]:g} (position {at + 1})")
+        raise ConfigurationError(
+            f"{what}: steps must not decrease, but fall from {x[at]:g} to {x[at + 1]:g} (position {at + 1})"
+        )
     unique, index = np.unique(x, return_inverse=True)
     return unique, np.bincount(index, y) / np.bincount(index)

@@ -59,7 +59,7 @@ def paired_difference(
     if seeds_first.dtype.kind != seeds_second.dtype.kind:
         raise ConfigurationError(
             f"seeds of the first operator are {seeds_first.dtype}, of the second {seeds_second.dtype}: "
-            "use integers for both, or texts for both"
+            "use integers for both, or strings for both"
         )
     shared, at_first, at_second = np.intersect1d(seeds_first, seeds_second, True, True)
     if len(shared) == 0:
@@ -120,11 +120,11 @@ def _by_seed(seeds: ArrayLike, scores: ArrayLike, what: str) -> tuple[NDArray[np
     labels, values = np.asarray(seeds), read_numbers(scores, what)
     if labels.ndim != 1 or values.shape != labels.shape or len(labels) == 0:
         raise ConfigurationError(
-            f"{what}: seeds and scores must be two arrays of (episodes,), with one episode at least; "
-            f"these have shapes {labels.shape} and {values.shape}"
+            f"{what}: seeds and scores must be non-empty arrays of shape (episodes,); "
+            f"their shapes are {labels.shape} and {values.shape}"
         )
     if labels.dtype.kind not in "iuU":
-        raise ConfigurationError(f"{what}: seeds must be integers or texts, not {labels.dtype}")
+        raise ConfigurationError(f"{what}: seeds must be integers or strings, not {labels.dtype}")
     if labels.dtype.kind == "u":
         labels = labels.astype(np.int64)
     unique, index = np.unique(labels, return_inverse=True)

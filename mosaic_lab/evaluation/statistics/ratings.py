@@ -31,7 +31,7 @@ def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Es
     resampling.check_confidence(confidence)
     if not 0 <= successes <= trials or trials < 1:
         raise ConfigurationError(
-            f"successes must be 0 to trials, trials 1 or more; not {successes} and {trials}"
+            f"successes must be from 0 to trials, and trials ≥ 1, not {successes} and {trials}"
         )
     z = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
     share, spread = successes / trials, z * z / trials
@@ -158,7 +158,7 @@ class _Table:
 def _results(results: ArrayLike) -> Floats:
     values = read_numbers(results, "results")
     if values.ndim != 1 or values.size == 0:
-        raise ConfigurationError(f"results: an array of (games,), one at least, not {values.shape}")
+        raise ConfigurationError(f"results must be a non-empty array of shape (games,), not {values.shape}")
     wrong = np.flatnonzero((values != 0.0) & (values != 0.5) & (values != 1.0))
     if len(wrong):
         raise ConfigurationError(
@@ -171,7 +171,7 @@ def _results(results: ArrayLike) -> Floats:
 def _table(first: Sequence[str], second: Sequence[str], results: Floats) -> _Table:
     if not len(first) == len(second) == len(results):
         raise ConfigurationError(
-            f"first, second and results must be equally long; they have {len(first)}, {len(second)} and "
+            f"first, second and results must have equal lengths; they have {len(first)}, {len(second)} and "
             f"{len(results)} games"
         )
     names, number = np.unique([str(name) for name in (*first, *second)], return_inverse=True)
@@ -252,4 +252,4 @@ def _ratings(wins: Floats, table: _Table) -> Floats:
         if np.abs(step).max() < 1e-8:
             strength -= strength.mean(axis=1, keepdims=True)
             return strength * ELO_POINTS
-    raise ArithmeticError(f"ratings of {points.shape[1]} players did not settle")
+    raise ArithmeticError(f"ratings of {points.shape[1]} players did not converge")

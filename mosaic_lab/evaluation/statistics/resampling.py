@@ -47,13 +47,13 @@ def check(rng: np.random.Generator, resamples: int, confidence: float) -> None:
             "and record the seed: the same seed gives the same interval"
         )
     if not isinstance(resamples, int | np.integer) or resamples < 1:
-        raise ConfigurationError(f"resamples must be a whole number of at least 1, not {resamples!r}")
+        raise ConfigurationError(f"resamples must be an integer of at least 1, not {resamples!r}")
     check_confidence(confidence)
 
 
 def check_confidence(confidence: float) -> None:
     if not 0.0 < confidence < 1.0:
-        raise ConfigurationError(f"confidence must lie between 0 and 1 (0.95, say), not {confidence!r}")
+        raise ConfigurationError(f"confidence must be between 0 and 1 (such as 0.95), not {confidence!r}")
 
 
 def blocks(resamples: int, cells: int) -> Iterator[slice]:

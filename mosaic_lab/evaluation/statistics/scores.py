@@ -78,13 +78,13 @@ def read_scores(scores: Scores, what: str) -> Sample:
                 f"{what}: there are no tasks; pass {{task: scores}} or an array of scores"
             )
         if unnamed := [task for task in scores if not isinstance(task, str)]:
-            raise ConfigurationError(f"{what}: names of tasks are texts, not {unnamed[0]!r}")
+            raise ConfigurationError(f"{what}: task names must be strings, not {unnamed[0]!r}")
         tasks = {task: _units(values, f"{what}, task {task!r}") for task, values in scores.items()}
     else:
         values, lengths = _units(scores, what)
         if lengths.max() > 1:
             raise ConfigurationError(
-                f"{what}: scores with two dimensions need a name for their task: pass "
+                f"{what}: two-dimensional scores need a task name: pass "
                 "{task: array of (runs, episodes)}, or {task: array of (episodes,)} for several tasks"
             )
         tasks = {ONE_TASK: (values, lengths)}
@@ -100,17 +100,15 @@ def read_numbers(values: Any, what: str) -> Floats:
     except ValueError as error:
         raise ConfigurationError(f"{what}: lists of unequal lengths cannot be one array ({error})") from None
     if array.dtype.kind not in "buif":
-        raise ConfigurationError(
-            f"{what}: numbers are needed, but these are {array.dtype}: {str(array)[:80]}"
-        )
+        raise ConfigurationError(f"{what}: scores must be numbers, not {array.dtype}: {str(array)[:80]}")
     numbers = array.astype(np.float64)
     usable = np.abs(numbers) < LARGEST
     if not usable.all():
         wrong = np.flatnonzero(~usable.ravel())
         raise ConfigurationError(
             f"{what}: {len(wrong)} of {numbers.size} values are not finite (or beyond 1e150), the first is "
-            f"{numbers.ravel()[wrong[0]]} at position {wrong[0]}; decide what such an episode counts and "
-            "pass that number, nothing is left out silently"
+            f"{numbers.ravel()[wrong[0]]} at position {wrong[0]}; decide on a score for such an episode and "
+            "pass it; nothing is left out silently"
         )
     return numbers
 
@@ -152,11 +150,9 @@ def _units(values: Any, what: str) -> tuple[Floats, Ints]:
         flat = array.ravel()
         lengths = [] if wrong is not None or not array.size else [array[0].size] * len(array)
     if wrong is not None:
-        raise ConfigurationError(
-            f"{what}: (episodes,) or (runs, episodes) is needed; there is an array of shape {wrong}"
-        )
+        raise ConfigurationError(f"{what}: the shape must be (episodes,) or (runs, episodes), not {wrong}")
     if not lengths or not min(lengths):
-        raise ConfigurationError(f"{what}: there are no scores, or a run without any (scores: {lengths})")
+        raise ConfigurationError(f"{what}: no scores, or a run without scores (scores: {lengths})")
     return flat, np.array(lengths, dtype=np.int64)
 
 

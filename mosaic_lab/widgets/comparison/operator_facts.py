@@ -69,8 +69,8 @@ def _human(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
 
 def _python(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
     if file := operator["settings"].get("file"):
-        return [Fact(f"{file}:{operator['settings']['attribute']}", "code of yours, in a process of its own")]
-    return [Fact("runs in this kernel", "code of yours, called with the observation")]
+        return [Fact(f"{file}:{operator['settings']['attribute']}", "your code, in a separate process")]
+    return [Fact("runs in this kernel", "your code, called with the observation")]
 
 
 def _speaker(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:

@@ -161,7 +161,7 @@ def _facts(view: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     rewards, returns = view["rewards"], view["returns"]
     shown = _returns(view["return"], returns) if len(returns) == 2 else number(view["return"])
     return [
-        (number(view["step"]), "step", "steps made in this episode"),
+        (number(view["step"]), "step", "steps in this episode"),
         (number(sum(rewards.values())) if rewards else number(None), "reward", _of_each(rewards)),
         (shown, "return", _of_each(returns)),
     ]

@@ -49,9 +49,9 @@ def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
     """Return a function that makes a film of the last ``seconds`` shown. Raises MosaicError if nothing was
     shown."""
     if form not in ("gif", "mp4"):
-        raise MosaicError(f"A recording is a gif or an mp4, not {form!r}.")
+        raise MosaicError(f"A recording must be a gif or an mp4, not {form!r}.")
     if not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
-        raise MosaicError(f"A recording is of up to {MOST_SECONDS:.0f} seconds, not {seconds!r}.")
+        raise MosaicError(f"A recording can have up to {MOST_SECONDS:.0f} seconds, not {seconds!r}.")
     packets = feed.recorder.last(seconds)
     if not packets:
         raise MosaicError(f"Nothing of run {feed.folder.name} was shown yet, so there is nothing to record.")
@@ -83,7 +83,7 @@ def _deliver(viewer: Viewer, make: Callable[[], File]) -> None:
 def _bounded(data: bytes) -> bytes:
     if len(data) > MOST_BYTES:
         raise MosaicError(
-            f"The recording has {len(data) >> 20} MiB, more than a page is sent ({MOST_BYTES >> 20}): "
+            f"The recording has {len(data) >> 20} MiB; a page can receive {MOST_BYTES >> 20}: "
             "record fewer seconds, or in a cell: wall.record(path, seconds)."
         )
     return data

@@ -219,7 +219,7 @@ class FrameStream:
             now = self._clock()
             calm, viewer.failed_at = now - viewer.failed_at, now
             if calm >= CALM_SECONDS:
-                logger.exception("Frames could not be shown in one of the views; it is tried again.")
+                logger.exception("Frames could not be shown in one of the views; trying again.")
                 with suppress(Exception):
                     viewer.fail(f"Frames cannot be shown: {type(error).__name__}: {error}")
 

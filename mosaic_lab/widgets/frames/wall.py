@@ -65,12 +65,14 @@ class FrameWall:
     ) -> None:
         self.runs = _flat(runs)
         if not 0 < len(self.runs) <= MOST_TILES:
-            raise ConfigurationError(f"a wall shows 1 to {MOST_TILES} runs, not {len(self.runs)}")
+            raise ConfigurationError(f"a wall can show 1 to {MOST_TILES} runs, not {len(self.runs)}")
         if not isinstance(fps, int | float) or not LEAST_FPS <= fps <= MOST_FPS:
-            raise ConfigurationError(f"fps is {LEAST_FPS} to {MOST_FPS:g} frames a second, not {fps!r}")
+            raise ConfigurationError(
+                f"fps must be from {LEAST_FPS} to {MOST_FPS:g} frames per second, not {fps!r}"
+            )
         if columns is not None and (not isinstance(columns, int) or columns < 1):
             raise ConfigurationError(
-                f"columns is 1 or more (None: as many as there is room for), not {columns!r}"
+                f"columns must be an integer ≥ 1 (None: as many as there is room for), not {columns!r}"
             )
         register_target()
         self.title, labels = title_and_labels(self.runs)

@@ -85,7 +85,7 @@ class RefreshScheduler:
                 except Exception:
                     if not schedule.failed:
                         schedule.failed = True
-                        logger.exception("A panel could not be refreshed; it is tried again.")
+                        logger.exception("A panel could not be refreshed; trying again.")
 
     def _due(self) -> list[tuple[Refreshable, _Schedule, bool]]:
         """Wait until panels are due; return them with whether they draw."""

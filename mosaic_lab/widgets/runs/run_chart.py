@@ -124,7 +124,7 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
         lines, notes = _means(entries, settings, scale)
     else:
         if len(entries) > MOST_LINES:
-            notes.append(f"{MOST_LINES} of {len(entries)} runs are drawn; Mean takes all of them in")
+            notes.append(f"{MOST_LINES} of {len(entries)} runs are drawn; Mean includes all of them")
             entries = entries[:MOST_LINES]
         shown = sum(entry.key not in settings.hidden for entry in entries)
         points = min(MOST_POINTS, ALL_POINTS // max(1, shown * (2 if settings.smoothing else 1)))
@@ -133,7 +133,7 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
     if settings.log:
         below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
         if below:
-            notes.append("the logarithmic axis leaves out values of zero and below")
+            notes.append("the logarithmic axis omits values ≤ 0")
     return ChartContent(lines, x_label, notes, alone)
 
 
@@ -213,7 +213,7 @@ def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
     first = int(np.argmin(ends))
     if not views[first].finished or ends[first] >= SHORT * max(ends):
         return []
-    return [f"the mean ends where {views[first].label} does: it is over runs that all got there"]
+    return [f"the mean ends where {views[first].label} does: it covers only steps that all runs reached"]
 
 
 def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[str]:

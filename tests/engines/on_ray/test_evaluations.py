@@ -69,7 +69,7 @@ def test_what_is_killed_on_the_way_loses_no_episode(players: str, tmp_path: Path
     until(lambda: there.finished)
     assert there.state == "failed"
     done, parts = there.done, [part for part in there.parts if not part.finished]
-    assert parts  # they go on
+    assert parts  # they continue
     until(lambda: any(line_count(part.path) > done for part in parts))
     there.resume()
     until(lambda: there.done > done)
@@ -119,7 +119,7 @@ def test_a_stop_ends_its_parts(players: str, tmp_path: Path) -> None:
 
 
 def recorded(evaluation: Evaluation) -> Counter[tuple[str, int]]:
-    """How many lines the telemetry has of each episode."""
+    """Number of telemetry lines of each episode."""
     lines = (evaluation.path / "telemetry.jsonl").read_bytes().splitlines()
     episodes = [message for message in map(decode_line, lines) if message.get("type") == "episode"]
     return Counter((one["metadata"]["operator"], one["metadata"]["seed"]) for one in episodes)

@@ -71,7 +71,8 @@ def test_what_is_busy_is_waited_for_and_what_is_impossible_is_refused(script: St
     until(lambda: third.finished)
     assert third.state == "failed"
     assert (
-        third.reason == "no node of gpu-lab can ever give 1 CPU and 2 GPUs: the largest has 2 CPUs and 1 GPU"
+        third.reason == "no node of gpu-lab can ever provide 1 CPU and 2 GPUs: the largest has 2 CPUs and "
+        "1 GPU"
     )
     second.stop()
     assert second.state == "cancelled"

@@ -1,4 +1,4 @@
-"""What dies on the way: the bridge, the run's process on the node, the node."""
+"""Deaths of the bridge, the run's process on the node, and the node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Start = Callable[..., Run]
 def test_bridges_and_readers_that_are_killed_lose_no_line_and_double_none(
     script: Start, cluster: Cluster, kills: int
 ) -> None:
-    """Of several runs on a node, which one process there reads."""
+    """For several runs on a node, which one process there reads."""
     clusters.add(replace(cluster, name="shared", cpus=0.2))
     runs = [script(on="shared", LINES=100_000, PAUSE=0.01) for _ in range(5)]
     generator = random.Random(0)
@@ -109,7 +109,7 @@ def readers() -> list[psutil.Process]:
 
 
 def lines_of(run: Run, after: str = "") -> list[str]:
-    """The numbers in the whole lines of a run's log, of those after a text."""
+    """The numbers after a prefix in the complete lines of a run's log."""
     log = run.path / "worker.log"
     text = log.read_text() if log.exists() else ""
     return re.findall(r"^loss=(\d+)\n", text[text.find(after) :], re.MULTILINE) if after in text else []

@@ -60,7 +60,7 @@ def test_what_is_no_game_of_two_is_refused(start_evaluation: Evaluate) -> None:
     twins = start_evaluation("tictactoe_v3", {"twins": two}, seeds=[1]).wait(120)
     with pytest.raises(ConfigurationError, match="twins: two operators are called 'random'; see policies"):
         twins.ratings()
-    with pytest.raises(ConfigurationError, match="needs two players at least"):
+    with pytest.raises(ConfigurationError, match="needs at least two players"):
         mosaic.policies.pairings({"one": operators.random()}, AGENTS)
     with pytest.raises(ConfigurationError, match="a game has two sides"):
         mosaic.policies.pairings({"a": operators.random(), "b": operators.random()}, ["x"])

@@ -27,7 +27,7 @@ CARTPOLE = "CartPole-v1"
 def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Evaluate, tmp_path: Path) -> None:
     two = {"random": operators.random(), "still": operators.passive()}
     evaluation = start_evaluation(CARTPOLE, two, seeds=range(12)).wait(120)
-    with pytest.raises(ConfigurationError, match="target: numbers are needed"):
+    with pytest.raises(ConfigurationError, match="target: scores must be numbers"):
         evaluation.summary("length")  # type: ignore[arg-type]
     summary = evaluation.summary(target=500)
     plot = evaluation.interval_plot(target=500)
@@ -93,7 +93,7 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
     assert bare.label == f"{runs[0].label} (1 run)"
     with pytest.raises(ConfigurationError, match="'nothing' was not reported; known are system"):
         learning_curve_plot(runs, rng=3, metric="nothing")
-    with pytest.raises(ConfigurationError, match="rng=None: give a whole number"):
+    with pytest.raises(ConfigurationError, match="rng=None: must be an integer ≥ 0"):
         learning_curve_plot(runs, rng=None)  # type: ignore[arg-type]
 
 

@@ -94,7 +94,7 @@ def test_agents_that_share_an_operator_share_it_elsewhere(
     assert script["operators"]["together"]["agent_0"] == {"kind": "same", "as": "adversary_*"}
     where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(bundle), "--verify", *where]) == 0
-    assert "the same: 2 episodes" in capsys.readouterr().out
+    assert "identical: 2 episodes" in capsys.readouterr().out
 
 
 def test_verified_elsewhere(
@@ -108,12 +108,12 @@ def test_verified_elsewhere(
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     assert main(["evaluate", str(bundle), "--verify"]) == 0
-    assert "the same: 12 episodes came out here as in share.zip" in capsys.readouterr().out
+    assert "identical: 12 episodes gave the same results here as in share.zip" in capsys.readouterr().out
     assert not Supervisor().runs(), "a run that found no difference"
     assert main(["evaluate", str(bundle), "--verify"]) == 1
-    assert "share is there already" in capsys.readouterr().err
+    assert "share exists already" in capsys.readouterr().err
     assert main(["evaluate", str(bundle), "--verify", "--sample", "2", "--into", "other"]) == 0
-    assert "the same: 2 episodes" in capsys.readouterr().out
+    assert "identical: 2 episodes" in capsys.readouterr().out
 
 
 def test_what_comes_out_otherwise_elsewhere(
@@ -137,7 +137,7 @@ def test_what_comes_out_otherwise_elsewhere(
     into = str(tmp_path / "into")
     assert main(["evaluate", str(tmp_path / "forged.zip"), "--verify", "--into", into, "--store", runs]) == 1
     said = capsys.readouterr().out
-    assert "worker 'gymnasium' is another one here: gymnasium 0." in said
+    assert "worker 'gymnasium' differs here: gymnasium 0." in said
     assert (
         f"the versions of the bundle: {into}/locks/gymnasium.txt. That list came with it and is not vet"
         in said
@@ -159,7 +159,7 @@ def test_what_cannot_be_shared(tmp_path: Path, start_evaluation: Evaluate) -> No
     own = start_evaluation(**odd(operators={"one": custom}, seeds=[1])).wait(60)
     with pytest.raises(MosaicError, match="one: a bundle cannot contain odd, which has settings"):
         own.bundle(tmp_path / "share.zip")
-    with pytest.raises(ConfigurationError, match=r"ends with \.zip"):
+    with pytest.raises(ConfigurationError, match=r"must end with \.zip"):
         own.bundle(tmp_path / "share.tar")
     assert not list(tmp_path.glob("share*"))
 
@@ -194,7 +194,7 @@ def test_no_resuming_with_other_versions(start_evaluation: Evaluate) -> None:
     now, lock["python"] = lock["python"], "3.0"
     provenance.write_text(json.dumps(recorded))
     with pytest.raises(
-        MosaicError, match=rf"'odd' is not what .*: Python 3\.0 \(here {now}\)\. The remaining"
+        MosaicError, match=rf"'odd' has changed since .*: Python 3\.0 \(here {now}\)\. The remaining"
     ):
         evaluation.resume()
     assert evaluation.state == "cancelled"

@@ -29,7 +29,7 @@ def test_an_honest_one_is_not(tmp_path: Path, members: Members) -> None:
     bundle = open_bundle(bundled(tmp_path / "honest.zip", members, {}), tmp_path / "into")
     assert len(bundle.records()) == 4
     assert len(bundle.steps("random", 2)) == bundle.records()[2]["steps"]
-    with pytest.raises(MosaicError, match=r"into is there already"):
+    with pytest.raises(MosaicError, match=r"into exists already"):
         open_bundle(tmp_path / "honest.zip", tmp_path / "into")
 
 
@@ -108,7 +108,7 @@ def test_bombs(tmp_path: Path, members: Members) -> None:
         bundled(tmp_path / "all.zip", members, several), r"refused: it would unpack from [\d,]+ to 5,\d+,"
     )
     many = {f"checkpoints/1/{number}.json": b"" for number in range(20_001)}
-    refused(bundled(tmp_path / "many.zip", members, many), r"it has 20,\d+ members, 20,000 at most")
+    refused(bundled(tmp_path / "many.zip", members, many), r"it has 20,\d+ members; the maximum is 20,000")
     honest = bundled(tmp_path / "total.zip", members, {})
     with pytest.raises(
         MosaicError, match=r"'steps/\d-\w+\.\d/telemetry.jsonl' is the largest of [\d,]+ bytes total"
@@ -128,7 +128,7 @@ def test_sizes_that_lie(tmp_path: Path, members: Members) -> None:
 
 def test_a_manifest_that_lies(tmp_path: Path, members: Members) -> None:
     other = members | {"results.csv": members["results.csv"].replace(b"random", b"RANDOM")}
-    refused(tampered(tmp_path / "content.zip", other), "'results.csv' is not what manifest.json says")
+    refused(tampered(tmp_path / "content.zip", other), "'results.csv' does not match manifest.json")
     fewer = {name: content for name, content in members.items() if name != "results.csv"}
     refused(tampered(tmp_path / "fewer.zip", fewer), "'results.csv' is in manifest.json only")
     more = (zipfile.ZipInfo("notebook.ipynb"), b"{}")
@@ -153,21 +153,21 @@ def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
         bundled(tmp_path / "flipped.zip", members, {"episodes.jsonl": better}),
         r"'episodes.jsonl' is damaged in line \d: the checksum does not match",
     )
-    refused(bundled(tmp_path / "seeds.zip", members, changed(b'"seed":2,', b'"seed":3,')), "has other episo")
-    better = changed(b'"success":null', b'"success":true', 1)
     refused(
-        bundled(tmp_path / "better.zip", members, better), "'results.csv' is not the table of episodes.json"
+        bundled(tmp_path / "seeds.zip", members, changed(b'"seed":2,', b'"seed":3,')), "has different episo"
     )
+    better = changed(b'"success":null', b'"success":true', 1)
+    refused(bundled(tmp_path / "better.zip", members, better), "'results.csv' does not match episodes.json")
     shorter = {"script.json": json.dumps(json.loads(members["script.json"]) | {"max_steps": 400}).encode()}
     refused(
-        bundled(tmp_path / "steps.zip", members, shorter), "'episodes.jsonl' and script.json are not what the"
+        bundled(tmp_path / "steps.zip", members, shorter), "'episodes.jsonl' and script.json do not match the"
     )
     elsewhere = changed(b'"arena":"', b'"arena":"../../')
     refused(bundled(tmp_path / "arena.zip", members, elsewhere), "names arenas that are")
     huge = changed(b'"steps":', b'"steps":1%s' % (b"0" * 40), 1)
     refused(bundled(tmp_path / "huge.zip", members, huge), "'episodes.jsonl' cannot be read: OverflowError")
     deep = changed(b'"returns":{', b'"returns":{"a":' + b"[" * 50_000 + b"],", 1)
-    refused(bundled(tmp_path / "deep.zip", members, deep), "has other episodes")
+    refused(bundled(tmp_path / "deep.zip", members, deep), "has different episodes")
 
 
 def test_steps_are_refused_where_they_are_not_valid(tmp_path: Path, members: Members) -> None:
@@ -193,7 +193,7 @@ def test_a_table_that_is_not_of_its_episodes(tmp_path: Path, members: Members) -
         ("columns", [rows[0].replace(b"return", b"score"), *rows[1:]], 0),
     ):
         path = bundled(tmp_path / f"{name}.zip", members, {"results.csv": b"".join(table)})
-        refused(path, rf"'results.csv' is not the table of episodes.jsonl: row {row} differs")
+        refused(path, rf"'results.csv' does not match episodes.jsonl: row {row} differs")
     garbage = bundled(tmp_path / "garbage.zip", members, {"results.csv": b"\xff\x00" * 50})
     refused(garbage, r"'results.csv' cannot be read as a table")
 
@@ -255,9 +255,9 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, members: Members) -> None:
 
 
 SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "a command": (lambda s: s.update(command=["rm"]), "says nothing of 'command'"),
-    "as many processes as it likes": (lambda s: s.update(parallel=10_000), "says nothing of 'parallel'"),
-    "a module": (lambda s: s.update(env="this:CartPole-v1"), "names no module to import"),
+    "a command": (lambda s: s.update(command=["rm"]), "lacks 'command'"),
+    "as many processes as it likes": (lambda s: s.update(parallel=10_000), "lacks 'parallel'"),
+    "a module": (lambda s: s.update(env="this:CartPole-v1"), "imports no module but"),
     "another module": (
         lambda s: s.update(env="this:Cart-v1", module="environment/that.py"),
         "makes env='this:",
@@ -286,7 +286,7 @@ SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda s: s["operators"].update(a={"kind": "rl", "checkpoint": "checkpoints/../../policy.pt"}),
         "is outside of the bundle",
     ),
-    "another kind": (lambda s: s["operators"].update(a={"kind": "human"}), "is none of the kind 'human'"),
+    "another kind": (lambda s: s["operators"].update(a={"kind": "human"}), "of the kind 'human'"),
     "a text that a terminal obeys": (
         lambda s: s["operators"].update({"\x1b[2J": {"kind": "random"}}),
         "is not a valid name for an operator",
@@ -316,7 +316,7 @@ def test_lock_files_that_install_something_else(tmp_path: Path, members: Members
 
 
 def test_what_is_no_zip_file(tmp_path: Path, members: Members) -> None:
-    (tmp_path / "text.zip").write_text("no zip file")
+    (tmp_path / "text.zip").write_text("not the zip file")
     refused(tmp_path / "text.zip", "text.zip cannot be read as a zip file")
     whole = tampered(tmp_path / "whole.zip", members).read_bytes()
     at = whole.index(b"results.csv") + 60

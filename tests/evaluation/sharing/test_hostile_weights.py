@@ -27,7 +27,9 @@ class Evil:
 def test_pickles(tmp_path: Path, members: Members, protocol: int) -> None:
     pickled = pickle.dumps({"modules": Evil()}, protocol)
     plain = {"checkpoints/1/policy.pt": pickled}
-    refused(bundled(tmp_path / "plain.zip", members, plain), "policy.pt' is a plain pickle or no file of wei")
+    refused(
+        bundled(tmp_path / "plain.zip", members, plain), "policy.pt' is a plain pickle or not a file of wei"
+    )
     weights = io.BytesIO()
     with zipfile.ZipFile(weights, "w") as inner:
         inner.writestr("archive/data.pkl", pickled)
@@ -42,7 +44,7 @@ def test_pickles(tmp_path: Path, members: Members, protocol: int) -> None:
         inner.writestr("archive/data.pkl", pickle.dumps({}, protocol))
     behind = {"checkpoints/1/policy.pt": pickled + harmless.getvalue()}
     refused(
-        bundled(tmp_path / "behind.zip", members, behind), "policy.pt' is a plain pickle or no file of wei"
+        bundled(tmp_path / "behind.zip", members, behind), "policy.pt' is a plain pickle or not a file of wei"
     )
 
 
@@ -62,7 +64,7 @@ def test_models_of_stable_baselines3(tmp_path: Path, members: Members) -> None:
     refused(bundled(tmp_path / "one.zip", members, model), "'policy.optimizer.pth' that is a pickle that wou")
     packed = {place: zipped(("data", b"{}"), ("policy.pth", safe), method=zipfile.ZIP_DEFLATED)}
     refused(bundled(tmp_path / "two.zip", members, packed), "has a compressed member 'policy.pth'")
-    refused(bundled(tmp_path / "three.zip", members, {place: b"text"}), "is no zip file of a model")
+    refused(bundled(tmp_path / "three.zip", members, {place: b"text"}), "is not the zip file of a model")
 
 
 SAFE, EVIL = pickle.dumps({}, 2), pickle.dumps(Evil(), 2)
@@ -90,7 +92,7 @@ def test_pickles_that_another_reader_would_find(tmp_path: Path, members: Members
 
 
 def two_lists() -> bytes:
-    """A zip file with two lists of members: the end names one, and the other stands where it should."""
+    """A zip file with two lists of members: the end names one, the other is in the usual place."""
     evil = zipped(("archive/data.pkl", EVIL))
     safe = zipped(("archive/data.pkl", SAFE))
     at, end = evil.index(b"PK\x01\x02"), safe.index(b"PK\x01\x02")

@@ -123,7 +123,11 @@ def test_one_run_and_one_step() -> None:
     [
         ([], "no runs"),
         ([([0, 1], [0.0, 1.0]), ([2, 3], [0.0, 1.0])], "no steps in common: one begins at step 2"),
-        ([([0, 2, 1], [0.0, 1.0, 2.0])], r"run 0: steps fall from 2 to 1 \(position 2\)"),
+        (
+            [([0, 2, 1], [0.0, 1.0, 2.0])],
+            r"run 0: steps must not decrease, but fall from 2 to 1 "
+            r"\(position 2\)",
+        ),
         ([([0], [1.0]), ([0, 1], [1.0, np.nan])], "run 1, values: 1 of 2 values are not finite"),
         ([([0, 1], [1.0])], r"run 0: .*\(2,\) and \(1,\)"),
         ([([], [])], "run 0"),

@@ -83,7 +83,7 @@ def test_one_shared_seed_says_nothing_of_the_spread() -> None:
         (([1, 2], [1.0]), ([2], [1.0]), r"first operator: seeds and scores.*\(2,\) and \(1,\)"),
         (([1], [1.0]), ([], []), "second operator: seeds and scores"),
         (([1], [np.nan]), ([1], [1.0]), "first operator: 1 of 1 values are not finite"),
-        (([1.5], [1.0]), ([1], [1.0]), "integers or texts, not float64"),
+        (([1.5], [1.0]), ([1], [1.0]), "integers or strings, not float64"),
         (([1], [1.0]), (["1"], [1.0]), "first operator are int64, of the second <U1"),
     ],
 )

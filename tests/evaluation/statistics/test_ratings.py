@@ -134,7 +134,7 @@ def test_the_interval_covers_the_true_strengths_as_often_as_it_says() -> None:
 
 
 def expected_ratings(strength: np.ndarray) -> np.ndarray:
-    """What ratings come to with games without number: the same fit to expected scores."""
+    """The limit of ratings for infinitely many games: the same fit to expected scores."""
     share = 0.1 + 0.8 / (1 + 10 ** ((strength[None, :] - strength[:, None]) / 400))
     one, other = np.triu_indices(len(strength), 1)
 

@@ -1,4 +1,4 @@
-"""What the page and the saved notebook show of a lane's language models, without a browser."""
+"""A lane's language models on the page and in the saved notebook, without a browser."""
 
 from __future__ import annotations
 

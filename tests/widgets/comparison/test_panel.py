@@ -1,4 +1,4 @@
-"""What the page of a comparison is sent, and what it requests, without a browser."""
+"""Messages to and from the page of a comparison, without a browser."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_person_reads_the_mission(start_comparison: Compare) -> None:
 
 
 def early(panel: ComparisonPanel, agent: str) -> str:
-    """What the first lane, as refreshed, says of a key that this person pressed too early."""
+    """The first lane's refreshed notice about a key that this person pressed too early."""
     bring_up_to_date(panel)
     people = {person["agent"]: person["early"] for person in panel.lanes.state["lanes"][0]["people"]}
     return str(people[agent])

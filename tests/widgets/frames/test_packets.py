@@ -1,4 +1,4 @@
-"""What a page is sent of each frame: as it is, deflated, as a picture, reduced, shared and bounded."""
+"""Packets of frames for a page: raw, deflated, as a picture, reduced, shared and bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a saved notebook keeps of frames: the last, as a picture, also when no browser ever showed them."""
+"""Frames in a saved notebook: the last, as a picture, also when no browser ever showed them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_numbers_beside_a_frame() -> None:
 
 
 class Notebook:
-    """What was displayed, by display id, and how often each place was changed."""
+    """The displayed outputs, by display id, and how often each was updated."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.outputs: dict[str, dict[str, Any]] = {}
@@ -315,11 +315,11 @@ def test_a_cell_executed_again_shows_the_same_wall(supervisor: Supervisor) -> No
 @pytest.mark.parametrize(
     "options, problem",
     [
-        ({"fps": 120}, r"fps is 0.1 to 60 frames a second, not 120"),
-        ({"fps": 0}, r"fps is 0.1 to 60 frames a second, not 0"),
-        ({"fps": "fast"}, r"fps is 0.1 to 60 frames a second, not 'fast'"),
-        ({"columns": 0}, r"columns is 1 or more"),
-        ({"columns": "2"}, r"columns is 1 or more .* not '2'"),
+        ({"fps": 120}, r"fps must be from 0.1 to 60 frames per second, not 120"),
+        ({"fps": 0}, r"fps must be from 0.1 to 60 frames per second, not 0"),
+        ({"fps": "fast"}, r"fps must be from 0.1 to 60 frames per second, not 'fast'"),
+        ({"columns": 0}, r"columns must be an integer ≥ 1"),
+        ({"columns": "2"}, r"columns must be an integer ≥ 1 .* not '2'"),
         ({"runs": []}, r"1 to 256 runs, not 0"),
         ({"runs": [Run(Path(str(number))) for number in range(257)]}, r"1 to 256 runs, not 257"),
         ({"runs": "abc"}, r"runs and groups of runs, .* not 'abc'"),

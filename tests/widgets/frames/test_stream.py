@@ -1,4 +1,4 @@
-"""When a page is sent frames: while a view is in sight and keeps up, and nothing runs otherwise."""
+"""A page receives frames while a view is in sight and keeps up; otherwise nothing runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that end or cannot be read, pages that cannot be reached: the others' frames go on."""
+"""Runs that end or cannot be read, pages that cannot be reached: the others' frames continue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_view_that_cannot_be_reached_does_not_hold_up_the_others(
         view.more()
     views[0].broken = True
     views[1].more(60)
-    assert len([record for record in caplog.records if "tried again" in record.message]) == 1
+    assert len([record for record in caplog.records if "trying again" in record.message]) == 1
     views[0].broken = False
     views[0].more()
     for view in views:

@@ -1,4 +1,4 @@
-"""What a page has a kernel do with runs, on a real worker."""
+"""Actions on runs that a page requests of a kernel, with a real worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workspace leaves in a saved notebook: the view that is shown, as a picture or a table."""
+"""A workspace in a saved notebook: the shown view, as a picture or a table."""
 
 from __future__ import annotations
 

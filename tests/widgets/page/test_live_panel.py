@@ -143,4 +143,4 @@ def test_one_scheduler_keeps_the_interval_of_each_panel(caplog: pytest.LogCaptur
     assert all(later - at >= 0.015 for at, later in pairwise(times))
     assert all(draw for _, draw in fast.refreshed)
     assert not any(draw for _, draw in hidden.refreshed), "nothing is drawn out of sight"
-    assert caplog.text.count("A panel could not be refreshed; it is tried again.") == 2, "once a panel"
+    assert caplog.text.count("A panel could not be refreshed; trying again.") == 2, "once a panel"

@@ -1,4 +1,4 @@
-"""What a cell shows of a worker that is installed for it."""
+"""A cell's output while a worker is installed for it."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def views_of(*runs: Run) -> list[RunView]:
 
 def drawn(charts: SystemCharts) -> dict[str, list[list[float]]]:
     """The values of each line, by the chart's label."""
-    figures = charts.widgets[1].children[::2]  # after each stands what shows the values under the pointer
+    figures = charts.widgets[1].children[::2]  # each is followed by the values under the pointer
     return {figure.axes[1].label: np.atleast_2d(figure.marks[-1].y).tolist() for figure in figures}
 
 
@@ -51,7 +51,7 @@ def test_a_run_with_two_gpus(tmp_path: Path, x: str, end: float) -> None:
     charts = SystemCharts(lambda: views)
     charts.draw(x)
     assert charts.head.text == "CPU up to 150%, memory up to 500 MB, GPU up to 50%"
-    assert charts.widgets_beside == []  # nothing is drawn for nobody
+    assert charts.widgets_beside == []  # nothing is drawn without a viewer
     charts.head.opened = True
     charts.draw(x)
     assert drawn(charts) == {
@@ -59,7 +59,7 @@ def test_a_run_with_two_gpus(tmp_path: Path, x: str, end: float) -> None:
         "memory, MB": [[400, 500]],
         "GPU, %": [[30, 30], [50, 70]],
     }
-    figures = charts.widgets[1].children[::2]  # after each stands what shows the values under the pointer
+    figures = charts.widgets[1].children[::2]  # each is followed by the values under the pointer
     assert np.atleast_2d(figures[0].marks[-1].x).tolist() == [[0, end]]
     assert len(set(figures[2].marks[-1].colors)) == 2
     charts.head.opened = False

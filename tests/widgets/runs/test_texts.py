@@ -1,4 +1,4 @@
-"""What a panel writes: numbers, durations, names of runs, and how often it writes at all."""
+"""Texts of a panel: numbers, durations, names of runs, and how often they are updated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel of a sweep that goes on: whatever shows the sweep after its resume is live, and ends with it."""
+"""The panel of a resumed sweep: every view after the resume is live, and ends with the sweep."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
         problems.append(f"unknown algorithm {config.algorithm!r}; this worker has 'eval', upstream's own")
     for name in values["envs"] or ():
         if name not in _ALL:
-            problems.append(f"envs: {name!r} is not one of BALROG's, which are {', '.join(_ALL)}")
+            problems.append(f"envs: {name!r} is not a BALROG environment; these are {', '.join(_ALL)}")
     if not all(isinstance(one, str) and "=" in one for one in values["overrides"]):
-        problems.append(f"overrides={values['overrides']!r:.200}: give texts such as client.timeout=30")
+        problems.append(f"overrides={values['overrides']!r:.200}: must be strings such as client.timeout=30")
     values["checkout"] = _checkout(config, values["checkout"], problems)
     values["python"] = _python(config, values, problems)
     if problems:

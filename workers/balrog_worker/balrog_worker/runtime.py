@@ -81,15 +81,13 @@ def _stop(process: subprocess.Popen[bytes], signum: int) -> None:
     try:
         process.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        log.warning("upstream did not leave within %g s and is killed", _STOP_SECONDS)
+        log.warning("upstream did not exit within %g s and is killed", _STOP_SECONDS)
 
 
 def _failure(code: int) -> UpstreamFailed:
     if code < 0:
         return UpstreamFailed(f"upstream was ended by {signal.Signals(-code).name}", "Killed")
-    return UpstreamFailed(
-        f"upstream ended with exit status {code}; the log holds what it printed", "EvalExit"
-    )
+    return UpstreamFailed(f"upstream ended with exit status {code}; its output is in the log", "EvalExit")
 
 
 class EpisodeFiles:

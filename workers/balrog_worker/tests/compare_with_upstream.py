@@ -278,7 +278,7 @@ def our_dialog(agent: str, answers: Sequence[str], number: int) -> list[dict[str
 
 
 def _feedback_as_upstreams(observed: str, text: str) -> str:
-    """Where an observation says that a default was played: which one, then the observation."""
+    """The played default that an observation reports, then the observation."""
     said = observed.removesuffix(text)
     if not said:
         return observed

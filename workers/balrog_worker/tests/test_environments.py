@@ -27,7 +27,7 @@ IDS = (
 
 
 def walked(worker: WorkerEnvironment, seed: int, *ids: str, cache: Path | None = None) -> dict[str, Any]:
-    """What came of an episode in each, played in a process of its own."""
+    """The result of an episode in each, played in a separate process."""
     command = [str(worker.python), str(RANDOM_EPISODES), str(seed), *ids]
     environ = {"HOME": str(cache), "PATH": "/usr/bin:/bin"} if cache else None
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ)

@@ -84,12 +84,12 @@ def test_what_cannot_be_is_refused_at_once(lab: mosaic.Lab) -> None:
         mosaic.operators.balrog(agent="clever", max_text_history=-1, demonstrations="no-such-file.json")  # type: ignore[arg-type]
     for part in ("agent='clever'", "max_text_history=-1", "there is no", "not 'clever'"):
         assert part in str(refused.value)
-    with pytest.raises(ConfigurationError, match="give demonstrations="):
+    with pytest.raises(ConfigurationError, match="needs demonstrations="):
         mosaic.operators.balrog(agent="few_shot")
     ev = lab.evaluate(env=GOTO, operators={"random": mosaic.operators.random()}, seeds=[1], max_steps=2).wait(
         100
     )
-    with pytest.raises(MosaicError, match="no operator of BALROG's"):
+    with pytest.raises(MosaicError, match="no BALROG operator"):
         ev.balrog_results("results")
 
 

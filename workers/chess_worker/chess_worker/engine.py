@@ -95,12 +95,12 @@ class ChessEngine:
             played = engine.play(board, self._limit, game=self._game, info=chess.engine.INFO_ALL)
         except chess.engine.EngineTerminatedError:
             self._engine = None
-            raise RuntimeError(f"{self._program} has ended by itself; it is started again") from None
+            raise RuntimeError(f"{self._program} exited unexpectedly; restarting it") from None
         except asyncio.TimeoutError:
             self.close()
-            raise RuntimeError(f"{self._program} hangs; it is started again") from None
+            raise RuntimeError(f"{self._program} does not respond; restarting it") from None
         if played.move is None:
-            raise RuntimeError(f"{self._program} gives up in a game that has not ended")
+            raise RuntimeError(f"{self._program} resigned in a game that has not ended")
         return Reply(
             played.move.uci(),
             engine.id.get("name", self._program),
@@ -120,7 +120,7 @@ class ChessEngine:
         try:
             engine = chess.engine.SimpleEngine.popen_uci(self._program, timeout=_START_SECONDS)
         except (OSError, chess.engine.EngineError, TimeoutError) as error:
-            raise ConfigError(f"{self._program} does not start as a UCI engine: {error}") from None
+            raise ConfigError(f"{self._program} did not start as a UCI engine: {error}") from None
         try:
             fixed = {name: value for name, value in _FIXED.items() if name in engine.options}
             engine.configure({**fixed, **_weakened(engine, self._elo)})

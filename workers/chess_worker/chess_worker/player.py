@@ -26,7 +26,7 @@ class ModelPlayer:
         settings, usual = setup.settings, DialogLimits()
         self._on_failure = settings.get("on_failure", FORFEIT)
         if self._on_failure not in (FORFEIT, RANDOM):
-            raise ConfigError(f'on_failure is "{FORFEIT}" or "{RANDOM}", not {self._on_failure!r:.100}')
+            raise ConfigError(f'on_failure must be "{FORFEIT}" or "{RANDOM}", not {self._on_failure!r:.100}')
         self._limits = DialogLimits(
             settings.get("max_failures", usual.max_failures), settings.get("max_turns", usual.max_turns)
         )

@@ -40,7 +40,7 @@ def test_what_cannot_be_is_refused(talk: Conversation, stockfish: str) -> None:
 
     assert "Elo from 1350 to 2850, not at 900" in refusal(program="stockfish", elo=900, nodes=10)
     assert "'nofish' is not installed on this machine; give the path" in refusal(program="nofish", nodes=10)
-    assert "/bin/true does not start as a UCI engine" in refusal(program="/bin/true", nodes=10)
+    assert "/bin/true did not start as a UCI engine" in refusal(program="/bin/true", nodes=10)
     wait_until(lambda: psutil.Process(talk.process.pid).children() == [])
     sit_down(talk, program="stockfish", elo=1350, nodes=10)
     answer = talk.ask("select_action", player_id="player_0", observation=0)
@@ -52,7 +52,7 @@ def test_its_process_is_started_again_and_ends_with_the_player(talk: Conversatio
     (engine,) = psutil.Process(talk.process.pid).children()
     engine.kill()
     answer = talk.ask("select_action", player_id="player_0", observation=0, description=MATE)
-    assert answer["retryable"] and "has ended by itself" in answer["message"]
+    assert answer["retryable"] and "exited unexpectedly" in answer["message"]
     assert move(talk, MATE)["action"] == 7
     (engine,) = psutil.Process(talk.process.pid).children()
     assert talk.ask("stop")["type"] == "stopped"

@@ -40,7 +40,7 @@ def spec_of(
     modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
     is_old = isinstance(env, FromGym)
     if is_old and wrappers:
-        raise ConfigError(f"wrappers need an environment of Gymnasium's; {env_id} is one of the old gym's")
+        raise ConfigError(f"wrappers need a Gymnasium environment; {env_id} is one of the old gym's")
     spec: RenderableSpec = RenderableSpec.of(env_id, env, render_modes=tuple(modes), old=is_old)
     if render:
         _draw(spec, keywords)

@@ -205,6 +205,6 @@ def _failure(returncode: int, translator: Translator) -> UpstreamFailed:
         return UpstreamFailed(f"the script was killed by {name}", "Killed")
     return UpstreamFailed(
         f"the script ended with exit status {returncode} before its training was over; "
-        "the log holds what it printed",
+        "its output is in the log",
         "ScriptExit",
     )

@@ -54,9 +54,9 @@ SMALL: dict[str, dict[str, Any]] = {  # enough of each algorithm to update its n
     },
 }
 ONLY_CURRENT = ("ddpg", "rpo", "pqn")
-"""What the release of 2021 does not have, or not so that it runs."""
+"""Algorithms that the release of 2021 lacks, or cannot run."""
 ONLY_RELEASE = ("frozen_lake",)
-"""What only the release of 2021 takes."""
+"""Algorithms that only the release of 2021 has."""
 
 
 class CleanRLWorker(TrainingWorker):

@@ -18,7 +18,7 @@ from mosaic_lab.errors import ConfigurationError
 
 
 def open_arena(worker: Any, env_id: str, folder: Path, **settings: Any) -> dict[str, Any]:
-    """What an arena of the worker says of an environment."""
+    """An arena's description of an environment."""
     commands: list[dict[str, Any]] = [
         {"cmd": "open", "protocol": 1, "run_id": "arena", "env_id": env_id, "settings": settings}
         | {"folder": str(folder), "max_steps": None},

@@ -1,4 +1,4 @@
-"""What cannot be trained is refused in a second, before anything trains, with a message that helps."""
+"""Untrainable configurations are refused within a second, with a message that helps."""
 
 from __future__ import annotations
 

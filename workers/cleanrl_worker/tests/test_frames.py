@@ -66,7 +66,7 @@ def picture(frame: Frame) -> np.ndarray[Any, Any]:
 
 
 def steps_of(trial: ObservedProcess) -> int:
-    """How far the training has come, by what it says."""
+    """The training's step, as it reports it."""
     return max([m["payload"]["step"] for m in trial.messages() if m.get("event") == "metrics"], default=0)
 
 
@@ -189,12 +189,12 @@ def test_the_old_gyms_own_environments_are_drawn_too(worker: Any) -> None:
     ("name", "reason"),
     [
         ("Blind", "has no render mode rgb_array; it renders ansi"),
-        ("Empty", "cannot be drawn here: ValueError: its render() returns None"),
+        ("Empty", "cannot be rendered here: ValueError: its render() returns None"),
         ("Complex", "complex64"),
         *(
             pytest.param(name, reason, marks=pytest.mark.extended)
             for name, reason in (
-                ("Broken", "cannot be drawn here: RuntimeError: no paint left"),
+                ("Broken", "cannot be rendered here: RuntimeError: no paint left"),
                 ("Shy", "cannot be made with the render mode rgb_array: ValueError: not in public"),
             )
         ),

@@ -30,7 +30,7 @@ with_checkout = [
 
 
 def test_the_release_refuses_games(worker: Any) -> None:
-    """Which algorithm it would be, and why there is none, before an environment is made."""
+    """The algorithm of a game, or the reason that there is none, before an environment is made."""
     if worker.legacy:
         assert "ppo_atari is not available with CleanRL 0.4.8" in worker.error(algorithm="ppo", env_id=GAME)
 

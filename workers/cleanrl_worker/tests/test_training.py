@@ -91,7 +91,7 @@ def test_the_same_seed_gives_the_same_episodes_twice(worker: Any, algorithm: str
 
 
 def test_the_platforms_own_example_runs_and_leaves_videos(worker: Any) -> None:
-    """On Box2D, an environment that neither script has heard of."""
+    """On Box2D, an environment that neither script mentions."""
     example = {"algorithm": "ppo", "learning_rate": 3e-4, "num_envs": 4, "capture_video": True}
     run = worker.train(**example, env_id="LunarLander-v2", seed=1, total_timesteps=1024)
     assert run.code == 0, run.log

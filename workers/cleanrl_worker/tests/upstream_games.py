@@ -40,7 +40,7 @@ def main(env_id: str, decisions: int) -> dict[str, int]:
 
 
 def beside(env_id: str, decisions: int) -> tuple[list[Any], int]:
-    """What a policy sees through upstream's wrappers, and the lives that it loses."""
+    """A policy's observations through upstream's wrappers, and the lives that it loses."""
     env = make_env(env_id, 0, False, "")()
     inner: Any = env
     while type(inner).__name__ != "NoopResetEnv":
@@ -58,7 +58,7 @@ def beside(env_id: str, decisions: int) -> tuple[list[Any], int]:
 
 
 def played(env_id: str, decisions: int) -> list[Any]:
-    """What it sees where the player is given every frame of the same game."""
+    """Its observations if the player gets every frame of the same game."""
     env: Any = gymnasium.make(env_id)
     policy = Scripted(int(env.action_space.n))
     player: Any = as_trained({"atari": record(env_id, restarts=True) | {"most_noops": 1}}, policy)

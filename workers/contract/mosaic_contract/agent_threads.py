@@ -153,7 +153,7 @@ class _AgentThread(threading.Thread):
             while (shared := self._next()) is not None:
                 shared.meet()
         except BaseException:  # such as an operator's sys.exit, which would leave this agent without a thread
-            log.exception("the thread of %s has ended: this process is of no further use", self.name)
+            log.exception("the thread of %s has ended: this process cannot continue", self.name)
             os._exit(1)
 
     def _next(self) -> _Shared | None:

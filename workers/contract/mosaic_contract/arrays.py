@@ -107,7 +107,7 @@ def _unpack_array(array: Any) -> Any:
         code, letter, size = _DTYPES[name]
     except (TypeError, KeyError):
         raise BadMessage(
-            f"an array needs dtype (one of {', '.join(_DTYPES)}), shape and data, and this is {array!r:.200}"
+            f"an array needs dtype (one of {', '.join(_DTYPES)}), shape and data, not {array!r:.200}"
         ) from None
     count = _count(shape, size)
     try:
@@ -131,11 +131,11 @@ def _count(shape: Any, size: int) -> int:
         or len(shape) > _MOST_DIMENSIONS
         or not all(type(length) is int and 0 <= length <= ARRAY_LIMIT for length in shape)
     ):
-        raise BadMessage(f"the shape of an array is a list of its sizes, not {shape!r:.100}")
+        raise BadMessage(f"the shape of an array must be a list of its sizes, not {shape!r:.100}")
     # empty dimensions still need room for their lists
     room = size * math.prod(max(length, 1) for length in shape)
     if room > ARRAY_LIMIT:
-        raise BadMessage(f"an array of shape {shape} has {room} bytes, and {ARRAY_LIMIT} may be sent")
+        raise BadMessage(f"an array of shape {shape} has {room} bytes; the maximum is {ARRAY_LIMIT}")
     return math.prod(shape)
 
 

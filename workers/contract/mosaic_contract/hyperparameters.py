@@ -161,7 +161,7 @@ def _unknown(name: str, known: Collection[str]) -> str:
     if name in OWN_FIELDS:
         return f"{name!r} is a field of the configuration{lab_keyword(name)}, not a hyperparameter"
     if alike := sorted(other for names in _ONE_THING if name in names for other in names if other in known):
-        return f"unknown hyperparameter {name!r}; here that is {' or '.join(map(repr, alike))}"
+        return f"unknown hyperparameter {name!r}; here it is called {' or '.join(map(repr, alike))}"
     if name in _OF_THE_ENVIRONMENT:
         return (
             f"{name!r} is not a hyperparameter, and this worker takes no keywords of the environment: "
@@ -188,7 +188,7 @@ def converted(parameter: Parameter, value: Any) -> Any:
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         raise ValueError(f"expected {wanted.__name__}, got {type(value).__name__} {value!r:.100}")
     if parameter.choices and value not in parameter.choices:
-        raise ValueError(f"{value!r:.100} is none of {', '.join(map(repr, parameter.choices))}")
+        raise ValueError(f"{value!r:.100} is not one of {', '.join(map(repr, parameter.choices))}")
     if isinstance(value, (int, float)) and (reason := outside_limits(value, vars(parameter))):
         raise ValueError(reason)
     return value

@@ -69,7 +69,7 @@ def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: 
         if not math.isfinite(number) or abs(number - inside) > tolerance * (1 + abs(inside)):
             raise ValueError(f"{number!r} is out of bounds, which are {low:g} and {high:g}")
         if whole and inside != math.floor(inside):
-            raise ValueError(f"{number!r} is not a whole number")
+            raise ValueError(f"{number!r} is not an integer")
         return int(inside) if whole else inside
 
     def read(value: Any) -> Any:
@@ -77,7 +77,7 @@ def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: 
         try:
             return nested(map(placed, numbers, lows, highs), shape)
         except OverflowError:  # an int too large for a float
-            raise ValueError(f"{numbers!r:.200} has a number that is out of all bounds") from None
+            raise ValueError(f"{numbers!r:.200} has a number that is out of bounds") from None
 
     return read
 

@@ -96,13 +96,13 @@ def setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) ->
     if not isinstance(player_id, str) or not player_id:
         raise BadMessage(f"player_id must be a string, not {player_id!r:.100}")
     if seed is not None and (type(seed) is not int or seed < 0):
-        raise BadMessage(f"seed is an integer from 0, not {seed!r:.100}")
+        raise BadMessage(f"seed must be an integer ≥ 0, not {seed!r:.100}")
     objects: dict[str, Any] = {
         name: command.get(name) for name in ("observation_space", "action_space", "settings")
     }
     for name, value in objects.items():
         if not isinstance(value, (dict, type(None))):
-            raise BadMessage(f"{name} is an object, not {value!r:.100}")
+            raise BadMessage(f"{name} must be an object, not {value!r:.100}")
     objects["settings"] = objects["settings"] or {}
     game_name = command.get("game_name") or ""
     return AgentSetup(player_id, game_name, seed, **objects, send_partial=_Partials(player_id, send))

@@ -41,9 +41,7 @@ def make_space(description: Mapping[str, Any]) -> Any:
     """Return the Gymnasium space of a description. Raises `BadMessage` for an invalid description."""
     kind = description.get("type") if isinstance(description, Mapping) else None
     if not isinstance(kind, str) or kind not in _MAKERS:
-        raise BadMessage(
-            f"a space needs a type among {', '.join(_MAKERS)}, and this is described as {description!r:.200}"
-        )
+        raise BadMessage(f"a space needs a type among {', '.join(_MAKERS)}, not {description!r:.200}")
     spaces = importlib.import_module("gymnasium.spaces")
     numpy = importlib.import_module("numpy")
     try:

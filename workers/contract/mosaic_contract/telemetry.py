@@ -334,7 +334,7 @@ class MetricValues:
             self._named.add(name)
             log.warning("metric %.200r is left out: %.100r is not a number", name, value)
             if len(self._named) == _MOST_NAMED:
-                log.warning("no further metrics that are left out are named")
+                log.warning("further metrics that are left out are not reported")
 
 
 def _number(value: Any) -> float:

@@ -45,7 +45,7 @@ def trained_policy(
     """
     deterministic = setup.settings.get("deterministic", True)
     if not isinstance(deterministic, bool):
-        raise ConfigError(f"deterministic is true or false, not {deterministic!r:.100}")
+        raise ConfigError(f"deterministic must be true or false, not {deterministic!r:.100}")
     path = setup.settings.get("checkpoint")
     if not isinstance(path, str) or not path:
         raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of one')

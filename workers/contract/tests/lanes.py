@@ -101,7 +101,7 @@ class Lane:
         return self.process.wait(PATIENCE)
 
     def received(self, key="a"):
-        """What an operator of `arena_player` was sent."""
+        """Messages sent to an operator of `arena_player`."""
         log = (self.folder / f"operator-{key}.log").read_text().splitlines()
         return [json.loads(line) for line in log if line.startswith("{")]
 

@@ -1,4 +1,4 @@
-"""How an arena ends, and what it leaves: nothing."""
+"""Ends of an arena, which leave nothing behind."""
 
 import os
 import subprocess

@@ -34,7 +34,7 @@ class Writers(Arenas):
         return self.lane
 
     def called(self, agent, key="a"):
-        """What an agent's operator was sent, call by call."""
+        """Messages sent to an agent's operator, call by call."""
         return [one for one in self.lane.received(key) if one["cmd"] == "called" and one["agent"] == agent]
 
     def test_operators_are_sent_what_they_need(self):
@@ -87,7 +87,7 @@ class Writers(Arenas):
         for said in (
             "a message of 700 characters was cut to 500",
             "a message to 'nobody' was not delivered: there are red_1, blue_0",
-            """a message is {"to": agent, "text": text}, not {'to': 5}""",
+            """a message must be {"to": agent, "text": text}, not {'to': 5}""",
             "3 messages beyond 8 were dropped",
         ):
             self.assertIn(said, move["fault_text"])

@@ -25,7 +25,7 @@ NAMES = [
 
 
 def sent(value):
-    """What arrives of a value."""
+    """The value that arrives."""
     return unpack(decode_line(encode_line({"value": pack(value)}, OPERATING_LINE_LIMIT))["value"])
 
 

@@ -13,7 +13,7 @@ from mosaic_contract.errors import LineTooLong
 
 
 class Array:
-    """What encode_line knows of numpy: tolist()."""
+    """The part of numpy that encode_line uses: tolist()."""
 
     def tolist(self):
         return [1.0, math.nan]

@@ -1,4 +1,4 @@
-"""A configuration is read in all its spellings, and everything that is wrong with it is said at once."""
+"""A configuration is read in all its spellings, and all of its problems are reported at once."""
 
 import json
 import tempfile
@@ -158,7 +158,7 @@ class Hyperparameters(unittest.TestCase):
             "the action space does not fit",
             "unknown hyperparameter 'learnin_rate'; did you mean 'learning_rate'?",
             "hyperparameter 'num_envs': expected int, got bool True",
-            "hyperparameter 'backend': 'caffe' is none of 'torch', 'jax'",
+            "hyperparameter 'backend': 'caffe' is not one of 'torch', 'jax'",
             problems[-1],
         ]
         assert problems[-1].startswith("unknown hyperparameter 'zzzz'")
@@ -192,11 +192,11 @@ class Hyperparameters(unittest.TestCase):
             return problems_of(check_hyperparameters, {name: 1}, {one: Parameter(one, int) for one in known})
 
         assert reported("learning_rate", "lr", "gamma") == [
-            "unknown hyperparameter 'learning_rate'; here that is 'lr'"
+            "unknown hyperparameter 'learning_rate'; here it is called 'lr'"
         ]
-        several = ["unknown hyperparameter 'lr'; here that is 'actor_lr' or 'critic_lr'"]
+        several = ["unknown hyperparameter 'lr'; here it is called 'actor_lr' or 'critic_lr'"]
         assert reported("lr", "critic_lr", "tau", "actor_lr") == several
-        settings = "unknown hyperparameter 'settings'; here that is 'env_config'"
+        settings = "unknown hyperparameter 'settings'; here it is called 'env_config'"
         assert reported("settings", "env_config") == [settings]
         (none_here,) = reported("settings", "gamma")
         assert 'give env="module:Id-v0"' in none_here

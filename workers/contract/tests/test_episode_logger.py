@@ -1,4 +1,4 @@
-"""What a training reports: each step counted, each episode, means of the latest."""
+"""Reports of a training: each step counted, each episode, means of the latest."""
 
 import os
 import tempfile

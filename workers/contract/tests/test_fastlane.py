@@ -80,17 +80,17 @@ class Publishing(RingTest):
     def test_what_is_no_frame_is_refused_and_the_ring_goes_on(self):
         writer, reader = self.writer(), self.reader()
         for pixels, shape, message in (
-            (None, None, "this is None"),
-            ("text", (1, 4), "this is a str"),
-            ([[0]], (1, 1), "this is a list"),
-            (memoryview(b"abcdefgh")[::2], (1, 4), "contiguous bytes, and this is a memoryview"),
+            (None, None, "not None"),
+            ("text", (1, 4), "not a str"),
+            ([[0]], (1, 1), "not a list"),
+            (memoryview(b"abcdefgh")[::2], (1, 4), "contiguous bytes, not a memoryview"),
             (b"abc", None, r"needs shape=\(height, width, channels\)"),
             (b"abc", (1, 4), r"3 bytes does not have the shape \(1, 4\)"),
-            (b"", (0, 4, 3), r"the shape \(0, 4, 3\)"),
+            (b"", (0, 4, 3), r"shape is \(0, 4, 3\)"),
             (b"ab", (1, 1, 2), "1, 3 or 4 channels"),
-            (b"abc", (3,), r"this one \(3,\)"),
-            (b"abc", (-1, -1, 3), "some pixels"),
-            (b"abc", ("a", "b", 3), "this one"),
+            (b"abc", (3,), r"not \(3,\)"),
+            (b"abc", (-1, -1, 3), "at least one pixel"),
+            (b"abc", ("a", "b", 3), "not \\('a'"),
             (b"abc", (1 << 20, 1 << 20, 3), "larger than 64 MiB"),
         ):
             with self.assertRaisesRegex(FrameError, message):

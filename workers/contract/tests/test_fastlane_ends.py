@@ -1,4 +1,4 @@
-"""How rings end, who removes them, and where they lie."""
+"""Ends, removal and location of rings."""
 
 import gc
 import io

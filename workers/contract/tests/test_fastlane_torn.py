@@ -100,7 +100,7 @@ class Torn(RingTest):
 
 
 class Hostile(RingTest):
-    """Whatever lies where a ring should be, a reader finds no frame in it and changes nothing."""
+    """A reader finds no frame in a file that is not a ring, and changes nothing."""
 
     def setUp(self):
         super().setUp()

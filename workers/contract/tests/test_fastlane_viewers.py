@@ -1,4 +1,4 @@
-"""When a frame is due: as often as a viewer wants it, and no oftener."""
+"""Frames are due as often as a viewer wants them, and no more often."""
 
 from unittest import mock
 
@@ -9,7 +9,7 @@ from rings import RingTest, gaps
 
 
 class Wanting(RingTest):
-    """When a frame is due, on a clock that the test turns."""
+    """Frames are due by a clock that the test controls."""
 
     def setUp(self):
         super().setUp()

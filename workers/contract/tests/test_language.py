@@ -1,4 +1,4 @@
-"""What language models need of the standard library alone: recordings, replays, budgets, retries, prices."""
+"""Language models with the standard library alone: recordings, replays, budgets, retries, prices."""
 
 import tempfile
 import time

@@ -207,8 +207,8 @@ class Errors(Talking):
             (b'{"cmd": "select_action", "player_id": ["x"], "observation": 0}', "there is no agent ['x']"),
             (b'{"cmd": "select_action", "observation": {"__ndarray__": 1}}', "an array needs dtype"),
             (b'{"cmd": "init_agent", "player_id": 5}', "player_id must be a string, not 5"),
-            (b'{"cmd": "init_agent", "seed": -1}', "seed is an integer from 0, not -1"),
-            (b'{"cmd": "init_agent", "settings": [1]}', "settings is an object, not [1]"),
+            (b'{"cmd": "init_agent", "seed": -1}', "seed must be an integer ≥ 0, not -1"),
+            (b'{"cmd": "init_agent", "settings": [1]}', "settings must be an object, not [1]"),
         ):
             self.send(line)
             _, retryable, message = self.error(self.hear())

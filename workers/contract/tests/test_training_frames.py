@@ -107,7 +107,7 @@ def test_a_drawing_that_fails_is_the_last(frames_of, reader, capsys):
     reader.watch(60)
     assert frames.due()
     publish(frames)
-    reported = "Smoke-v0 cannot be drawn here: RuntimeError: no display"
+    reported = "Smoke-v0 cannot be rendered here: RuntimeError: no display"
     assert reader.read() is None and reader.notice == reported
     assert reported in capsys.readouterr().err
     assert not frames.due()
@@ -117,4 +117,4 @@ def test_a_score_that_is_no_number_ends_the_frames_and_not_the_training(frames_o
     frames = frames_of(1)
     frames.show(frames.make(Environment), lambda: (None, 0.0))
     publish(frames)
-    assert reader.read() is None and "cannot be drawn here: TypeError" in reader.notice
+    assert reader.read() is None and "cannot be rendered here: TypeError" in reader.notice

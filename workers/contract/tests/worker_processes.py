@@ -117,7 +117,7 @@ class WorkerProcess(unittest.TestCase):
 
 
 def alive(pid):
-    """Whether a process runs; one that is dead but not yet reaped does not."""
+    """Whether a process is running; a zombie is not."""
     if Path("/proc").exists():
         try:
             return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"

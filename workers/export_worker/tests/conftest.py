@@ -1,4 +1,4 @@
-"""The worker in an environment of its own, built once a session as users build it."""
+"""The worker in its own environment, built once per session as users build it."""
 
 from shim_kit.fixtures import lab, mosaic_home, worker_fixture  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""Run in the worker's environment: prints what TensorBoard finds below a folder, as JSON."""
+"""Print the data that TensorBoard finds in a folder, as JSON. Runs in the worker's environment."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ def scalars(folder: str) -> dict:
 
 
 def hparams(folder: str) -> list:
-    """The table of the HPARAMS tab, by the code that answers the page."""
+    """Return the table of the HPARAMS tab, from the code that serves the page."""
     multiplexer = plugin_event_multiplexer.EventMultiplexer()
     multiplexer.AddRunsFromDirectory(folder)
     multiplexer.Reload()

@@ -1,4 +1,4 @@
-"""Run in the worker's environment: prints what a W&B offline run holds, as JSON.
+"""Print the records of a W&B offline run, as JSON. Runs in the worker's environment.
 
 The file is a log of LevelDB: blocks of 32 KiB, after a header of 7 bytes, of records with checksum, length
 and type (1 whole, 2 first, 3 middle, 4 last part), whose content is a message `Record`.

@@ -1,4 +1,4 @@
-"""Runs as TensorBoard and Weights & Biases read them, which is as `run.metrics()` has them."""
+"""Exports: TensorBoard and Weights & Biases read the same values as `run.metrics()`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READERS = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, mosaic_home: Path) -> Iterator[RunGroup]:
-    """A run that completed, with name, tags and notes, one with NaN and infinities, and one that failed."""
+    """A completed run with name, tags and notes, one with NaN and infinities, and a failed one."""
     with store(tmp_path_factory.mktemp("store") / "mosaic_runs") as supervisor:
         learner = start_learner(supervisor, learning_rate=0.01, layers=[64, 64])
         odd, failed = start_peer(supervisor, "not_numbers"), start_peer(supervisor, "fail")
@@ -51,7 +51,7 @@ def read(worker: WorkerEnvironment, reader: str, *arguments: object) -> Any:
 def test_tensorboard_reads_what_metrics_has(
     runs: RunGroup, worker: WorkerEnvironment, tmp_path: Path
 ) -> None:
-    for _ in range(2):  # an export replaces the one before
+    for _ in range(2):  # an export replaces the previous one
         paths = runs.export("tensorboard", tmp_path / "logs")
     assert paths == [tmp_path / "logs" / run.id for run in runs]
     found = read(worker, "event_reader.py", tmp_path / "logs", *paths)
@@ -110,7 +110,7 @@ def assert_same(rows: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) ->
 
 
 def test_nothing_is_sent(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    """In a network of its own, whose counters begin at zero: no name is looked up, no route is sought."""
+    """In a separate network namespace: no name is looked up and no connection attempted."""
     namespace = ["unshare", "-rn"]
     if (
         shutil.which("unshare") is None
@@ -140,7 +140,7 @@ def test_nothing_is_sent(worker: WorkerEnvironment, tmp_path: Path) -> None:
         }
         counted.append((counters["Ip:OutNoRoutes"], counters["Udp:OutDatagrams"]))
     assert counted[:2] == [(0, 0), (0, 0)]
-    assert counted[2][0] > 0  # an attempt would have been seen
+    assert counted[2][0] > 0  # an attempt would be counted
 
 
 def test_the_command_line(
@@ -164,7 +164,7 @@ def test_the_command_line(
 
 
 def test_what_cannot_be_exported_says_why(runs: RunGroup, worker: WorkerEnvironment, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="'neptune': runs are exported to 'tensorboard' or 'wandb'"):
+    with pytest.raises(ConfigurationError, match="'neptune': must be 'tensorboard' or 'wandb'"):
         runs[0].export("neptune", tmp_path)
     (tmp_path / runs[1].id).write_text("in the way")
     with pytest.raises(MosaicError, match=r"1 of 3 runs were exported, .* exit code 1\n[^$]*FileExistsError"):

@@ -108,7 +108,7 @@ def _pettingzoo_maker(
     in_turns = module_name.startswith(_IN_TURNS) or not hasattr(module, _MAKERS["parallel"])
     paradigm = settings.pop("paradigm", "aec" if in_turns else "parallel")
     if paradigm not in _MAKERS:
-        raise ConfigError(f'the paradigm of {env_id} is "aec" or "parallel", not {paradigm!r}')
+        raise ConfigError(f'the paradigm of {env_id} must be "aec" or "parallel", not {paradigm!r}')
     make_env = getattr(module, _MAKERS[paradigm], None)
     if make_env is None:
         raise ConfigError(f"{env_id} has no {paradigm} interface; leave the setting paradigm out")
@@ -133,8 +133,7 @@ def _registered(env_id: str) -> tuple[Any, str]:
         if colon:
             raise ConfigError(f"the module {module!r} registers no environment {name!r}{hint}")
         raise ConfigError(
-            f"there is no environment {name!r}{hint or '.'} "
-            "`mosaic-lab workers list gymnasium` shows those that there are"
+            f"there is no environment {name!r}{hint or '.'} `mosaic-lab workers list gymnasium` lists all"
         )
     return gymnasium, name
 

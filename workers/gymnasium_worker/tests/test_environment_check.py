@@ -49,7 +49,7 @@ REFUSED = {
 def test_each_broken_promise_is_one_sentence(
     worker: WorkerEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is converted without loss, and what fails only later, is not among them."""
+    """Values converted without loss, and those that fail only later, are not among them."""
     monkeypatch.setenv("PYTHONPATH", str(Path(shim_kit.__path__[0]) / "environments"))
     command = [str(worker.python), "-c", PROBE_ALL]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -35,5 +35,5 @@ def from_file(path: Path, like: Any) -> Any:
 
 def _fitting(array: Any, leaf: Any, name: str) -> Any:
     if array.shape != np.shape(leaf):
-        raise ValueError(f"{name} is of the shape {array.shape}, and {np.shape(leaf)} is expected")
+        raise ValueError(f"{name} has the shape {array.shape}; {np.shape(leaf)} is expected")
     return array.astype(getattr(leaf, "dtype", array.dtype))

@@ -88,7 +88,7 @@ class CompileTime:
     def __init__(self) -> None:
         self._began, self._compiled, self._over = time.monotonic(), 0.0, False
         jax.monitoring.register_event_duration_secs_listener(self._record_event)
-        log.info("compiling the first update: for up to minutes, for seconds where that was done before")
+        log.info("compiling the first update: this can take minutes, or seconds if it is cached")
 
     def updated(self) -> None:
         """Log the compile time after the first update."""

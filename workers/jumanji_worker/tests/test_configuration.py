@@ -1,4 +1,4 @@
-"""What does not fit is refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before anything trains, with the reason and what to do."""
 
 from __future__ import annotations
 

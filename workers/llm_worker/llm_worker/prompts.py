@@ -31,16 +31,16 @@ class PromptSettings:
         problems = []
         if given.get("coordination", "rules") not in COORDINATION:
             problems.append(
-                f"coordination is one of {', '.join(COORDINATION)}, not {given['coordination']!r:.100}"
+                f"coordination must be one of {', '.join(COORDINATION)}, not {given['coordination']!r:.100}"
             )
         for name in ("theory_of_mind", "messages", "structured"):
             if not isinstance(given.get(name, False), bool):
-                problems.append(f"{name} is true or false, not {given[name]!r:.100}")
+                problems.append(f"{name} must be true or false, not {given[name]!r:.100}")
         history = given.get("history", 0)
         if type(history) is not int or not 0 <= history <= _MOST_HISTORY:
-            problems.append(f"history is a whole number from 0 to {_MOST_HISTORY}, not {history!r:.100}")
+            problems.append(f"history must be an integer from 0 to {_MOST_HISTORY}, not {history!r:.100}")
         if given.get("structured") is True and given.get("messages") is True:
-            problems.append("structured leaves an answer no place for messages: one of the two")
+            problems.append("structured leaves no room for messages in an answer: use one of the two")
         if problems:
             raise ConfigError(problems)
         return cls(**given)

@@ -38,7 +38,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> G
         raise ConfigError(
             f"OpenSpiel has no game {env_id!r}."
             + (f" Did you mean {' or '.join(near)}?" if near else "")
-            + " `mosaic-lab workers list openspiel` shows those that there are"
+            + " `mosaic-lab workers list openspiel` lists all"
         )
     kind = kinds[env_id]
     check_settings(env_id, settings, _nothing, also=list(kind.parameter_specification))

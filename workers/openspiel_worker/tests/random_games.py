@@ -15,7 +15,7 @@ _SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # they sol
 
 
 def problems(env_id: str) -> list[str]:
-    """What is wrong with a game: names that differ from those in the state, pictures that are black."""
+    """Faults of a game: names that differ from those in the state, black pictures."""
     env = make(env_id, {}, "rgb_array")
     facts = {agent: facts_of(env, agent) for agent in env.possible_agents}
     generator, found, steps = random.Random(1), [], 0

@@ -74,7 +74,7 @@ class RllibPlan(PlannedTraining):
                     "training continues from, is not beside it"
                 )
         if self.config.wrappers and (self.spec.several or given.get(ADDRESS) is not None):
-            yield "wrappers: they are for one agent, and for trainings on this machine; leave them out"
+            yield "wrappers: supported only for one agent and on this machine; leave them out"
         yield from misfits(self.algorithm, self.spec)
         yield from policies.problems_of(given.get(POLICIES, SHARED), self.spec)
 

@@ -70,7 +70,7 @@ def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec) -> Iterator[s
     """Yield why the algorithm cannot be used on this environment, one sentence per reason."""
     if spec.games and not algorithm.on_policy:
         masking = ", ".join(name for name, one in ALGORITHMS.items() if one.on_policy)
-        yield f"{algorithm.name} cannot be kept from illegal moves; on games in turns train {masking}"
+        yield f"{algorithm.name} cannot mask illegal moves; for turn-based games train {masking}"
     if not (algorithm.sees_pictures and is_pictures(spec)):
         yield from spec.observation_problems(algorithm.name, wraps=True)
     kinds = {name: one.actions for name, one in ALGORITHMS.items()}

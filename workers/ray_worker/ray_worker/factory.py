@@ -40,7 +40,7 @@ def training_config(plan: RllibPlan) -> AlgorithmConfig:
     if plan.learns_here and plan.gpus > torch.cuda.device_count():
         raise ConfigError(
             f"this training needs {plan.gpus:g} GPUs for its learners, and was given "
-            f"{torch.cuda.device_count()} of this machine's: lower num_gpus_per_learner, or ask for them "
+            f"{torch.cuda.device_count()} of this machine's: lower num_gpus_per_learner, or request them "
             f"with lab.train(..., gpus={math.ceil(plan.gpus)})"
         )
     config, name = plan.config, f"mosaic-{plan.config.run_id}"

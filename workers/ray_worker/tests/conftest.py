@@ -108,7 +108,7 @@ class Cluster:
         return node, log
 
     def lose(self, node: subprocess.Popen[bytes]) -> None:
-        """As if its machine went off."""
+        """Kill the node, as if its machine were switched off."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(node.pid, signal.SIGKILL)
         node.wait()

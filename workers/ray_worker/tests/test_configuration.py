@@ -1,4 +1,4 @@
-"""What does not fit is refused before anything starts, with the reason and what to do."""
+"""Invalid configurations are refused before anything starts, with the reason and what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BAD = {
     "keywords": ({"env_config": {"wind": 1}}, "cannot be made here with env_config={'wind': 1}"),
     "turns": (
         {"algorithm": "dqn", "env_id": "classic/connect_four_v3"},
-        "dqn cannot be kept from illegal moves; on games in turns train ppo, impala, appo",
+        "dqn cannot mask illegal moves; for turn-based games train ppo, impala, appo",
     ),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},
@@ -48,7 +48,7 @@ BAD = {
         {"policies": "each"},
         "policies is for environments of several agents; CartPole-v1 has one",
     ),
-    "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'; here that is 'lr'"),
+    "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'; here it is called 'lr'"),
     "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
     "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),

@@ -26,7 +26,7 @@ AGENTS = {
 def test_actions_are_those_of_upstreams_own_policy(
     worker: Any, operators: Any, names: tuple[str, ...]
 ) -> None:
-    """That of upstream's own checkpoint, read by upstream."""
+    """The policy of upstream's own checkpoint, read by upstream."""
     checkpoints = {name: worker.trained(name).checkpoints[-1] for name in names}
     folders = [f"{name}={path.with_suffix('.rllib')}" for name, path in checkpoints.items()]
     upstream = worker.output_of(str(UPSTREAM), *folders)

@@ -29,10 +29,10 @@ def stop(trial: ObservedProcess) -> None:
     [
         pytest.param(
             {"address": None, "num_learners": 1},
-            "this machine's: lower num_gpus_per_learner, or ask for them",
+            "this machine's: lower num_gpus_per_learner, or request them",
             marks=pytest.mark.extended,
         ),
-        ({"num_learners": 0}, "this machine's: lower num_gpus_per_learner, or ask for them"),
+        ({"num_learners": 0}, "this machine's: lower num_gpus_per_learner, or request them"),
         ({"num_learners": 1}, "lower num_gpus_per_learner or num_learners, or add a node that has them"),
     ],
 )

@@ -1,4 +1,4 @@
-"""One small training of each family: what it reports, what it saves, that it can go on and be stopped."""
+"""One small training of each family: its reports and checkpoints, resuming and stopping."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_episode_of_a_team_is_reported_for_each_agent(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worker: Any) -> None:
-    """Where the environments are in the run's own process."""
+    """For environments in the run's own process."""
 
     def returns(run: Any) -> list[tuple[int, float]]:
         return [(episode["step"], episode["total_reward"]) for episode in run.episodes]
@@ -142,7 +142,7 @@ def test_a_stop_while_a_checkpoint_is_written_leaves_whole_ones(worker: Any, tmp
 
 
 def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
-    """What was learned is saved, however often it is stopped; no process and no folder of Ray's stays."""
+    """The policy is saved, however often the run is stopped; no process or folder of Ray remains."""
     lab = mosaic.Lab(tmp_path)
     run = lab.train(
         "rllib",
@@ -184,7 +184,7 @@ def test_nothing_of_ray_stays_of_a_run_that_was_killed(tmp_path: Path, worker: A
 
 
 def _folder_of_ray(store: Path) -> Path:
-    """Where the Ray of the run in this store keeps its sockets, as its processes' arguments say."""
+    """The folder of sockets of the run's Ray, by its processes' arguments."""
     (folder,) = _folders_of_ray(store)
     return Path(folder)
 
@@ -218,7 +218,7 @@ def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(
 ) -> None:
     config = {**worker.configuration("ppo"), "address": open_cluster.address}
     monkeypatch.delenv("RAY_AUTH_TOKEN")
-    monkeypatch.setenv("HOME", str(tmp_path))  # where no token lies either
+    monkeypatch.setenv("HOME", str(tmp_path))  # which has no token either
     run = worker.train(**config)
     assert run.code == 0, run.log
     assert f"the Ray cluster at {open_cluster.address} requires no token: whoever reaches its" in run.log

@@ -107,7 +107,7 @@ def _of_policy(plan: Sb3Plan) -> Iterator[str]:
         yield "policy='LinearPolicy' has no hidden layers: net_arch and activation_fn need 'MlpPolicy'"
     elif plan.policy.startswith("MultiInput") != is_dict:
         needs = "observations that are not a Dict" if is_dict else "a Dict as observations"
-        yield f"policy={plan.policy!r} needs {needs}; {has}: leave it out, and the fitting one is taken"
+        yield f"policy={plan.policy!r} needs {needs}; {has}: leave it out to use the fitting one"
     if values.get("n_steps", 1) > 1 and is_dict and plan.algorithm.family == OFF_POLICY:
         yield f"n_steps={values['n_steps']}: upstream has no n-step returns of a Dict; {has}"
     if values.get("use_sde") and type(plan.spec.action_space).__name__ != "Box":

@@ -46,7 +46,7 @@ def misfits(algorithm: Sb3Algorithm, spec: MaskableSpec) -> Iterator[str]:
     if problem := _observation_problem(spec.observation_space):
         has = f"{spec.env_id} has {in_short(spec.observation_space)}"
         hint = advice(spec.observation_space, spec.env_id)
-        yield f"Stable-Baselines3 takes no observations {problem}; {has}{hint}"
+        yield f"Stable-Baselines3 does not support observations {problem}; {has}{hint}"
     if problem := _action_problem(algorithm, spec.action_space):
         yield f"{algorithm.name} {problem}; {spec.env_id} has {in_short(spec.action_space)}"
     elif algorithm.masked and not spec.masks:

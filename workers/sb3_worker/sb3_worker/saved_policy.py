@@ -88,7 +88,7 @@ def _policy_class(saved: ModelZip, algorithm: Sb3Algorithm) -> Any:
                 "algorithm out, or give that one"
             )
         raise ConfigError(
-            f"{saved.path} has a policy of the class {name}, which is none of {algorithm.upstream}'s own "
+            f"{saved.path} has a policy of the class {name}, which is not one of {algorithm.upstream}'s own "
             f"({', '.join(known)}): it would have to be unpickled, which can run any code"
         )
     return known[name]

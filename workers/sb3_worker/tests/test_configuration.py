@@ -1,4 +1,4 @@
-"""What does not fit is refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before anything trains, with the reason and what to do."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BAD = {
         "dqn needs Discrete as actions (for Box: ppo, a2c, sac, td3, ddpg",
     ),
     "discrete": ({"algorithm": "sac"}, "sac needs Box as actions (for Discrete: ppo, a2c, dqn"),
-    "words": (MINIGRID, "no observations with a MissionSpace in them ('mission')"),
+    "words": (MINIGRID, "support observations with a MissionSpace in them ('mission')"),
     "wrappers": (MINIGRID, "wrappers= makes vectors of them: ['one_hot', 'flat'] or ['flat']"),
     "masks": ({"algorithm": "maskable_ppo"}, "CartPole-v1 has neither a method action_masks() nor"),
     "images": ({"policy": "CnnPolicy"}, "policy='CnnPolicy' needs images, uint8 from 0 to 255"),
     "dict": ({"policy": "MultiInputPolicy"}, "policy='MultiInputPolicy' needs a Dict as observations"),
     "gsde": ({"use_sde": True}, "use_sde needs continuous actions; CartPole-v1 has Discrete(2)"),
-    "name": ({"lr": 1e-3}, "unknown hyperparameter 'lr'; here that is 'learning_rate'"),
+    "name": ({"lr": 1e-3}, "unknown hyperparameter 'lr'; here it is called 'learning_rate'"),
     "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
     "type": ({"learning_rate": "high"}, "expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
@@ -102,6 +102,6 @@ def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, o
     assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
     numbers = worker.error(algorithm="ppo", env_id="promises:OneNumber-v0")
     assert (
-        "no observations that are single numbers" in numbers
+        "support observations that are single numbers" in numbers
         and "wrappers= makes vectors of them: ['flat']" in numbers
     )

@@ -1,4 +1,4 @@
-"""The worker's page is true: its code runs, in the order in which it stands."""
+"""The worker's page is true: its code runs, in the order of the page."""
 
 from __future__ import annotations
 

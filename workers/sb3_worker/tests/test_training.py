@@ -1,4 +1,4 @@
-"""One small training of each algorithm: what it reports and saves, that it goes on and can be stopped."""
+"""One small training of each algorithm: its reports and checkpoints, resuming and stopping."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     if not folder.is_dir():
         problems.append(f"cwd: there is no folder {folder}")
     if isinstance(command, str):
-        problems.append(f'command={command!r}: give a list, such as ["python", "train.py", "{{seed}}"]')
+        problems.append(f'command={command!r}: must be a list, such as ["python", "train.py", "{{seed}}"]')
         del given["command"]
     elif not isinstance(command, list) or not command or not all(isinstance(one, str) for one in command):
-        problems.append(f"command={command!r:.200}: give a list of texts, the program first")
+        problems.append(f"command={command!r:.200}: must be a list of strings, the program first")
     else:
         given["command"] = [_filled(one, config) for one in command]
         problems += _missing(given["command"], folder)

@@ -117,6 +117,4 @@ def _wait(script: subprocess.Popen[bytes], until: float | None) -> None:
 def _failure(code: int) -> UpstreamFailed:
     if code < 0:
         return UpstreamFailed(f"the script was ended by {signal.Signals(-code).name}", "Killed")
-    return UpstreamFailed(
-        f"the script ended with exit status {code}; the log holds what it printed", "ScriptExit"
-    )
+    return UpstreamFailed(f"the script ended with exit status {code}; its output is in the log", "ScriptExit")

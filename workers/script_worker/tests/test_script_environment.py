@@ -1,4 +1,4 @@
-"""What a script finds around it, and what is kept of where it came from."""
+"""The environment of a script, and the record of its origin."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_script_sees_the_gpus_that_it_was_given(lab: mosaic.Lab, monkeypatch: 
     shows_gpus = ("bash", "-c", "echo GPUs [$CUDA_VISIBLE_DEVICES]")
     assert "GPUs []" in start(lab, *shows_gpus).wait(60).log(20)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a session that has no GPU, on any machine
-    with pytest.raises(ConfigurationError, match="gpus=1, but there are 0 here to use"):
+    with pytest.raises(ConfigurationError, match="gpus=1, but 0 are available here"):
         start(lab, *shows_gpus, gpus=1)
 
 

@@ -205,8 +205,8 @@ def test_a_script_that_does_not_leave_is_killed(lab: mosaic.Lab, tmp_path: Path)
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"command": []}, "give a list of texts, the program first"),
-        ({"command": "python train.py"}, r'give a list, such as \["python", "train.py"'),
+        ({"command": []}, "must be a list of strings, the program first"),
+        ({"command": "python train.py"}, r'must be a list, such as \["python", "train.py"'),
         ({"command": ["pyhton"]}, "'pyhton' is not a program on the PATH"),
         ({"command": ["python3", "trian.py"]}, "there is no 'trian.py' in"),
         ({"command": ["true"], "cwd": "nowhere"}, "there is no folder .*nowhere"),

@@ -46,7 +46,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> T
     games = _games()
     if env_id not in games:
         raise ConfigError(
-            f"{_why_not(env_id, games)} `mosaic-lab workers list text` shows the games that are played here"
+            f"{_why_not(env_id, games)} `mosaic-lab workers list text` lists the games that are played here"
         )
     module, _, name = games[env_id].entry_point.partition(":")
     check_settings(env_id, settings, getattr(importlib.import_module(module), name), also=["num_players"])

@@ -40,7 +40,7 @@ class TianshouWorker(TrainingWorker):
 
     @property
     def dataset(self) -> Path:
-        """What the small training of sac has recorded."""
+        """The dataset of the small training of sac."""
         return self._recorded("sac")
 
     def configuration(self, name: str) -> dict[str, Any]:

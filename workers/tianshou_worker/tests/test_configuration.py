@@ -1,4 +1,4 @@
-"""What does not fit is refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before anything trains, with the reason and what to do."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ BAD = {
     ),
     "moves": (
         {"env_id": "tictactoe_v3"},
-        "ppo cannot be kept from illegal moves; on games in turns train dqn, c51, rainbow, iqn, qrdqn",
+        "ppo cannot mask illegal moves; for turn-based games train dqn, c51, rainbow, iqn, qrdqn",
     ),
     "game": ({"algorithm": "dqn", "env_id": "texas_holdem_v4"}, "'texas_holdem_v4' cannot be made here"),
     "vectors": (
         {"algorithm": "dqn", "env_id": "tictactoe_v3", "wrappers": ["flat"]},
-        "a game in turns is seen as a vector already",
+        "a turn-based game is observed as a vector already",
     ),
     "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
 }

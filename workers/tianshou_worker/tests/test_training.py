@@ -1,4 +1,4 @@
-"""One small training of each family: what it reports, what it saves, that it can go on and be stopped."""
+"""One small training of each family: its reports and checkpoints, resuming and stopping."""
 
 from __future__ import annotations
 

@@ -55,6 +55,6 @@ def game_problems(algorithm: TianshouAlgorithm, wrappers: Sequence[str]) -> Iter
     """Yield why the algorithm cannot learn a turn-based game by self-play, one sentence per reason."""
     if algorithm.family != VALUE:
         masking = ", ".join(name for name, one in ALGORITHMS.items() if one.family == VALUE)
-        yield f"{algorithm.name} cannot be kept from illegal moves; on games in turns train {masking}"
+        yield f"{algorithm.name} cannot mask illegal moves; for turn-based games train {masking}"
     if wrappers:
-        yield f"wrappers={list(wrappers)}: a game in turns is seen as a vector already; leave them out"
+        yield f"wrappers={list(wrappers)}: a turn-based game is observed as a vector already; leave them out"

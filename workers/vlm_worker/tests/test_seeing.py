@@ -63,7 +63,12 @@ def test_what_cannot_be_is_refused(talk: Conversation, language_server: FakeServ
     wrong = settings(language_server, "local", "local", images=0, max_side=3, text="yes")
     refused = talk.ask("init_agent", player_id="x", action_space=DISCRETE, settings=wrong)
     assert refused["error_type"] == "ConfigError"
-    for said in ("sees no images", "images is a whole number", "max_side is", "text is true or false"):
+    for said in (
+        "sees no images",
+        "images must be an integer",
+        "max_side must be",
+        "text must be true or false",
+    ):
         assert said in refused["message"]
     talk.agent(DISCRETE, settings=settings(language_server, "fake:legal"))
     blind = talk.ask("select_action", player_id="agent_0", observation=0)

@@ -33,14 +33,14 @@ class VisionPromptSettings:
         """Read the prompt settings from an agent's settings. Raises `ConfigError` with every problem."""
         given = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
         problems = [
-            f"{name} is true or false, not {given[name]!r:.100}"
+            f"{name} must be true or false, not {given[name]!r:.100}"
             for name in ("text", "structured")
             if not isinstance(given.get(name, False), bool)
         ]
         for name, low, high in (("images", 1, _MOST_IMAGES), ("max_side", *_SIDES)):
             value = given.get(name, low)
             if type(value) is not int or not low <= value <= high:
-                problems.append(f"{name} is a whole number from {low} to {high:,}, not {value!r:.100}")
+                problems.append(f"{name} must be an integer from {low} to {high:,}, not {value!r:.100}")
         if settings.get("provider") == "local":
             problems.append(
                 "the local model reads text and sees no images: give a vision model of an endpoint"
@@ -120,7 +120,7 @@ def png_of(frame: Any, max_side: int | None) -> bytes:
     """
     pixels = numpy.asarray(frame)
     if pixels.dtype != numpy.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
-        raise ValueError(f"a frame is uint8 (height, width, 3), not {pixels.dtype} {pixels.shape}")
+        raise ValueError(f"a frame must be uint8 (height, width, 3), not {pixels.dtype} {pixels.shape}")
     image = Image.fromarray(numpy.ascontiguousarray(pixels), "RGB")
     if max_side is not None:
         image.thumbnail((max_side, max_side), Image.Resampling.LANCZOS)

@@ -1,4 +1,4 @@
-"""What does not fit is refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before anything trains, with the reason and what to do."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ BAD = {
     ),
     "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
     "type": ({"gamma": "high"}, "hyperparameter 'gamma': expected float, got str 'high'"),
-    "device": ({"device": "gpu"}, "'gpu' is none of 'auto', 'cpu', 'cuda', 'cuda:0'"),
+    "device": ({"device": "gpu"}, "'gpu' is not one of 'auto', 'cpu', 'cuda', 'cuda:0'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"actor_hidden_size": []}, "'actor_hidden_size' must be a list of widths, such as [64, 64]"),
     "buffer": ({"parallels": 3}, "buffer_size=400 must be a multiple of parallels=3"),

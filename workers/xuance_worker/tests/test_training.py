@@ -1,4 +1,4 @@
-"""One small training of each family: what it reports, what it saves, that it can go on."""
+"""One small training of each family: its reports, checkpoints and resuming."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_training_with_less_than_an_update_left_ends_where_it_is_to(worker: An
 
 
 def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
-    """What was learned until then is saved."""
+    """The policy learned until then is saved."""
     lab = mosaic.Lab(tmp_path)
     run = lab.train(
         "xuance", algorithm="mappo", env="simple_spread_v3", total_timesteps=50_000_000, frames={"grid": 2}

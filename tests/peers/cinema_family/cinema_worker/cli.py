@@ -20,7 +20,7 @@ SPACES = {
 
 
 class Discrete:
-    """As much of Gymnasium's as an arena looks at."""
+    """The part of Gymnasium's interface that an arena uses."""
 
     def __init__(self, n):
         self.n, self.start, self.shape, self.dtype = n, 0, (), "int64"

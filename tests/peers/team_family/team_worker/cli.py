@@ -16,7 +16,7 @@ AGENTS = {"red_0": (4, 0), "red_1": (6, 1), "blue_0": (4, 2)}
 
 
 class Discrete:
-    """As much of Gymnasium's as an arena looks at."""
+    """The part of Gymnasium's interface that an arena uses."""
 
     def __init__(self, n):
         self.n, self.start, self.shape, self.dtype = n, 0, (), "int64"

@@ -60,7 +60,7 @@ def _unknown(env_id: str) -> ConfigError:
     return ConfigError(
         f"BALROG's worker has no environment {env_id!r}."
         + (f" Did you mean {' or '.join(near)}?" if near else "")
-        + " `mosaic-lab workers list balrog` shows those that there are"
+        + " `mosaic-lab workers list balrog` lists all"
     )
 
 

@@ -196,7 +196,7 @@ class Arena:
     def _begin(self, command: Mapping[str, Any]) -> ArenaEpisode:
         environment, seats, _ = self._parts()
         if not seats.of_agent:
-            raise ArenaError("no operator is seated in this arena yet: seat comes first")
+            raise ArenaError("no operator is seated in this arena yet: send seat first")
         seed, index = _seed(command.get("seed")), command.get("episode_index", 0)
         operator_seed = _seed(command.get("operator_seed", seed))
         self._episode = None
@@ -221,9 +221,9 @@ class Arena:
             self._telemetry.hold = False
         episode = self._episode
         if episode is None:
-            raise ArenaError("there is no episode: reset comes first")
+            raise ArenaError("there is no episode: send reset first")
         if episode.done:
-            raise ArenaError("the episode has ended: reset begins another")
+            raise ArenaError("the episode has ended: send reset to begin another")
         calls = self._advance(episode)
         self._record(episode, calls)  # first, so that a reader of "stepped" finds the step in the telemetry
         described = {} if episode.done else _described(seats, environment)
@@ -292,7 +292,7 @@ class Arena:
 
     def _parts(self) -> tuple[EnvironmentAdapter, Seats, EnvironmentDescription]:
         if self._environment is None or self._seats is None or self._description is None:
-            raise ArenaError("there is no environment yet: open comes first")
+            raise ArenaError("there is no environment yet: send open first")
         return self._environment, self._seats, self._description
 
     # ------------------------------------------------------------------ frames
@@ -320,7 +320,7 @@ def _described(seats: Seats, environment: EnvironmentAdapter) -> dict[str, Any]:
 
 def _seed(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ArenaError(f"seed is an integer from 0, not {value!r:.100}")
+        raise ArenaError(f"seed must be an integer ≥ 0, not {value!r:.100}")
     return int(value)
 
 

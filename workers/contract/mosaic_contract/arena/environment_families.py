@@ -26,7 +26,7 @@ class EnvironmentFamilies:
         The worker's name, for messages.
     patterns : mapping of str to sequence of str
         The environment ids of each family's module, as globs: ``{"visual_worker.doom": ["Vizdoom*"]}``. The
-        worker's ``pyproject.toml`` lists them too.
+        worker's ``pyproject.toml`` lists all too.
     """
 
     def __init__(self, worker: str, patterns: Mapping[str, Sequence[str]]) -> None:
@@ -60,7 +60,7 @@ class EnvironmentFamilies:
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise ConfigError(
                 f"worker {self._worker!r} has no environment {env_id!r}.{hint} "
-                f"`mosaic-lab workers list {self._worker}` shows those that there are"
+                f"`mosaic-lab workers list {self._worker}` lists all"
             )
         env = family.make(env_id, settings, render_mode)
         self._families[env] = family

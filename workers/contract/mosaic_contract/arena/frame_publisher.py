@@ -105,7 +105,7 @@ class FramePublisher:
             self._steps, self._since = 0, now
             self._writer.publish(picture, self._hud()._replace(steps_per_second=speed))
         except Exception as error:  # environments raise arbitrary exceptions; the image may be invalid
-            self._writer.end(f"this environment cannot be drawn here: {one_line(error)}")
+            self._writer.end(f"this environment cannot be rendered here: {one_line(error)}")
 
 
 def seed_libraries(seed: int) -> None:

@@ -66,7 +66,7 @@ class Mailboxes:
         for message in given[:MOST_MESSAGES]:
             to, text = (message.get("to"), message.get("text")) if isinstance(message, dict) else (None, None)
             if not (isinstance(to, str) and isinstance(text, str) and text):
-                problems.append(f'a message is {{"to": agent, "text": text}}, not {message!r:.100}')
+                problems.append(f'a message must be {{"to": agent, "text": text}}, not {message!r:.100}')
             elif not self._receivers(sender, to):
                 others = ", ".join(agent for agent in self._agents if agent != sender) or "no other agents"
                 problems.append(f"a message to {to!r:.100} was not delivered: there are {others}")
@@ -140,7 +140,7 @@ class Hints:
                 self._frame = pack(self._frames.frame())
             except Exception as error:  # environments raise arbitrary exceptions
                 raise ArenaError.of_environment(
-                    f"{operator.name} needs pictures, and this environment cannot be drawn", error
+                    f"{operator.name} needs pictures, and this environment cannot be rendered", error
                 ) from error
         return self._frame
 

@@ -282,8 +282,8 @@ def _check(operators: Mapping[str, Any], seats: Mapping[str, str], agents: Seque
     for key, spec in operators.items():
         fallback, deadline = spec.get("fallback") or "wait", spec.get("deadline")
         if fallback not in FALLBACKS:
-            problems.append(f"{key}: fallback is one of {', '.join(FALLBACKS)}, not {fallback!r}")
+            problems.append(f"{key}: fallback must be one of {', '.join(FALLBACKS)}, not {fallback!r}")
         if deadline is not None and not (isinstance(deadline, (int, float)) and deadline > 0):
-            problems.append(f"{key}: deadline is a number of seconds above 0, or null, not {deadline!r}")
+            problems.append(f"{key}: deadline must be a number of seconds > 0, or null, not {deadline!r}")
     if problems:
         raise ArenaError("; ".join(problems), error_type="ConfigError")

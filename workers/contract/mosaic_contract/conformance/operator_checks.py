@@ -53,7 +53,7 @@ class OperatorChecks:
             "a line that is not JSON": b"{not json\n",
             "an unknown command": {"cmd": "dance"},
             "an agent that was never made": action,
-            "an agent without an id that is a text": {"cmd": "init_agent", "player_id": 5},
+            "an agent whose id is not a string": {"cmd": "init_agent", "player_id": 5},
         }
         with conversation(self.subject, "errors", "--interactive") as talk:
             for what, command in cases.items():

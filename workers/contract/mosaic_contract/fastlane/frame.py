@@ -59,9 +59,7 @@ def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int,
     try:
         data = memoryview(pixels).cast("B")
     except (TypeError, ValueError):
-        raise FrameError(
-            f"a frame is a numpy array or contiguous bytes, and this is {_named(pixels)}"
-        ) from None
+        raise FrameError(f"a frame must be a numpy array or contiguous bytes, not {_named(pixels)}") from None
     if shape is None:
         raise FrameError("a frame of bytes needs shape=(height, width, channels)")
     size = _size(shape)
@@ -75,9 +73,9 @@ def _size(shape: tuple[int, ...]) -> tuple[int, int, int]:
     try:
         height, width, channels = (int(n) for n in (*shape, 1)[:3] if len(shape) in (2, 3))
     except (TypeError, ValueError):
-        raise FrameError(f"a frame has the shape (height, width, channels), and this one {shape}") from None
+        raise FrameError(f"a frame must have the shape (height, width, channels), not {shape}") from None
     if height < 1 or width < 1 or channels not in CHANNELS:
-        raise FrameError(f"a frame has some pixels of 1, 3 or 4 channels, and this one the shape {shape}")
+        raise FrameError(f"a frame must have at least one pixel of 1, 3 or 4 channels; its shape is {shape}")
     if height * width * channels > LARGEST_FRAME:
         raise FrameError(f"a frame of the shape {shape} is larger than {LARGEST_FRAME >> 20} MiB")
     return height, width, channels
@@ -90,11 +88,11 @@ def _as_uint8(numpy: Any, pixels: Any) -> Any:
     if pixels.dtype == numpy.bool_:
         return pixels * numpy.uint8(255)
     if pixels.dtype.kind != "f":
-        raise FrameError(f"a frame holds uint8, bool or floats from 0 to 1, and this one {pixels.dtype}")
+        raise FrameError(f"a frame must hold uint8, bool or floats from 0 to 1, not {pixels.dtype}")
     lowest, highest = pixels.min(), pixels.max()
     if not (lowest >= 0 and highest <= 1):  # also catches NaN
         raise FrameError(
-            f"a frame of floats holds 0 to 1, and this one {lowest:g} to {highest:g}: "
+            f"a frame of floats must hold 0 to 1, not {lowest:g} to {highest:g}: "
             "scale it, or convert it to uint8"
         )
     return (pixels * 255 + 0.5).astype(numpy.uint8)

@@ -55,8 +55,8 @@ def create(run_name: str, size: int) -> tuple[Ring, int, str | None]:
         else:
             return ring, lock, "; ".join(reasons) or None
     raise FastlaneError(
-        f"there is no place for {size:,} bytes of frames ({'; '.join(reasons)}): "
-        "free some space there, or let TMPDIR name another folder"
+        f"there is no space for {size:,} bytes of frames ({'; '.join(reasons)}): "
+        "free some space there, or set TMPDIR to another folder"
     )
 
 

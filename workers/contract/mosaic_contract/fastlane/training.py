@@ -88,7 +88,7 @@ class TrainingFrames:
             )
             self._writer.publish(draw(self._shown), hud)
         except Exception as error:  # environments raise arbitrary exceptions; the frame may be invalid
-            self.end(f"{self._env_id} cannot be drawn here: {one_line(error)}{_hint()}")
+            self.end(f"{self._env_id} cannot be rendered here: {one_line(error)}{_hint()}")
 
     def _full(self) -> bool:
         return self._writer.ended is not None or len(self._shown) == self._places
@@ -96,5 +96,5 @@ class TrainingFrames:
 
 def _hint() -> str:
     if "mujoco" in sys.modules and "MUJOCO_GL" not in os.environ and "DISPLAY" not in os.environ:
-        return "; MuJoCo draws without a display under environ={'MUJOCO_GL': 'egl'}"
+        return "; MuJoCo renders without a display under environ={'MUJOCO_GL': 'egl'}"
     return ""

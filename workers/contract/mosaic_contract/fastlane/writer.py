@@ -254,7 +254,9 @@ class FrameWriter:
 
     def _log_fallback(self) -> None:
         if self.fallback is not None:
-            self.notice(f"frames lie in {self._ring.path.parent}, not in shared memory ({self.fallback})")
+            self.notice(
+                f"frames are stored in {self._ring.path.parent}, not in shared memory ({self.fallback})"
+            )
 
     def notice(self, text: str) -> None:
         """Show viewers a message, such as the reason for missing frames, until the next message.

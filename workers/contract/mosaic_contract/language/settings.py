@@ -93,7 +93,7 @@ class ModelSettings:
                 given.pop(name, None)
         provider = given.setdefault("provider", OPENAI)
         if provider not in PROVIDERS:
-            problems.append(f"provider={provider!r:.100}: give one of {', '.join(PROVIDERS)}")
+            problems.append(f"provider={provider!r:.100}: must be one of {', '.join(PROVIDERS)}")
             provider = OPENAI
         given.setdefault("max_tokens", default_max_tokens(provider, given.get("model")))
         if "base_url" not in given or given["base_url"] is None:
@@ -142,17 +142,17 @@ def default_max_tokens(provider: str, model: Any) -> int:
 
 def _check_texts(given: Mapping[str, Any], problems: list[str]) -> None:
     if not isinstance(given.get("model"), str) or not given["model"]:
-        problems.append(f"model={given.get('model')!r:.100}: give the model's name")
+        problems.append(f"model={given.get('model')!r:.100}: must be the model's name")
     url = given.get("base_url")
     if url is not None and not (isinstance(url, str) and url.startswith(("http://", "https://"))):
-        problems.append(f"base_url={url!r:.200}: give an address that begins with http:// or https://")
+        problems.append(f"base_url={url!r:.200}: must be an address that begins with http:// or https://")
     if url is not None and given["provider"] == LOCAL:
         problems.append(f"base_url= is for a server; {_IN_PROCESS}")
     variable = given.get("api_key_env")
     if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
         problems.append("api_key_env is the name of an environment variable, never the key itself")
     if given.get("detail", "auto") not in _DETAILS:
-        problems.append(f"detail={given['detail']!r:.100}: give one of {', '.join(_DETAILS)}")
+        problems.append(f"detail={given['detail']!r:.100}: must be one of {', '.join(_DETAILS)}")
 
 
 def _check_numbers(given: Mapping[str, Any], problems: list[str]) -> None:
@@ -169,9 +169,9 @@ def _check_numbers(given: Mapping[str, Any], problems: list[str]) -> None:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            problems.append(f"{name}={value!r:.100}: give {kind}")
+            problems.append(f"{name}={value!r:.100}: must be {kind}")
         elif not low <= value <= high:
-            problems.append(f"{name}={value!r:.100}: give {kind} from {low:g} to {high:g}")
+            problems.append(f"{name}={value!r:.100}: must be {kind} from {low:g} to {high:g}")
 
 
 def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] | None:
@@ -188,22 +188,22 @@ def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] |
         return None
     for name, value in prices.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-            problems.append(f"prices[{name!r}]={value!r:.100}: give USD per million tokens, a number from 0")
+            problems.append(f"prices[{name!r}]={value!r:.100}: must be a number ≥ 0, USD per million tokens")
             return None
     return tuple(sorted((name, float(value)) for name, value in prices.items()))
 
 
 def _headers(headers: Any, problems: list[str]) -> tuple[tuple[str, str], ...]:
     if not isinstance(headers, Mapping) or len(headers) > _MOST_HEADERS:
-        problems.append(f'headers={headers!r:.100}: give at most {_MOST_HEADERS}, {{"name": "value"}}')
+        problems.append(f'headers={headers!r:.100}: must be at most {_MOST_HEADERS}, {{"name": "value"}}')
         return ()
     for name, value in headers.items():
         if not isinstance(name, str) or not _HEADER.fullmatch(name):
             problems.append(f"headers: {name!r:.100} is not the name of a header")
         elif not isinstance(value, str) or not value.isprintable() or not value.isascii():
-            problems.append(f"headers[{name!r}]: give a string of printable ASCII characters")
+            problems.append(f"headers[{name!r}]: must be a string of printable ASCII characters")
         elif len(value) > _MOST_TEXT:
-            problems.append(f"headers[{name!r}]: give at most {_MOST_TEXT:,} characters")
+            problems.append(f"headers[{name!r}]: must have at most {_MOST_TEXT:,} characters")
     return tuple(headers.items())
 
 
@@ -215,11 +215,11 @@ def _body(body: Any, problems: list[str]) -> str:
         return "{}"
     if not isinstance(body, Mapping) or len(text) > _MOST_TEXT:
         problems.append(
-            f'body={text:.100}: give {{"name": value}}, of at most {_MOST_TEXT:,} characters as JSON'
+            f'body={text:.100}: must be {{"name": value}}, of at most {_MOST_TEXT:,} characters as JSON'
         )
         return "{}"
     for name in sorted(body.keys() & _OWN_SETTINGS.keys()):
         problems.append(f"body[{name!r}]: give {_OWN_SETTINGS[name]}= itself")
     for name in sorted(body.keys() & set(_PROMPT)):
-        problems.append(f"body[{name!r}] is what the operator sends itself: leave it out")
+        problems.append(f"body[{name!r}] is set by the operator itself: leave it out")
     return text

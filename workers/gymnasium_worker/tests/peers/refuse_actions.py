@@ -1,4 +1,4 @@
-"""What comes as an action into Gymnasium's own spaces: played as the space holds it, or refused."""
+"""Actions for Gymnasium's own spaces: converted to the space's type, or refused."""
 
 import warnings
 
