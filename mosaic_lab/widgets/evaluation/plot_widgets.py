@@ -96,10 +96,10 @@ class FacetFigure:
         )
         self._rows = rows
         self._few = FEW_BESIDE if rows or wraps else FEW_TICKS
-        self.draw(facet)
+        self.draw(facet, [facet])
 
-    def draw(self, facet: Facet) -> None:
-        """Draw another facet with the same rows."""
+    def draw(self, facet: Facet, alike: Sequence[Facet]) -> None:
+        """Draw another facet with the same rows, on the x axis that it shares with the facets ``alike``."""
         marks = facet.marks
         bands = [(mark.band, mark_color(mark)) for mark in marks if mark.band is not None]
         thin = [(line, mark) for mark in marks for line in mark.thin]
@@ -119,7 +119,10 @@ class FacetFigure:
         drawn = [part for part, _ in (*bands, *lines, *points)]
         self.empty = not drawn
         self._x_axis.tick_format = tick_format(x for x, _ in drawn)
-        _number(self._x_axis, [x for x, _ in drawn], self.figure.padding_x, self._few)
+        x = [x for one in alike for x in _places(one)]
+        _number(self._x_axis, x, self.figure.padding_x, self._few)
+        if len(alike) > 1 and (reach := value_range(x)) and reach[0] < reach[1]:
+            self._x.min, self._x.max = reach
         if not self._rows:
             self._y_axis.tick_format = tick_format(y for _, y in drawn)
             _number(self._y_axis, [y for _, y in drawn], self.figure.padding_y, FEW_TICKS)
@@ -161,7 +164,8 @@ class PlotFigures:
     def draw(self, plot: Plot) -> None:
         """Draw another plot with the same facets and rows."""
         for figure, facet in zip(self._facets, plot.facets, strict=True):
-            figure.draw(facet)
+            alike = [one for one in plot.facets if one.rows and _scale(one) == _scale(facet)]
+            figure.draw(facet, alike or [facet])
         empty = all(figure.empty for figure in self._facets)
         (self._row.add_class if empty else self._row.remove_class)(EMPTY)
         marks = (mark for facet in plot.facets if not facet.rows for mark in facet.marks)
@@ -204,6 +208,16 @@ def show(plot: Plot) -> None:
     _shown.append(ShownPlot(plot))
     if len(_shown) > MOST_SHOWN:
         _shown.popleft().figures.close()
+
+
+def _scale(facet: Facet) -> tuple[str, tuple[str, ...]]:
+    return facet.x_label, facet.rows
+
+
+def _places(facet: Facet) -> list[Floats]:
+    """Return the x of everything in a facet."""
+    parts = [part for mark in facet.marks for part in (mark.band, mark.line, mark.points, *mark.thin)]
+    return [part[0] for part in parts if part is not None]
 
 
 def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int) -> None:

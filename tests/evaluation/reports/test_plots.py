@@ -97,6 +97,18 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
         learning_curve_plot(runs, rng=None)  # type: ignore[arg-type]
 
 
+def test_means_and_medians_of_the_same_returns_have_one_axis() -> None:
+    def facet(title: str, low: float) -> Facet:
+        mark = PlotMark("random", 0, points=(np.array([low, 500.0]), np.zeros(2)))
+        return Facet(title, "return", (mark,), ("random",))
+
+    figures = PlotFigures(Plot("Returns", "", (facet("Mean", 21.0), facet("Median", 8.0)), rng=0))
+    mean, median = (part.axes[0] for part in figures.box.children[1].children[::2])
+    assert mean.tick_values.tolist() == median.tick_values.tolist() == [0, 200, 400]
+    assert (mean.scale.min, mean.scale.max) == (median.scale.min, median.scale.max) == (8, 500)
+    figures.close()
+
+
 @pytest.mark.parametrize("rows", [(), ("random", "still")])
 def test_a_figure_has_no_scale_before_there_are_results_and_few_round_numbers_then(
     rows: tuple[str, ...],
