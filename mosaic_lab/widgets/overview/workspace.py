@@ -28,7 +28,9 @@ from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 FIRST_CHARTS = 4
 MOST_PICTURED = 12
 REST_SECONDS = 2.0
-"""Seconds without a change before the picture is drawn."""
+"""Seconds without a change before the picture is drawn again."""
+MOMENT_SECONDS = 5.0
+"""Seconds that the cell waits for the first picture, which is usually drawn in less than one."""
 
 
 class WorkspaceView(anywidget.AnyWidget):
@@ -57,18 +59,19 @@ class RunWorkspace:
         widgets_stay_on_subshell(self.view)
         self._saved = SavedForm("Workspace", self._caption, self._picture, on_removed=self._close)
         self._timer: threading.Timer | None = None
-        self.view.observe(lambda _: self._draw_soon(), ["state", "visible"])
+        self.view.observe(lambda _: self._draw_after(REST_SECONDS), ["state", "visible"])
 
     def _ipython_display_(self) -> None:
+        self._draw_after(0.0).join(MOMENT_SECONDS)  # a notebook that runs as a batch ends with this cell
         self._saved.show(self.view, self._saved.add(), update=False)
-        self._draw_soon()
 
-    def _draw_soon(self) -> None:
+    def _draw_after(self, seconds: float) -> threading.Timer:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = threading.Timer(REST_SECONDS, self._saved.update)
+        self._timer = threading.Timer(seconds, self._saved.update)
         self._timer.daemon = True
         self._timer.start()
+        return self._timer
 
     def _close(self) -> None:
         if self._timer is not None:

@@ -12,6 +12,7 @@ from PIL import Image
 
 import mosaic_lab as mosaic
 from mosaic_lab.widgets.overview.workspace import RunWorkspace
+from mosaic_lab.widgets.page import saved_form
 
 STATE: dict[str, Any] = {
     "charts": None,
@@ -44,3 +45,12 @@ def test_each_view_is_saved_as_it_is(workspace: RunWorkspace) -> None:
     assert picture is None
     assert "<td>seed</td><td>0</td><td>1</td>" in table and "<td>worker</td>" not in table
     assert shown(workspace, "charts")[0] == ""
+
+
+def test_the_picture_is_saved_by_the_cell_itself(
+    workspace: RunWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published: list[dict[str, Any]] = []
+    monkeypatch.setattr(saved_form, "publish", lambda bundle, *_, **__: published.append(bundle))
+    workspace._ipython_display_()
+    assert any("image/png" in bundle for bundle in published)
