@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import threading
@@ -81,8 +82,10 @@ def test_new_frames_come_whole_with_their_own_hud_and_the_last_one_stays(supervi
     wait_until(lambda: source.poll(60) is None and source.finished)
     assert source.last is not None
     assert source.last.sequence >= sequences[-1]
-    step = source.last.hud.step
-    text = f"the run was cancelled; the last frame seen here is of step {step:,} of 1,000,000"
+    step, telemetry = source.last.hud.step, run.folder.telemetry_path
+    started = {"event": "run_started", "payload": {"config": {"steps": 999_936}}}  # in whole updates
+    telemetry.write_text(json.dumps(started) + "\n" + telemetry.read_text())
+    text = f"the run was cancelled; the last frame seen here is of step {step:,} of 999,936"
     assert source.notice == Notice("info", text)
     assert source.poll(60) is None
 
