@@ -29,7 +29,7 @@ FIRST_CHARTS = 4
 MOST_PICTURED = 12
 REST_SECONDS = 2.0
 """Seconds without a change before the picture is drawn again."""
-MOMENT_SECONDS = 5.0
+MOMENT_SECONDS = 2.0
 """Seconds that the cell waits for the first picture, which is usually drawn in less than one."""
 
 
@@ -62,8 +62,8 @@ class RunWorkspace:
         self.view.observe(lambda _: self._draw_after(REST_SECONDS), ["state", "visible"])
 
     def _ipython_display_(self) -> None:
-        self._draw_after(0.0).join(MOMENT_SECONDS)  # a notebook that runs as a batch ends with this cell
         self._saved.show(self.view, self._saved.add(), update=False)
+        self._draw_after(0.0).join(MOMENT_SECONDS)  # a notebook that runs as a batch ends with this cell
 
     def _draw_after(self, seconds: float) -> threading.Timer:
         if self._timer is not None:
