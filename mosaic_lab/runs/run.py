@@ -48,7 +48,7 @@ class RunDisplay(Protocol):
 def display_of(runs: Iterable[Run], instead: str) -> RunDisplay:
     """Return the display of these runs. Raises MosaicError if there is none, suggesting ``instead``."""
     if (display := _shared_display(runs)) is None:
-        raise MosaicError(f"this display needs a notebook, and runs of a Lab; {instead}")
+        raise MosaicError(f"this works only in a notebook, for runs of a Lab; {instead}")
     return display
 
 
