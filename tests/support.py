@@ -40,7 +40,7 @@ def wait_until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
 def limited(folder: Path, *arguments: str, size: int = 2_000) -> str:
     """The error of `mosaic-lab` in ``folder`` if no file can have more than ``size`` bytes."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
-    command = [sys.executable, "-c", limit + MAIN, *arguments]
+    command = [sys.executable, "-B", "-c", limit + MAIN, *arguments]  # a cut .pyc file would fail other tests
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1, done.stderr
     return done.stderr
