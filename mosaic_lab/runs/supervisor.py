@@ -345,7 +345,8 @@ def _lock_of_ended(run: Run) -> int:
 
 
 def _is_called(run: Run, name: str) -> bool:
-    return bool(name) and name in (run.name, run.label)
+    # The panel shows a resumed run as "NAME (resumed)".
+    return bool(name) and name.removesuffix(" (resumed)") in (run.name, run.label)
 
 
 def _unreadable(reason: str) -> bool:

@@ -41,7 +41,8 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
     second = stopped_early(lab, resume_from=first)
     third = second.resume()
     assert third.config["checkpoint"]["resume_from"] == str(first.checkpoints[-1].path)
-    assert lab.run(first.name) == third, "of the runs with this name, the last"
+    for shown in (first.name, f"{first.name} (resumed)"):
+        assert lab.run(shown) == third, "of the runs with this name, the last"
     with pytest.raises(mosaic.MosaicError, match=f"is continued already, by run {third.id}"):
         second.resume()
 
