@@ -170,4 +170,4 @@ def test_without_room_for_frames_anywhere_the_training_goes_on_and_the_page_says
     seen = in_own_mounts("full_shm.py", "both_full", tmp_path)
     assert (seen["state"], seen["wrong"]) == ("running", [])
     assert seen["frames"] == 0
-    assert "no place for" in seen["notice"] and "no frames: " in seen["log"]
+    assert "no space for" in seen["notice"] and "no frames: " in seen["log"]

@@ -52,7 +52,7 @@ def main() -> None:
         fill(temporary)
     page = Page(FrameStream(), [run])
     if scenario == "both_full":
-        wait_until(lambda: "no place for" in page.notices.get(0, ""))
+        wait_until(lambda: "no space for" in page.notices.get(0, ""))
     else:
         wait_until(lambda: "/dev/shm" in page.notices.get(0, "") and len(page.numbers[0]) > 5)
     print(

@@ -180,7 +180,7 @@ class Places(RingTest):
         writer, reader = self.writer(), self.reader()
         self.assertTrue(writer.path.is_relative_to(self.temporary))
         self.assertIn("No such file or directory", writer.fallback)
-        self.assertRegex(reader.notice, "frames lie in .*temporary.*, not in shared memory")
+        self.assertRegex(reader.notice, "frames are stored in .*temporary.*, not in shared memory")
         writer.publish(bytes(300), shape=(10, 10, 3))
         self.assertEqual(reader.read().pixels, bytes(300))
         writer.close()
@@ -214,13 +214,13 @@ class Places(RingTest):
     def test_no_place_at_all_ends_the_frames_and_says_what_was_tried(self):
         self.shared.rmdir()
         self.temporary.rmdir()
-        self.assert_ended("no place for 4,096 bytes of frames .*shared.*temporary")
+        self.assert_ended("no space for 4,096 bytes of frames .*shared.*temporary")
 
     def test_without_any_temporary_folder_shared_memory_serves(self):
         with mock.patch("tempfile.gettempdir", side_effect=FileNotFoundError):
             self.assertIsNone(self.writer().fallback)
             self.shared.rename(self.folder / "away")
-            self.assert_ended("no place for .*shared")
+            self.assert_ended("no space for .*shared")
             (self.folder / "away").rename(self.shared)
 
     def test_a_run_may_have_any_name(self):

@@ -42,9 +42,7 @@ TESTED = [
     "test_arena_language.Writers.test_messages_reach_their_receivers_with_the_next_observation",
     "test_arena_kernel.InTheKernel.test_a_question_is_withdrawn_at_the_deadline",
     "test_arena_inside.InsideOperators.test_that_take_long_are_late_and_waited_for",
-    "test_conformance.Conformance.test_a_good_worker_passes_everything",
-    "test_conformance_arena.Conformance.test_a_good_worker_passes_everything",
-    "test_conformance_operators.Conformance.test_a_good_worker_passes_without_a_configuration",
+    "test_conformance.Conformance.test_good_workers_pass_everything",
 ]
 
 
