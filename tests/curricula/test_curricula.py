@@ -162,7 +162,7 @@ def test_a_stage_whose_checkpoints_were_deleted_does_not_begin_from_random_weigh
     moved = kept.rename(first.path / kept.name)
     with pytest.raises(mosaic.RunFailed) as refused:
         curriculum.resume().wait(60)
-    said = r"stage 2 \(Peak-v0\) cannot resume: its checkpoint at step 100 is gone, .* left is at step 80\. "
+    said = r"stage 2 \(Peak-v0\) cannot resume: its checkpoint at step 100 is missing, .* is at step 80\. "
     assert re.search(said, str(refused.value))
     assert len(curriculum.stage_runs) == 2, "no run was started"
     moved.rename(kept)

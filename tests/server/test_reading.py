@@ -143,7 +143,7 @@ def test_what_acts_on_runs_needs_a_kernel(page: Page, store: Path) -> None:
 
 def test_a_large_request_is_refused(page: Page) -> None:
     answered = page.send("mosaic-lab/api/call", b" " * (5 << 20))
-    assert answered.status == 413 and answered.json["message"] == "a request may have 4 MiB"
+    assert answered.status == 413 and answered.json["message"] == "a request may have at most 4 MiB"
 
 
 def test_without_a_login_nothing_is_answered(server: JupyterLab, store: Path) -> None:
