@@ -53,8 +53,8 @@ ERROR = (
 @pytest.mark.parametrize(
     ("program", "text", "log"),
     [
-        ("print('hello')", "its arena sent what cannot be understood (DecodeError(", []),
-        ("print('{}')", "its arena sent what cannot be understood (KeyError('missing')): {}", []),
+        ("print('hello')", "its arena sent an invalid message (DecodeError(", []),
+        ("print('{}')", "its arena sent an invalid message (KeyError('missing')): {}", []),
         (f"print({ERROR!r})", "no such game", []),
         ("sys.stderr.write('out of ink')", "its arena ended (exit code 0)", ["out of ink"]),
         ("os.kill(os.getpid(), 9)", "its arena was killed by signal 9", []),

@@ -77,7 +77,7 @@ def test_algorithms_and_environments_are_listed_with_what_their_worker_says_of_t
         f"Hill-{number}" for number in range(20, 30)
     ]
     none = mosaic_lab("list", "toy", "--environments", "Hole*")
-    assert (none.returncode, none.stdout) == (1, "none of its 34 environments fits 'Hole*'\n")
+    assert (none.returncode, none.stdout) == (1, "none of its 34 environments matches 'Hole*'\n")
 
 
 def test_what_a_worker_shows_once_installed_is_said_before() -> None:

@@ -282,7 +282,7 @@ def test_stop_answers_in_the_middle_of_a_call(
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an amount": ({"budget": {"usd": -1}}, r"budget\['usd'\]=-1: must be a number of US dollars > 0"),
-    "a unit": ({"budget": {"dollars": 1}}, r"budget has no 'dollars'"),
+    "a unit": ({"budget": {"dollars": 1}}, r"budget has no key 'dollars'"),
     "no table": ({"budget": 2.0}, r'budget=2.0: must be \{"usd": 2.0\}'),
     "tokens": ({"budget": {"tokens": 1.5}}, "must be an integer > 0"),
     "a run": ({"replay": "nothing"}, "replay='nothing': must be an evaluation, the id of one"),
@@ -310,7 +310,7 @@ def test_what_does_not_fit_the_models_or_the_recording_is_refused(
             evaluate(supervisor, EvaluateRequest(**request))
 
     refused(
-        r"the price of the model 'fake:legal' is not known", model(server, prices=None), budget={"usd": 1}
+        r"the price of the model 'fake:legal' is unknown", model(server, prices=None), budget={"usd": 1}
     )
     refused("no language model plays here", operators.random(), budget={"usd": 1})
     refused("no language model or engine plays here", operators.random(), replay=played)
