@@ -40,7 +40,7 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     assert list(lab.runs.search("failed")) == [run for run in lab.runs if run.state == "failed"]
     assert isinstance(lab.runs.search("x"), RunList) and len(lab.runs.search()) == 20
     assert repr(lab.runs.search("nowhere")) == "no such runs"
-    with pytest.raises(ConfigurationError, match="give a list"):
+    with pytest.raises(ConfigurationError, match="must be a list"):
         lab.runs.search(tags="paper")
     with pytest.raises(ConfigurationError, match="must be one string"):
         lab.runs.search(["paper"])  # type: ignore[arg-type]

@@ -211,8 +211,10 @@ def _status(folder: RunFolder) -> str:
     status = folder.status()
     if not status.state.finished:
         return f"run {folder.run_id} is making films"
-    completed = status.state is State.COMPLETED
-    return "" if completed else f"run {folder.run_id} {status.state}: {status.reason}"
+    stopped = status.state is State.CANCELLED and status.outcome and status.outcome.stopped_by is not None
+    if status.state is State.COMPLETED or stopped:
+        return ""
+    return f"run {folder.run_id} {status.state}: {status.reason}"
 
 
 def strip(films: Sequence[Film], notes: Iterable[str]) -> str:

@@ -175,7 +175,7 @@ def test_what_is_wrong_is_reported_at_once_and_nothing_starts(tmp_path: Path) ->
     for part in (
         "9 problems",
         "me: human answers in this kernel",
-        "code: python exists only in this kernel",
+        "code: lambda exists only in this kernel",
         "lab.compare",
         "'' is not a valid lane name",
         "seeds has duplicates: 1",

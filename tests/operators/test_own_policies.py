@@ -297,7 +297,7 @@ def test_what_cannot_be_found_is_refused_before_anything_starts(policies: Any, t
     assert "is not a JSON value" in refusal("own_policies.py:make", sign=object())
     (tmp_path / "broken.py").write_text("def act(:\n")
     assert "broken.py cannot be read as Python" in refusal("broken.py:act")
-    with pytest.raises(ConfigurationError, match="sign: for a policy in a file"):
+    with pytest.raises(ConfigurationError, match="sign: only for a policy in a file"):
         operators.python(policies.act, sign=1)
 
 

@@ -64,7 +64,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(lab: mosaic.Lab, tmp_p
     for part in (
         "it has no eval.py",
         "'no-such-python' is not a program",
-        "'doom' is not one of",
+        "'doom' is not a BALROG environment; these are",
         "['seven']",
     ):
         assert part in str(refused.value)
