@@ -309,9 +309,7 @@ def test_what_does_not_fit_the_models_or_the_recording_is_refused(
         with pytest.raises(ConfigurationError, match=says):
             evaluate(supervisor, EvaluateRequest(**request))
 
-    refused(
-        r"the price of the model 'fake:legal' is unknown", model(server, prices=None), budget={"usd": 1}
-    )
+    refused(r"the price of the model 'fake:legal' is unknown", model(server, prices=None), budget={"usd": 1})
     refused("no language model plays here", operators.random(), budget={"usd": 1})
     refused("no language model or engine plays here", operators.random(), replay=played)
     refused("was played in FrozenLake-v1, not in Taxi-v3", env="Taxi-v3", env_kwargs=None, replay=played)

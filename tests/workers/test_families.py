@@ -70,7 +70,7 @@ def test_what_no_worker_can_have_is_refused_with_the_reason(env_id: str, reason:
 def test_two_that_claim_the_same_are_left_to_the_user(tmp_path: Path) -> None:
     settings = '[tool.mosaic-lab]\nenvironments = ["*"]'
     workers.install(str(write_shim(tmp_path / "shim", settings=settings)))
-    with pytest.raises(ConfigurationError, match=r'the workers gymnasium and toy both declare .* family="gymn'):
+    with pytest.raises(ConfigurationError, match=r"the workers gymnasium and toy both declare .* family="):
         family_of("CartPole-v1")
     assert family_of("CartPole-v1", "toy") == "toy"
     assert family_of("MosaicMultiGrid-C-1v1-IndAgObs-v1") == "multigrid"
