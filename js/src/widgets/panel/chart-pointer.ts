@@ -27,6 +27,9 @@ const GAP_PX = 14;
 const MOST = 12;
 
 /** The values shown beside the pointer. */
+/** They change after the lines that they describe. */
+const DESCRIBED = ['change:kind', 'change:labels', 'change:x_label'] as const;
+
 interface Shown {
   readonly place: string;
   readonly values: readonly { readonly line: ChartLine; readonly text: string; readonly nearest: boolean }[];
@@ -53,6 +56,7 @@ class Pointer {
     this.model = model;
     this.figure = figure;
     const { signal } = this.ended;
+    for (const name of DESCRIBED) model.on(name, this.changed);
     figure.addEventListener('mousemove', event => void this.move(event), { signal });
     figure.addEventListener('mouseleave', () => this.leave(), { signal });
     window.addEventListener('scroll', () => this.leave(), { signal, capture: true, passive: true });
@@ -60,6 +64,7 @@ class Pointer {
 
   close(): void {
     this.ended.abort();
+    for (const name of DESCRIBED) this.model.off(name, this.changed);
     for (const model of this.followed) model.off(CHANGES, this.changed);
     this.leave();
   }
