@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pytest
-from mosaic_contract.heartbeat import usage_of_tree
 from support import start_peer, store, wait_until
 
-from mosaic_lab.keeper import orphans, processes
+from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.system_metrics import DiskUse, SystemMetrics
 from mosaic_lab.runs import Run, Supervisor
@@ -49,11 +47,6 @@ def test_processor_memory_and_disk_of_all_of_a_runs_processes(supervisor: Superv
     [piece] = feed.columns.pieces("system/memory_mb")
     assert len(piece.value) == len(run.metrics("system/memory_mb")) and (piece.seconds >= 0).all()
     assert feed.step == 3 and feed.health.lines == len(run.folder.telemetry_path.read_text().splitlines())
-
-
-def test_workers_and_the_keeper_measure_memory_in_one_unit() -> None:
-    sent = usage_of_tree(os.getpid()).memory_mb
-    assert sent == pytest.approx(orphans.resident_mb([psutil.Process()]), rel=0.02)
 
 
 def test_a_run_of_an_instant_has_its_size_and_processor_time(supervisor: Supervisor) -> None:
