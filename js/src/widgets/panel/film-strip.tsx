@@ -3,7 +3,7 @@
  * plays the film of the nearest checkpoint.
  */
 
-import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { createRoot } from 'react-dom/client';
 import { FilmStrip } from '../../views/films/film-strip.tsx';
 import { nearestFilm } from '../../views/films/film-text.ts';
@@ -16,15 +16,16 @@ const ANSWER_MS = 30_000;
 const DRAGGED_PX = 4;
 let requests = Date.now();
 
-/** The current value of a trait, updated on changes. */
+/** The current value of a trait, also if it changes before React's effects run. */
 function useTrait<Name extends keyof FilmStripTraits & string>(model: Model<FilmStripTraits>, name: Name) {
-  const [value, setValue] = useState(model.get(name));
-  useEffect(() => {
-    const follow = () => setValue(model.get(name));
-    onChange(model, [name], follow);
-    return () => model.off(`change:${name}`, follow);
-  }, [model, name]);
-  return value;
+  const subscribe = useCallback(
+    (follow: () => void) => {
+      onChange(model, [name], follow);
+      return () => model.off(`change:${name}`, follow);
+    },
+    [model, name]
+  );
+  return useSyncExternalStore(subscribe, () => model.get(name));
 }
 
 /** Request a film; the answer is the trait `film` with the same number. */
