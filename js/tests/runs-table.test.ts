@@ -178,7 +178,7 @@ describe('the tree', () => {
     assert.deepEqual([...storeTitles([STORE]).values()], ['mosaic_runs']);
   });
 
-  test('a resumed run is told from the run that it continues by its name', () => {
+  test('the name of a resumed run distinguishes it from the run that it continues', () => {
     source.change([
       row('a', { name: 'ppo', created: 1 }),
       row('b', { name: 'ppo', continues: 'a', created: 2 })

@@ -93,9 +93,10 @@ class ArenaOwner(Protocol):
 
 
 class ArenaClient(ArenaProcess):
-    """An arena for the lane ``label`` in a new folder ``path``, started and sent "open".
+    """An arena for the lane ``label`` in a new folder ``path``, started and sent "open"; `ArenaLoop.add` it.
 
     ``mapping`` is {agent, team or pattern: operator}; ``seed`` is recorded in the folder's configuration.
+    Raises ArenaFailed if its process cannot be started.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class ArenaClient(ArenaProcess):
         label: str,
         mapping: Mapping[str, OperatorSpec],
         path: Path,
-        seed: int,
+        seed: int = 0,
     ) -> None:
         self.path = path
         self.awaiting = ""
@@ -254,17 +255,8 @@ class ArenaLoop:
         self._wake = wake
         self._looked_at = 0.0
 
-    def open(
-        self,
-        owner: ArenaOwner,
-        setup: ArenaSetup,
-        label: str,
-        mapping: Mapping[str, OperatorSpec],
-        path: Path,
-        seed: int = 0,
-    ) -> ArenaClient:
-        """Start an arena; see `ArenaClient`. Raises ArenaFailed if its process cannot be started."""
-        arena = ArenaClient(owner, setup, label, mapping, path, seed)
+    def add(self, arena: ArenaClient) -> ArenaClient:
+        """Process the output of an arena, which is returned, until it has ended."""
         self.arenas.append(arena)
         return arena
 

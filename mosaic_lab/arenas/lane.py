@@ -151,7 +151,8 @@ class Lane:
         self.folders.append(self._setup.folder / (f"{name}.{opened + 1}" if opened else name))
         self.now.since = time.monotonic()
         try:
-            self._arena = self._loop.open(self, self._setup, self.label, self.mapping, self.folders[-1], seed)
+            arena = ArenaClient(self, self._setup, self.label, self.mapping, self.folders[-1], seed)
+            self._arena = self._loop.add(arena)
         except ArenaFailed as failure:
             self.failed(failure)
 

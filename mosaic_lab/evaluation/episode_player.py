@@ -70,7 +70,7 @@ class EpisodePlayer:
         """Events that the pool has not processed yet."""
         self._step_delay = step_delay
         self._versions: dict[str, str] = {}
-        self.arena = loop.open(self, setup, label, mapping, path)
+        self.arena = loop.add(ArenaClient(self, setup, label, mapping, path))
 
     @property
     def idle(self) -> bool:

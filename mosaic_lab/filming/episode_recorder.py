@@ -79,7 +79,7 @@ def record_episode(
     recorder = _EpisodeRecorder(seed, FrameReader(folder), check)
     loop = ArenaLoop()
     try:
-        arena = loop.open(recorder, setup, spec.name, {"*": spec}, folder, seed)
+        arena = loop.add(ArenaClient(recorder, setup, spec.name, {"*": spec}, folder, seed))
     except ArenaFailed as failure:
         raise NotFilmed(str(failure), refused=True) from None
     try:

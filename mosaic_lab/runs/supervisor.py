@@ -346,7 +346,7 @@ def _lock_of_ended(run: Run) -> int:
 
 def _is_called(run: Run, name: str) -> bool:
     # The panel shows a resumed run as "NAME (resumed)".
-    return bool(name) and name.removesuffix(" (resumed)") in (run.name, run.label)
+    return bool(name) and not {name, name.removesuffix(" (resumed)")}.isdisjoint((run.name, run.label))
 
 
 def _unreadable(reason: str) -> bool:

@@ -65,7 +65,7 @@ def test_an_arena_that_does_not_answer(tmp_path: Path, program: str, text: str, 
     command = [sys.executable, "-c", f"import os, sys, time; sys.stdin.readline(); {program}"]
     setup = ArenaSetup(plan=PLAN, arena=command, commands={}, variables=os.environ, folder=tmp_path)
     loop, owner = ArenaLoop(), Owner()
-    arena = loop.open(owner, setup, "a", {}, tmp_path / "0-a")
+    arena = loop.add(ArenaClient(owner, setup, "a", {}, tmp_path / "0-a"))
     while owner.failure is None:
         loop.work(loop.wait())
     assert str(owner.failure).startswith(text)
@@ -82,5 +82,5 @@ def test_an_arena_that_cannot_be_started(tmp_path: Path) -> None:
         plan=PLAN, arena=[str(tmp_path / "gone")], commands={}, variables=os.environ, folder=tmp_path
     )
     with pytest.raises(ArenaFailed, match=r"its arena could not be started: .*No such file"):
-        ArenaLoop().open(Owner(), setup, "a", {}, tmp_path / "0-a")
+        ArenaClient(Owner(), setup, "a", {}, tmp_path / "0-a")
     assert RunFolder(tmp_path / "0-a").status().state is State.FAILED

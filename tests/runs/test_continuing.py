@@ -43,6 +43,8 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
     assert third.config["checkpoint"]["resume_from"] == str(first.checkpoints[-1].path)
     for shown in (first.name, f"{first.name} (resumed)"):
         assert lab.run(shown) == third, "of the runs with this name, the last"
+    third.name = "mine (resumed)"
+    assert lab.run("mine (resumed)") == third, "the user may give such a name too"
     with pytest.raises(mosaic.MosaicError, match=f"is continued already, by run {third.id}"):
         second.resume()
 

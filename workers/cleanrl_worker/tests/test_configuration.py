@@ -69,7 +69,7 @@ def test_a_check_does_not_import_torch(worker: Any) -> None:
 
 
 def bad_configurations(legacy: bool) -> dict[str, tuple[dict[str, Any], str]]:
-    """Changes of a valid configuration, and what is said of them."""
+    """Return changes of a valid configuration, each with a part of its error."""
     others = "td3, sac" if legacy else "ddpg, td3, sac, rpo"
     minibatches = "n_minibatch" if legacy else "num_minibatches"
     limits = {"num_envs": 0, "gamma": 1.5, "learning_rate": 0}
