@@ -6,7 +6,8 @@ import { Signal } from '@lumino/signaling';
 import { Endings } from '../src/extension/endings.ts';
 import { RunWatch } from '../src/extension/run-watch.ts';
 import type { IEndedRun, IRunSources } from '../src/extension/tokens.ts';
-import type { Changes, RunRow, RunSource } from '../src/shared/run-api.ts';
+import type { Changes, RunRow } from '../src/shared/run-api.ts';
+import type { RunSource } from '../src/shared/run-source.ts';
 import { english } from '../src/views/translation.ts';
 
 function row(id: string, more: Partial<RunRow> = {}): RunRow {

@@ -3,7 +3,9 @@ import { beforeEach, describe, test } from 'node:test';
 
 import { targetsOf } from '../src/extension/runs-panel/targets.ts';
 import type { IRunSources } from '../src/extension/tokens.ts';
-import type { Answer, Changes, Method, RunRow, RunSource } from '../src/shared/run-api.ts';
+import type { RunRow } from '../src/shared/run-api.ts';
+import { RunSource } from '../src/shared/run-source.ts';
+import type { Follower } from '../src/shared/transport.ts';
 import { facetCounts, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
 import { filterProblem } from '../src/views/runs/filter-problem.ts';
 import { Reasons } from '../src/views/runs/reasons.ts';
@@ -20,35 +22,28 @@ import { english } from '../src/views/translation.ts';
 const STORE = '/runs/ada/mosaic_runs';
 const NOW = 10_000;
 
-/** A store whose rows are given by the test. */
-class MemorySource implements RunSource {
-  readonly store: string;
-  canAct = true;
-  whyNot = '';
-  kernelId = 'kernel';
-  private readonly listeners = new Set<(changes: Changes) => void>();
+/** A store whose rows are set by the test. */
+class MemorySource extends RunSource {
+  hindrance = '';
+  private follower: Follower | undefined;
 
   constructor(store = STORE) {
-    this.store = store;
+    const server = {
+      call: () => Promise.reject(new Error('nothing is called here')),
+      follow: (follower: Follower) => {
+        this.follower = follower;
+        return () => {};
+      }
+    };
+    super(store, { server, whyNot: () => this.hindrance, trans: english });
   }
 
-  call<M extends Method>(): Promise<Answer<M>> {
-    throw new Error('nothing is called here');
-  }
-
-  subscribe(listener: (changes: Changes) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
-
-  onStatus(): () => void {
-    return () => {};
+  override get canAct(): boolean {
+    return this.hindrance === '';
   }
 
   change(rows: RunRow[], removed: string[] = [], whole = false): void {
-    for (const listener of this.listeners) {
-      listener({ version: 1, rows, removed, whole });
-    }
+    this.follower?.take({ version: 1, rows, removed, whole });
   }
 }
 
@@ -454,8 +449,7 @@ describe('what can be done with runs', () => {
   });
 
   test('without a kernel only reading is possible', () => {
-    source.canAct = false;
-    source.whyNot = 'open a notebook';
+    source.hindrance = 'open a notebook';
     assert.equal(reasons.panel([target()]), 'open a notebook');
     assert.equal(reasons.remove([target()]), 'open a notebook');
     assert.equal(reasons.readOne([target()]), '');

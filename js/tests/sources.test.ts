@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 
 import { RunSources } from '../src/extension/sources/run-sources.ts';
-import { type Send, ServerReader, VERSION_HEADER } from '../src/extension/sources/server-reader.ts';
-import { StoreSource } from '../src/extension/sources/store-source.ts';
+import { type Send, ServerTransport, VERSION_HEADER } from '../src/extension/sources/server-transport.ts';
 import type { IKernelWithLab } from '../src/extension/tokens.ts';
 import type { Changes, RunRow } from '../src/shared/run-api.ts';
+import { RunSource } from '../src/shared/run-source.ts';
 import { VERSION } from '../src/shared/version.ts';
 import { english } from '../src/views/translation.ts';
 
@@ -125,7 +125,7 @@ class Served {
   /** Requests that wait for changes now. */
   waiting = 0;
   readonly calls: string[] = [];
-  readonly reader = new ServerReader(
+  readonly transport = new ServerTransport(
     this.send.bind(this) as Send,
     () => {},
     english,
@@ -181,7 +181,7 @@ const CURVES = {
 
 describe('a run store', () => {
   let served: Served;
-  let source: StoreSource;
+  let source: RunSource;
   let known: Set<string>;
   let ended: (() => void) | undefined;
 
@@ -206,13 +206,11 @@ describe('a run store', () => {
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'] });
     served = new Served();
-    source = new StoreSource(
-      STORE,
-      served.reader.store(STORE),
-      () => 'start a kernel',
-      () => {},
-      english
-    );
+    source = new RunSource(STORE, {
+      server: served.transport.to(STORE),
+      whyNot: () => 'start a kernel',
+      trans: english
+    });
     known = new Set();
     ended = undefined;
   });
@@ -331,7 +329,7 @@ describe('a run store', () => {
     listen();
     await pass(10);
     await assert.rejects(log(), /cannot be reached: Failed to fetch/);
-    assert.deepEqual(served.reader.state, { kind: 'gone' });
+    assert.deepEqual(served.transport.state, { kind: 'gone' });
     served.hidden = true;
     served.reachable = true;
     await pass(90);
@@ -339,7 +337,7 @@ describe('a run store', () => {
     served.hidden = false;
     await pass(6);
     assert.deepEqual([...known], ['a', 'b'], 'a few seconds after the page is in sight again');
-    assert.equal(served.reader.state?.kind, 'answers');
+    assert.equal(served.transport.state?.kind, 'answers');
   });
 
   test('is read again though the connection of a request was lost without a word', async () => {
@@ -352,13 +350,8 @@ describe('a run store', () => {
   });
 
   test('is followed by the one request of the page, and by none while the page is out of sight', async () => {
-    const other = new StoreSource(
-      '/other',
-      served.reader.store('/other'),
-      () => '',
-      () => {},
-      english
-    );
+    const server = served.transport.to('/other');
+    const other = new RunSource('/other', { server, whyNot: () => '', trans: english });
     listen();
     const rows: RunRow[] = [];
     const end = other.subscribe(changes => rows.push(...changes.rows));
@@ -386,6 +379,35 @@ describe('a run store', () => {
     assert.equal(served.calls.length, before);
   });
 
+  describe('in a cell, without a server', () => {
+    beforeEach(() => {
+      source = new RunSource(STORE, { server: null, whyNot: () => 'run the cell again', trans: english });
+    });
+
+    test('is read from its kernel alone, which may be silent for a while', async () => {
+      const peer = new Peer('k1', ['b']);
+      source.setKernels([asKernel(peer)]);
+      listen();
+      await pass(1);
+      peer.silent = true;
+      const problem = assert.rejects(log(), /The kernel does not answer/);
+      await pass(4);
+      await problem;
+      assert.deepEqual([...known], ['b'], 'the rows stay');
+      peer.wake();
+      peer.push({ version: 3, rows: [row('c')], removed: ['b'] });
+      assert.deepEqual([...known], ['c']);
+      assert.equal(await log(), 'from k1');
+    });
+
+    test('says what to do when its kernel is gone', async () => {
+      listen();
+      await assert.rejects(log(), /run the cell again/);
+      await assert.rejects(source.call('stop', { runs: ['a'] }), /run the cell again/);
+      assert.equal(source.canAct, false);
+    });
+  });
+
   test('keeps what its user is told apart from what is unreachable', async () => {
     await assert.rejects(source.call('metrics', { runs: ['a'] }), /^Error: no$/);
   });
@@ -400,27 +422,26 @@ describe('the run stores that a page knows', () => {
 
   test('are those of kernels, then those that the server finds', async () => {
     const served = new Served();
-    const sources = new RunSources(served.reader, english);
+    const sources = new RunSources(served.transport, english);
     sources.setKernels([withLab('/far/away', STORE)]);
     await sources.search();
-    assert.deepEqual(sources.stores, [
-      { path: '/far/away', hasKernel: true },
-      { path: STORE, hasKernel: true },
-      { path: '/other', hasKernel: false }
-    ]);
+    assert.deepEqual(
+      sources.sources.map(({ store, hasKernel, canAct }) => [store, hasKernel, canAct]),
+      [
+        ['/far/away', true, true],
+        [STORE, true, true],
+        ['/other', false, false]
+      ]
+    );
     assert.deepEqual(sources.notices, []);
     assert.equal(sources.source(STORE), sources.source(STORE));
-    assert.deepEqual(
-      sources.sources.map(source => source.canAct),
-      [true, true, false]
-    );
   });
 
   test('are found again now and then, and stay while a search may have missed them', async () => {
     mock.timers.enable({ apis: ['Date'] });
     const served = new Served();
-    const sources = new RunSources(served.reader, english);
-    const paths = () => sources.stores.map(({ path }) => path);
+    const sources = new RunSources(served.transport, english);
+    const paths = () => sources.sources.map(({ store }) => store);
     await sources.search();
     served.stores = ['/new', STORE];
     sources.searchNowAndThen();
@@ -442,8 +463,8 @@ describe('the run stores that a page knows', () => {
 
   test('stay listed when their kernel goes, until the server has searched', async () => {
     const served = new Served();
-    const sources = new RunSources(served.reader, english);
-    const paths = () => sources.stores.map(({ path }) => path);
+    const sources = new RunSources(served.transport, english);
+    const paths = () => sources.sources.map(({ store }) => store);
     sources.setKernels([withLab('/far/away')]);
     await sources.search();
     sources.setKernels([]);
@@ -455,14 +476,14 @@ describe('the run stores that a page knows', () => {
   test('come with what to install where something is missing', async () => {
     const served = new Served();
     served.status = 404;
-    const sources = new RunSources(served.reader, english);
+    const sources = new RunSources(served.transport, english);
     await sources.search();
     assert.match(sources.notices[0] ?? '', /server has no mosaic-lab.*pip install mosaic-lab/);
   });
 
   test('come with what to do where a kernel or the server has another version than the page', async () => {
     const served = new Served();
-    const sources = new RunSources(served.reader, english);
+    const sources = new RunSources(served.transport, english);
     sources.setKernels([
       { ...withLab(STORE), version: '99.0' },
       { ...withLab(STORE), version: '99.0' }
@@ -480,7 +501,7 @@ describe('the run stores that a page knows', () => {
   });
 
   test('come with why runs are read-only while a kernel runs a cell, and only then', () => {
-    const sources = new RunSources(new Served().reader, english);
+    const sources = new RunSources(new Served().transport, english);
     const before = sources.source(STORE).whyNot;
     assert.match(before, /Run mosaic_lab\.Lab/);
     sources.setKernels([], ['work.ipynb']);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Answer, CurvesRequest, Method, Methods, RunRow, RunSource } from '../src/shared/run-api.ts';
+import type { Answer, CurvesRequest, Method, Methods, RunRow } from '../src/shared/run-api.ts';
+import type { RunSource } from '../src/shared/run-source.ts';
 import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
 import { ChartData, type CurveSettings } from '../src/views/workspace/chart-data.ts';
 import { brokenPath, parallelLayout } from '../src/views/workspace/parallel-layout.ts';

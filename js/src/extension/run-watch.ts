@@ -6,7 +6,8 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { type ISignal, Signal } from '@lumino/signaling';
 
-import type { Changes, RunRow, RunSource } from '../shared/run-api.ts';
+import type { RunRow } from '../shared/run-api.ts';
+import type { RowChanges, RunSource } from '../shared/run-source.ts';
 import { type IAlive, type IEndedRun, IRunSources, IRunWatch } from './tokens.ts';
 
 interface Followed {
@@ -83,7 +84,7 @@ export class RunWatch implements IRunWatch {
     const unfollow = source.subscribe(changes => this._take(source.store, alive, changes));
   }
 
-  private _take(store: string, alive: Map<string, RunRow>, { rows, removed }: Changes): void {
+  private _take(store: string, alive: Map<string, RunRow>, { rows, removed }: RowChanges): void {
     const ended = rows.filter(row => !row.alive && alive.has(row.id));
     for (const row of rows) {
       if (row.alive) {

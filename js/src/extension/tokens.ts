@@ -2,8 +2,9 @@
 
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
-import type { ChannelKernel } from '../shared/kernel-channel.ts';
-import type { Answer, Axis, Method, Methods, RunRow, RunSource } from '../shared/run-api.ts';
+import type { KernelOfStore } from '../shared/kernel-transport.ts';
+import type { Answer, Axis, Method, Methods, Progress, RunRow } from '../shared/run-api.ts';
+import type { RunSource } from '../shared/run-source.ts';
 
 export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store',
@@ -83,7 +84,7 @@ export interface IRunStatus {
 
 /** A kernel of an open notebook, and the run stores of its `Lab`s. */
 export interface IKernelWithLab {
-  readonly kernel: ChannelKernel;
+  readonly kernel: KernelOfStore;
   readonly stores: readonly string[];
   /** The version of its Python package. */
   readonly version: string;
@@ -115,24 +116,9 @@ export const IRunFollower = new Token<IRunFollower>(
   'Follows what is alive in the run store of the current notebook.'
 );
 
-/** A known run store. */
-export interface IRunStore {
-  /** Its folder, an absolute path on the kernel's or the server's machine. */
-  readonly path: string;
-
-  /** Whether the kernel of an open notebook has a `Lab` on it. */
-  readonly hasKernel: boolean;
-}
-
-/** Progress of an installation or a start: a line of its log, and the worker. */
-export type Progress = Readonly<{ worker?: string; line?: string }>;
-
-/** Reads runs, and executes actions on them. */
+/** The known run stores. */
 export interface IRunSources {
   /** The stores of open kernels, then stores found below the server's folder, most recently changed first. */
-  readonly stores: readonly IRunStore[];
-
-  /** The sources of `stores`. */
   readonly sources: readonly RunSource[];
 
   /** Whether a search of the server has finished, successful or not. */
@@ -141,13 +127,13 @@ export interface IRunSources {
   /** Sentences about reasons for missing data: what to install, to restart or to wait for. */
   readonly notices: readonly string[];
 
-  /** Emitted when `stores`, `searched` or `notices` have changed. */
+  /** Emitted when `sources`, `searched` or `notices` have changed. */
   readonly changed: ISignal<IRunSources, void>;
 
   /** Emitted with a kernel's reports during an installation. */
   readonly progressed: ISignal<IRunSources, Progress>;
 
-  /** The source of a store, always the same object. The store need not be among `stores`. */
+  /** The source of a store, always the same object. It need not be among `sources`. */
   source(store: string): RunSource;
 
   /** Call a method that needs no store: `workers`, `forms`, `code`, and with a kernel `install` and `check`. */

@@ -244,7 +244,7 @@ export interface Methods {
     { kind: FormKind; values: Readonly<Record<string, unknown>>; lab: string; taken: readonly string[] },
     { code: string }
   ];
-  // Kernel only:
+  // Actions, which only a kernel provides:
   stop: [{ runs: readonly string[] }, object];
   /** A training continues as a new run from its newest checkpoint. */
   resume: [{ run: string }, { run: string }];
@@ -260,31 +260,23 @@ export interface Methods {
 
 export type Method = keyof Methods;
 
+/** The actions among the methods. */
+export const ACTIONS: ReadonlySet<Method> = new Set<Method>([
+  'stop',
+  'resume',
+  'remove',
+  'annotate',
+  'panel',
+  'compare',
+  'close',
+  'install',
+  'check'
+]);
+
 export interface Answer<M extends Method> {
   readonly result: Methods[M][1];
   readonly buffers: readonly ArrayBuffer[];
 }
 
-/** One run store. Errors of `call` have a message for the user. */
-export interface RunSource {
-  /** The store's folder, an absolute path. */
-  readonly store: string;
-
-  /** Whether a kernel for actions is available; if not, `whyNot` says what to do. */
-  readonly canAct: boolean;
-  readonly whyNot: string;
-
-  /** The id of that kernel, whose widgets `panel` and `compare` create; null without one. */
-  readonly kernelId: string | null;
-
-  call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
-
-  /**
-   * Call `listener` with all rows at first, then with each change. Returns a function that ends the
-   * subscription.
-   */
-  subscribe(listener: (changes: Changes) => void): () => void;
-
-  /** Call `listener` when `canAct` or `whyNot` has changed. */
-  onStatus(listener: () => void): () => void;
-}
+/** Progress of an installation or a start: a line of its log, and the worker. */
+export type Progress = Readonly<{ worker?: string; line?: string }>;

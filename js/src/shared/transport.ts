@@ -1,30 +1,24 @@
-/** The common interface of both transports to a run store: a kernel's comm, and Jupyter's server. */
+/** The common interface of the transports to a run store: a kernel's comm, and Jupyter's server. */
 
 import type { Answer, Changes, Method, Methods } from './run-api.ts';
 
 /** Nothing is there to answer; another transport may answer. Other errors are answers. */
 export class Unreachable extends Error {}
 
+/** Receives a store's changes. */
+export interface Follower {
+  /** The version of the rows received so far; 0 for none. */
+  readonly version: number;
+  take(changes: Changes): void;
+}
+
 export interface Transport {
   /** Rejects with `Unreachable`, or with an error whose message is for the user. */
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
 
-  /** Send changes, all rows first, until the returned function is called. */
-  follow(listener: (changes: Changes) => void): () => void;
+  /** Send the changes since the follower's version until the returned function is called. */
+  follow(follower: Follower): () => void;
 }
-
-/** Methods that only a kernel provides. */
-export const ACTIONS: ReadonlySet<string> = new Set<Method>([
-  'stop',
-  'resume',
-  'remove',
-  'annotate',
-  'panel',
-  'compare',
-  'close',
-  'install',
-  'check'
-]);
 
 /** The wait before the next attempt, increasing up to `most` milliseconds. */
 export class BackOff {

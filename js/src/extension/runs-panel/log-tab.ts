@@ -7,7 +7,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 
-import type { RunSource } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { stateText } from '../../views/runs/run-text.ts';
 
 const LINES = 2000;

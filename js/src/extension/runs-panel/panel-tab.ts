@@ -8,7 +8,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Panel, Widget } from '@lumino/widgets';
 
-import type { Changes, RunSource } from '../../shared/run-api.ts';
+import type { RowChanges, RunSource } from '../../shared/run-source.ts';
 
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
@@ -87,7 +87,7 @@ export class PanelTab extends Panel {
   }
 
   /** Show a notice for removed runs, whose data the kernel's panel still shows. */
-  private _noteRemoved({ rows, removed }: Changes): void {
+  private _noteRemoved({ rows, removed }: RowChanges): void {
     const before = this._removed.size;
     for (const { id } of rows) {
       this._removed.delete(id);

@@ -8,12 +8,12 @@ import { type ISignal, Signal } from '@lumino/signaling';
 import { Menu } from '@lumino/widgets';
 import type { JSX } from 'react';
 
-import type { RunSource } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
 import { storeTitles } from '../../views/runs/tree.ts';
-import { CommandIDs, type IRunSources, type IRunStore } from '../tokens.ts';
+import { CommandIDs, type IRunSources } from '../tokens.ts';
 import type { RunCommand } from './commands.ts';
 import { Empty } from './empty.tsx';
 import './runs-panel.css';
@@ -131,14 +131,15 @@ export class RunsSection extends ReactWidget {
           />
         }
       >
-        {sources.stores.length > 1 && this._stores()}
+        {sources.sources.length > 1 && this._stores()}
       </RunsView>
     );
   }
 
   private _stores(): JSX.Element {
-    const { sources, trans } = this._options;
-    const titles = storeTitles(sources.stores.map(store => store.path));
+    const { trans } = this._options;
+    const { sources } = this._options.sources;
+    const titles = storeTitles(sources.map(({ store }) => store));
     return (
       <div className="mosaic-runs-stores">
         <select
@@ -147,9 +148,9 @@ export class RunsSection extends ReactWidget {
           onChange={event => this.choose(event.target.value)}
         >
           <option value={ALL}>{trans.__('All %1 run stores', titles.size)}</option>
-          {sources.stores.map(({ path, hasKernel }) => (
-            <option key={path} value={path} title={path}>
-              {hasKernel ? titles.get(path) : trans.__('%1 (read-only)', titles.get(path) ?? path)}
+          {sources.map(({ store, hasKernel }) => (
+            <option key={store} value={store} title={store}>
+              {hasKernel ? titles.get(store) : trans.__('%1 (read-only)', titles.get(store) ?? store)}
             </option>
           ))}
         </select>
@@ -159,16 +160,15 @@ export class RunsSection extends ReactWidget {
 
   /** The displayed store; "" for all. */
   private get _chosenStore(): string {
-    const { stores } = this._options.sources;
-    const isThere = (store: string) => store === ALL || stores.some(({ path }) => path === store);
+    const { sources } = this._options.sources;
+    const isThere = (store: string) => store === ALL || sources.some(source => source.store === store);
     if (this._chosen !== null && isThere(this._chosen)) {
       return this._chosen;
     }
-    return this._first !== null && isThere(this._first) ? this._first : this._firstOf(stores);
-  }
-
-  private _firstOf(stores: readonly IRunStore[]): string {
-    return stores.length > MOST_STORES ? (stores[0]?.path ?? ALL) : ALL;
+    if (this._first !== null && isThere(this._first)) {
+      return this._first;
+    }
+    return sources.length > MOST_STORES ? (sources[0]?.store ?? ALL) : ALL;
   }
 
   private _follow(): void {

@@ -7,7 +7,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
 import { IRunFollower, IRunSources } from '../tokens.ts';
 import { RunSources } from './run-sources.ts';
-import { ServerReader } from './server-reader.ts';
+import { ServerTransport } from './server-transport.ts';
 
 export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
   id: 'mosaic-lab:run-sources',
@@ -19,7 +19,7 @@ export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
   activate: (app: JupyterFrontEnd, follower: IRunFollower, translator: ITranslator | null) => {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const settings = app.serviceManager.serverSettings;
-    const server = new ServerReader(
+    const server = new ServerTransport(
       (path, init) =>
         ServerConnection.makeRequest(
           URLExt.join(settings.baseUrl, 'mosaic-lab', 'api', path),

@@ -2,12 +2,12 @@
 
 import { type ISignal, Signal } from '@lumino/signaling';
 
-import type { Answer, Method, Methods, RunSource } from '../../shared/run-api.ts';
+import type { Answer, Method, Methods, Progress } from '../../shared/run-api.ts';
+import { RunSource } from '../../shared/run-source.ts';
 import { aboutKernel, aboutServer, VERSION } from '../../shared/version.ts';
 import type { Translation } from '../../views/translation.ts';
-import type { IKernelWithLab, IRunSources, IRunStore, Progress } from '../tokens.ts';
-import type { ServerReader } from './server-reader.ts';
-import { StoreSource } from './store-source.ts';
+import type { IKernelWithLab, IRunSources } from '../tokens.ts';
+import type { ServerTransport } from './server-transport.ts';
 
 /**
  * Minimum pause between two searches. The pause is also a multiple of the last search's duration, which
@@ -17,23 +17,15 @@ const LEAST_PAUSE_MS = 2000;
 const PAUSE_PER_SEARCH = 100;
 
 export class RunSources implements IRunSources {
-  constructor(server: ServerReader, trans: Translation) {
+  constructor(server: ServerTransport, trans: Translation) {
     this._server = server;
     this._trans = trans;
-    this._any = this._newSource('', null);
-  }
-
-  get stores(): readonly IRunStore[] {
-    const withKernel = new Set(this._kernels.flatMap(kernel => kernel.stores));
-    const found = this._found.filter(path => !withKernel.has(path));
-    return [
-      ...[...withKernel].map(path => ({ path, hasKernel: true })),
-      ...found.map(path => ({ path, hasKernel: false }))
-    ];
+    this._any = this._newSource(null);
   }
 
   get sources(): readonly RunSource[] {
-    return this.stores.map(store => this.source(store.path));
+    const paths = new Set([...this._kernels.flatMap(kernel => kernel.stores), ...this._found]);
+    return [...paths].map(path => this.source(path));
   }
 
   get notices(): readonly string[] {
@@ -58,7 +50,7 @@ export class RunSources implements IRunSources {
   source(store: string): RunSource {
     let source = this._sources.get(store);
     if (!source) {
-      source = this._newSource(store, store);
+      source = this._newSource(store);
       source.setKernels(this._kernelsOf(store));
       this._sources.set(store, source);
     }
@@ -67,7 +59,7 @@ export class RunSources implements IRunSources {
 
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
     const store = this._kernels[0]?.stores[0];
-    return store === undefined ? this._any.call(method, params) : this.source(store).call(method, params);
+    return (store === undefined ? this._any : this.source(store)).call(method, params);
   }
 
   search(): Promise<void> {
@@ -86,10 +78,10 @@ export class RunSources implements IRunSources {
 
   /** `awaited`: the notebooks of kernels that may have a `Lab` but cannot answer yet. */
   setKernels(kernels: readonly IKernelWithLab[], awaited: readonly string[] = []): void {
-    const before = this.stores.map(({ path }) => path);
+    const before = this.sources;
     this._kernels = kernels;
     this._awaited = awaited;
-    const without = before.filter(path => !this.stores.some(store => store.path === path));
+    const without = before.filter(source => !this.sources.includes(source)).map(({ store }) => store);
     if (without.length) {
       this._found = [...this._found, ...without]; // until the server reports them missing
       void this.search();
@@ -130,17 +122,16 @@ export class RunSources implements IRunSources {
   }
 
   private _kernelsOf(store: string): IKernelWithLab['kernel'][] {
-    return this._kernels.filter(one => one.stores.includes(store)).map(one => one.kernel);
+    return this._kernels.filter(({ stores }) => stores.includes(store)).map(({ kernel }) => kernel);
   }
 
-  private _newSource(name: string, store: string | null): StoreSource {
-    return new StoreSource(
-      name,
-      this._server.store(store),
-      () => this._whyNot(),
-      progress => this._progressed.emit(progress),
-      this._trans
-    );
+  private _newSource(store: string | null): RunSource {
+    return new RunSource(store ?? '', {
+      server: this._server.to(store),
+      whyNot: () => this._whyNot(),
+      onProgress: progress => this._progressed.emit(progress),
+      trans: this._trans
+    });
   }
 
   private _whyNot(): string {
@@ -180,10 +171,11 @@ export class RunSources implements IRunSources {
     }
   }
 
-  private readonly _server: ServerReader;
+  private readonly _server: ServerTransport;
   private readonly _trans: Translation;
-  private readonly _any: StoreSource;
-  private readonly _sources = new Map<string, StoreSource>();
+  /** For methods that need no store. */
+  private readonly _any: RunSource;
+  private readonly _sources = new Map<string, RunSource>();
   private readonly _changed = new Signal<this, void>(this);
   private readonly _progressed = new Signal<this, Progress>(this);
   private _kernels: readonly IKernelWithLab[] = [];

@@ -5,7 +5,8 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { Message } from '@lumino/messaging';
 import type { JSX } from 'react';
 
-import type { IRunSources, Progress } from '../tokens.ts';
+import type { Progress } from '../../shared/run-api.ts';
+import type { IRunSources } from '../tokens.ts';
 import './workers.css';
 import { type WorkersSource, WorkersView } from './workers-view.tsx';
 

@@ -59,7 +59,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
       label: trans.__('Charts of runs'),
       caption: trans.__('Open the workspace: charts of the given runs, or of the latest ones of a store'),
       icon,
-      isEnabled: ({ store }) => store !== undefined || sources.stores.length > 0,
+      isEnabled: ({ store }) => store !== undefined || sources.sources.length > 0,
       describedBy: {
         args: {
           type: 'object',
@@ -71,7 +71,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
         }
       },
       execute: async args => {
-        const store = (args.store as string | undefined) ?? sources.stores[0]?.path;
+        const store = (args.store as string | undefined) ?? sources.sources[0]?.store;
         if (store === undefined) return;
         const name = (args.name as string | undefined) ?? NAME;
         const runs = (args.runs as readonly string[] | undefined) ?? null;

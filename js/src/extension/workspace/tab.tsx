@@ -5,7 +5,7 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import type { JSONObject } from '@lumino/coreutils';
 import type { ReactElement } from 'react';
 
-import type { RunSource } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import type { Translation } from '../../views/translation.ts';
 import { chartedRuns, restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';

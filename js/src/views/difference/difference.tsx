@@ -5,7 +5,8 @@
 
 import './difference.css';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import type { Difference, RunRow, RunSource } from '../../shared/run-api.ts';
+import type { Difference, RunRow } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import type { Translation } from '../translation.ts';
 import { choiceNames } from './choices.ts';
 import { pairOf, shownSections } from './rows.ts';

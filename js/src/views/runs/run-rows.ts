@@ -1,6 +1,7 @@
 /** The rows of one or several stores, updated with the changes reported by each `RunSource`. */
 
-import type { Changes, RunRow, RunSource } from '../../shared/run-api.ts';
+import type { RunRow } from '../../shared/run-api.ts';
+import type { RowChanges, RunSource } from '../../shared/run-source.ts';
 
 /** A run with its store. An unchanged run remains the same object, so that its line is not rendered again. */
 export interface RunEntry {
@@ -88,10 +89,9 @@ class StoreRows {
     });
   }
 
-  private _take(store: string, { rows, removed, whole }: Changes): void {
+  private _take(store: string, { rows, removed }: RowChanges): void {
     this.loaded = true;
-    const there = whole ? new Set(rows.map(row => row.id)) : null;
-    for (const id of there ? [...this.byId.keys()].filter(one => !there.has(one)) : removed) {
+    for (const id of removed) {
       this.byId.delete(id);
     }
     for (const row of rows) {

@@ -1,6 +1,7 @@
 /** The runs to which an action applies. */
 
-import type { RunRow, RunSource } from '../../shared/run-api.ts';
+import type { RunRow } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { runKey } from './run-rows.ts';
 import type { RunTable } from './run-table.ts';
 

@@ -5,7 +5,8 @@
  * remain until the answer arrives.
  */
 
-import type { CurvesRequest, RunSource } from '../../shared/run-api.ts';
+import type { CurvesRequest } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { type LineData, linesOf } from '../charts/lines.ts';
 
 export type CurveSettings = Omit<CurvesRequest, 'runs'>;

@@ -10,7 +10,8 @@ import {
   useState
 } from 'react';
 import { share } from '../../shared/numbers.ts';
-import type { ChartRequest, RunSource } from '../../shared/run-api.ts';
+import type { ChartRequest } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { ChartBody, type CursorLink } from '../charts/chart-card.tsx';
 import type { ChartView } from '../charts/line-chart.ts';
 import type { ChartLine, LineData } from '../charts/lines.ts';

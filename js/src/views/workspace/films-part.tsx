@@ -2,7 +2,8 @@
 
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
 import { whole } from '../../shared/numbers.ts';
-import type { Axis, PlacedFilm, RunSource } from '../../shared/run-api.ts';
+import type { Axis, PlacedFilm } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { FilmStrip } from '../films/film-strip.tsx';
 import { nearestFilm } from '../films/film-text.ts';
 import type { Translation } from '../translation.ts';

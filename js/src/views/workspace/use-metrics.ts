@@ -1,7 +1,7 @@
 /** The metrics of a workspace's runs. */
 
 import { useEffect, useState } from 'react';
-import type { RunSource } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { isOwn } from './state.ts';
 
 /** Interval between requests while the runs have no metrics. */

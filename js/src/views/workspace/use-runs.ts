@@ -1,7 +1,8 @@
 /** The runs of a workspace as React state, updated from their store. */
 
 import { useCallback, useEffect, useRef, useState } from 'react';
-import type { RunRow, RunSource } from '../../shared/run-api.ts';
+import type { RunRow } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import type { Results } from './settings.ts';
 
 const PACE_MS = 1000;

@@ -6,7 +6,8 @@
 import './workspace.css';
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { wordsAlike } from '../../shared/names.ts';
-import type { ChartRequest, RunSource } from '../../shared/run-api.ts';
+import type { ChartRequest } from '../../shared/run-api.ts';
+import type { RunSource } from '../../shared/run-source.ts';
 import { download } from '../../widgets/common/buttons.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
 import type { LineData } from '../charts/lines.ts';

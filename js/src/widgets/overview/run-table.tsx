@@ -18,7 +18,7 @@ import type { RenderContext } from '../host/anywidget.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import type { RunTableTraits } from '../messages.ts';
 import { cellDialogs } from './cell-dialogs.ts';
-import { CellSource } from './cell-source.ts';
+import { cellSource } from './cell-source.ts';
 
 const LINE_PX = 26;
 const HEAD_PX = 110;
@@ -88,7 +88,7 @@ function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   suppressShortcuts(el);
   // The saved form is hidden while this is shown; see mosaic_lab/widgets/page/outputs.py.
   el.classList.add('mosaic-panel');
-  const source = new CellSource(model.widget_manager, model.get('store'));
+  const source = cellSource(model.widget_manager, model.get('store'));
   const rows = new RunRows();
   const table = new RunTable(rows, english);
   rows.setSources([source]);

@@ -13,12 +13,12 @@ import { element } from '../common/elements.ts';
 import { showPageNotice } from '../common/page-notice.ts';
 import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import type { WorkspaceTraits } from '../messages.ts';
-import { CellSource } from './cell-source.ts';
+import { cellSource } from './cell-source.ts';
 
 const SEND_MS = 500;
 
 function Cell({ model }: { model: Model<WorkspaceTraits> }): ReactNode {
-  const [source] = useState(() => new CellSource(model.widget_manager, model.get('store')));
+  const [source] = useState(() => cellSource(model.widget_manager, model.get('store')));
   const [state, setState] = useState(() => restoredState(model.get('state'), model.get('runs')));
   const latest = useRef(state);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);

@@ -3,8 +3,8 @@
  * folder, without a kernel.
  */
 
-import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
-import { BackOff, type Transport, Unreachable } from '../../shared/transport.ts';
+import type { Changes, Method, Methods } from '../../shared/run-api.ts';
+import { BackOff, type Follower, type Transport, Unreachable } from '../../shared/transport.ts';
 import type { Translation } from '../../views/translation.ts';
 
 const WAIT_SECONDS = 25;
@@ -21,19 +21,13 @@ export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
 /** Sends a request to the server's `mosaic-lab/api/…`; rejects if the server cannot be reached. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
-export interface FoundStore {
-  readonly path: string;
-  readonly runs: number;
-  readonly changed: number;
-}
-
+/** The answer of `stores`. */
 export interface FoundStores {
-  readonly stores: readonly FoundStore[];
+  readonly stores: readonly { readonly path: string }[];
   /** Why there may be more stores; empty if the search was complete. */
   readonly cut_short: string;
   /** Duration of the search. */
   readonly seconds: number;
-  readonly root: string;
 }
 
 /** The answer of `follow`: changes by store, and the stores that cannot be read, with the reasons. */
@@ -42,12 +36,17 @@ interface Followed {
   readonly refused: Readonly<Record<string, string>>;
 }
 
+interface Content<T> {
+  readonly result: T;
+  readonly buffers: readonly ArrayBuffer[];
+}
+
 /** The state of the server. */
 export type ServerState =
   | { readonly kind: 'answers'; readonly version: string }
   | { readonly kind: 'gone' | 'no-extension' | 'logged-out' };
 
-export class ServerReader {
+export class ServerTransport {
   constructor(
     send: Send,
     onState: () => void,
@@ -70,34 +69,22 @@ export class ServerReader {
     return result;
   }
 
-  /** Null for methods that need no store. */
-  store(path: string | null): Transport {
+  /** The transport to a store; null for methods that need none. */
+  to(store: string | null): Transport {
     return {
-      call: (method, params) => this._call(path, method, params),
-      follow: listener => (path === null ? () => {} : this._follow(path, listener))
+      call: <M extends Method>(method: M, params: Methods[M][0]) =>
+        this._post<Methods[M][1]>({ store, method, params }),
+      follow: follower => (store === null ? () => {} : this._follow(store, follower))
     };
   }
 
-  private _call<M extends Method>(
-    store: string | null,
-    method: M,
-    params: Methods[M][0]
-  ): Promise<Answer<M>> {
-    return this._post({ store, method, params }) as Promise<Answer<M>>;
-  }
-
-  private _follow(store: string, listener: (changes: Changes) => void): () => void {
-    const follower = { version: 0, listener };
+  private _follow(store: string, follower: Follower): () => void {
     this._followers.set(store, follower);
     this._renew.abort(); // the pending request does not include this store
-    if (this._followers.size === 1) {
-      void this._watch();
-    }
+    void this._watch();
     return () => {
-      if (this._followers.get(store) === follower) {
-        this._followers.delete(store);
-        this._renew.abort();
-      }
+      this._followers.delete(store);
+      this._renew.abort();
     };
   }
 
@@ -118,11 +105,14 @@ export class ServerReader {
       const wait = this._hidden() ? 0 : WAIT_SECONDS;
       const late = setTimeout(() => this._renew.abort(), 1000 * wait + LATE_MS);
       try {
-        const { result } = await this._post<Followed>({ method: 'follow', params: { stores }, wait }, signal);
-        clearTimeout(late);
+        const request = { method: 'follow', params: { stores }, wait };
+        const { result } = await this._post<Followed>(request, signal).finally(() => clearTimeout(late));
         backOff.reset();
         for (const [store, changes] of Object.entries(result.stores)) {
-          this._take(store, stores[store], changes);
+          const follower = this._followers.get(store);
+          if (follower && follower.version === stores[store] && follower.version !== changes.version) {
+            follower.take(changes);
+          }
         }
         if (wait === 0) {
           await pause(HIDDEN_MS, signal);
@@ -130,7 +120,6 @@ export class ServerReader {
           await pause(REFUSED_MS, signal);
         }
       } catch (reason) {
-        clearTimeout(late);
         if (!signal.aborted) {
           console.debug('MOSAIC: run stores cannot be followed:', reason);
           do {
@@ -142,29 +131,11 @@ export class ServerReader {
     this._watching = false;
   }
 
-  private _take(store: string, since: number | undefined, changes: Changes): void {
-    const follower = this._followers.get(store);
-    if (follower && follower.version === since && changes.version !== since) {
-      follower.version = changes.version;
-      follower.listener(changes);
-    }
+  private _post<T>(request: object, signal: AbortSignal | null = null): Promise<Content<T>> {
+    return this._request('call', { method: 'POST', body: JSON.stringify(request), signal });
   }
 
-  private _post<T>(
-    request: object,
-    signal?: AbortSignal
-  ): Promise<{ result: T; buffers: readonly ArrayBuffer[] }> {
-    return this._request('call', {
-      method: 'POST',
-      body: JSON.stringify(request),
-      ...(signal && { signal })
-    });
-  }
-
-  private async _request<T>(
-    path: string,
-    init: RequestInit
-  ): Promise<{ result: T; buffers: readonly ArrayBuffer[] }> {
+  private async _request<T>(path: string, init: RequestInit): Promise<Content<T>> {
     let response: Response;
     try {
       response = await this._send(path, init);
@@ -213,14 +184,14 @@ export class ServerReader {
   private readonly _trans: Translation;
   private readonly _onState: () => void;
   private readonly _hidden: () => boolean;
-  private readonly _followers = new Map<string, { version: number; listener: (changes: Changes) => void }>();
+  private readonly _followers = new Map<string, Follower>();
   private _renew = new AbortController();
   private _watching = false;
   private _state: ServerState | null = null;
 }
 
 /** An answer with binary parts: the length of the JSON as uint32, the JSON, the parts. */
-function withBuffers<T>(content: ArrayBuffer): { result: T; buffers: ArrayBuffer[] } {
+function withBuffers<T>(content: ArrayBuffer): Content<T> {
   const length = new DataView(content).getUint32(0, true);
   const text = new TextDecoder().decode(new Uint8Array(content, 4, length));
   const { result, buffers: lengths } = JSON.parse(text) as { result: T; buffers: number[] };

@@ -11,9 +11,9 @@ import type { Kernel } from '@jupyterlab/services';
 import type { JSONObject } from '@lumino/coreutils';
 
 import type { Translation } from '../views/translation.ts';
-import type { Answer, Changes, Method, Methods } from './run-api.ts';
+import { ACTIONS, type Answer, type Changes, type Method, type Methods, type Progress } from './run-api.ts';
 import { subshellOf } from './subshell.ts';
-import { ACTIONS, BackOff, type Transport, Unreachable } from './transport.ts';
+import { BackOff, type Follower, type Transport, Unreachable } from './transport.ts';
 
 const TARGET = 'mosaic_lab.overview';
 const SILENT_MS = 3000;
@@ -22,13 +22,13 @@ const BEAT_MS = 20_000;
 const SUBSHELL_MS = 10_000;
 
 /** The parts of a kernel's connection in use. */
-export type ChannelKernel = Pick<Kernel.IKernelConnection, 'id' | 'connectionStatus' | 'createComm'>;
+export type KernelOfStore = Pick<Kernel.IKernelConnection, 'id' | 'connectionStatus' | 'createComm'>;
 
-export interface ChannelEvents {
+export interface KernelEvents {
   /** Called when `usable` may have changed. */
   onStatus(): void;
   /** Called with the kernel's progress reports, such as of an installation. */
-  onProgress(progress: Readonly<Record<string, string>>): void;
+  onProgress(progress: Progress): void;
 }
 
 interface Pending {
@@ -43,13 +43,13 @@ interface FromKernel {
   readonly result?: Answer<Method>['result'];
   readonly error?: string;
   readonly changes?: Changes;
-  readonly progress?: Readonly<Record<string, string>>;
+  readonly progress?: Progress;
 }
 
-export class KernelChannel implements Transport {
-  readonly kernel: ChannelKernel;
+export class KernelTransport implements Transport {
+  readonly kernel: KernelOfStore;
 
-  constructor(kernel: ChannelKernel, store: string, events: ChannelEvents, trans: Translation) {
+  constructor(kernel: KernelOfStore, store: string, events: KernelEvents, trans: Translation) {
     this.kernel = kernel;
     this._trans = trans;
     this._store = store;
@@ -67,23 +67,21 @@ export class KernelChannel implements Transport {
     return this._request(method, params, patience) as Promise<Answer<M>>;
   }
 
-  follow(listener: (changes: Changes) => void): () => void {
-    this._listener = listener;
-    this._subscribe(0);
-    this._beat ??= setInterval(() => this._ask('beat', {}), BEAT_MS);
+  follow(follower: Follower): () => void {
+    this._follower = follower;
+    this._subscribe();
+    this._beat ??= setInterval(() => this._notify('beat', {}), BEAT_MS);
     return () => {
-      if (this._listener === listener) {
-        this._listener = undefined;
-        clearInterval(this._beat);
-        this._beat = undefined;
-        if (this._comm && this.usable) {
-          this._ask('unsubscribe', {});
-        }
+      this._follower = undefined;
+      clearInterval(this._beat);
+      this._beat = undefined;
+      if (this._comm && this.usable) {
+        this._notify('unsubscribe', {});
       }
     };
   }
 
-  /** Release the channel: the kernel is gone or no longer needed. */
+  /** Close the comm: the kernel is gone or no longer needed. */
   dispose(): void {
     this._closed = true;
     clearInterval(this._beat);
@@ -91,13 +89,14 @@ export class KernelChannel implements Transport {
     this._drop(this._trans.__('The kernel was restarted or shut down.'));
   }
 
-  private _subscribe(version: number): void {
-    this._version = version;
-    this._ask('subscribe', { version });
+  private _subscribe(): void {
+    if (this._follower) {
+      this._notify('subscribe', { version: this._follower.version });
+    }
   }
 
   /** Send a message that needs no answer but shows whether the kernel responds. */
-  private _ask(method: string, params: object): void {
+  private _notify(method: string, params: object): void {
     this._request(method, params, SILENT_MS).catch(() => {});
   }
 
@@ -134,8 +133,7 @@ export class KernelChannel implements Transport {
     this._backOff.reset();
     this._setSilent(false);
     if (message.changes) {
-      this._version = message.changes.version;
-      this._listener?.(message.changes);
+      this._follower?.take(message.changes);
     }
     if (message.progress) {
       this._events.onProgress(message.progress);
@@ -174,10 +172,8 @@ export class KernelChannel implements Transport {
       return;
     }
     this._drop(this._trans.__('The kernel closed the connection.'));
-    if (this._listener) {
-      clearTimeout(this._retry);
-      this._retry = setTimeout(() => this._listener && this._subscribe(this._version), this._backOff.next());
-    }
+    clearTimeout(this._retry);
+    this._retry = setTimeout(() => this._subscribe(), this._backOff.next());
   }
 
   private _drop(why: string): void {
@@ -205,13 +201,12 @@ export class KernelChannel implements Transport {
 
   private readonly _store: string;
   private readonly _trans: Translation;
-  private readonly _events: ChannelEvents;
+  private readonly _events: KernelEvents;
   private readonly _pending = new Map<number, Pending>();
   private readonly _backOff = new BackOff(30_000);
   private _comm: Kernel.IComm | undefined;
   private _opened: Promise<Kernel.IComm> | undefined;
-  private _listener: ((changes: Changes) => void) | undefined;
-  private _version = 0;
+  private _follower: Follower | undefined;
   private _last = 0;
   private _silent = false;
   private _closed = false;
