@@ -1,11 +1,10 @@
 /** The columns of the table of runs: text, sort order and alignment. */
 
 import { duration, number, settingText } from '../../shared/numbers.ts';
+import { type SortValue, settingValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import { ageText, durationOf, outcomeText, progressText } from './run-text.ts';
-
-export type SortValue = number | string | null;
 
 export interface Column {
   readonly id: string;
@@ -18,8 +17,6 @@ export interface Column {
   text(row: RunRow, now: number): string;
   sort(row: RunRow, now: number): SortValue;
 }
-
-const COLLATOR = new Intl.Collator('en', { numeric: true });
 
 export const HYPERPARAMETER = 'hyperparameter:';
 
@@ -134,21 +131,8 @@ export function hyperparameterColumns(rows: Iterable<RunRow>): Column[] {
     width: 100,
     numeric: true,
     text: row => shown(row.hyperparameters[name], settingText),
-    sort: row => {
-      const value = row.hyperparameters[name];
-      return typeof value === 'number' ? value : shown(value, settingText) || null;
-    }
+    sort: row => settingValue(row.hyperparameters[name])
   }));
-}
-
-/** The order of two values in a column; missing values come last in either direction. */
-export function compareValues(a: SortValue, b: SortValue, descending: boolean): number {
-  if (a === null || b === null) {
-    return Number(a === null) - Number(b === null);
-  }
-  const order =
-    typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(String(a), String(b));
-  return descending ? -order : order;
 }
 
 /** The text of a value; empty if the run has none. */

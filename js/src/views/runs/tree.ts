@@ -1,8 +1,9 @@
 /** The runs as lines of a tree: stores, groups with their runs, trainings with their dependent runs. */
 
+import { compareValues, ordered, type SortValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
-import { type Column, compareValues, type SortValue } from './columns.ts';
+import type { Column } from './columns.ts';
 import { type RunEntry, runKey } from './run-rows.ts';
 import { trialName } from './run-text.ts';
 
@@ -61,8 +62,11 @@ type Writable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 /** The displayed lines, in order; `entries` are the runs that pass the filter. */
 export function treeLines(entries: readonly RunEntry[], options: TreeOptions): Line[] {
-  const { stores, sort, columns, now } = options;
-  const column = columns.find(one => one.id === sort.column);
+  const { stores, columns, now } = options;
+  const { descending } = options.sort;
+  const column = columns.find(one => one.id === options.sort.column);
+  const sorted = (nodes: Node[]) =>
+    column ? ordered(nodes, node => sortValue(node, column, descending, now), descending) : nodes;
   const lines: Line[] = [];
   const add = (siblings: readonly Node[], depth: number) => {
     siblings.forEach((node, index) => {
@@ -70,14 +74,14 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
       const { children, ...shown } = node;
       lines.push({ ...shown, depth, open, place: index + 1, siblings: siblings.length });
       if (open) {
-        add(node.kind === 'store' ? children : sorted(children, column, sort.descending, now), depth + 1);
+        add(node.kind === 'store' ? children : sorted(children), depth + 1);
       }
     });
   };
   const sections: Node[] = [];
   for (const [store, title] of stores) {
     const members = entries.filter(entry => entry.store === store);
-    const children = sorted(storeNodes(members, options), column, sort.descending, now);
+    const children = sorted(storeNodes(members, options));
     sections.push({ kind: 'store', key: `store\n${store}`, store, title, entry: null, members, children });
   }
   add(sections.length > 1 ? sections : (sections[0]?.children ?? []), 0);
@@ -170,20 +174,6 @@ function hasParent(row: RunRow, rows: ReadonlyMap<string, RunRow>): boolean {
     next = parent.parent;
   }
   return above.size > 1;
-}
-
-function sorted(
-  nodes: readonly Node[],
-  column: Column | undefined,
-  descending: boolean,
-  now: number
-): Node[] {
-  if (!column) {
-    return [...nodes];
-  }
-  const keyed = nodes.map(node => ({ node, value: sortValue(node, column, descending, now) }));
-  keyed.sort((a, b) => compareValues(a.value, b.value, descending));
-  return keyed.map(({ node }) => node);
 }
 
 /** A group is placed where its first run would be. */

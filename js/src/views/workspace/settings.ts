@@ -1,6 +1,7 @@
 /** The settings of runs, their differences, and filtering by them. */
 
 import { duration, number, settingText } from '../../shared/numbers.ts';
+import { ordered, settingValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import { trialName } from '../runs/run-text.ts';
 
@@ -92,7 +93,7 @@ export function passes(row: RunRow, filters: Filters, results: Results): boolean
   });
 }
 
-/** Rows sorted by a column, those without a value last; the sort is stable. */
+/** Rows sorted by a column, those without a value last. */
 export function sorted(
   rows: readonly RunRow[],
   sort: { readonly column: string; readonly descending: boolean } | null,
@@ -101,14 +102,7 @@ export function sorted(
   if (!sort) return rows;
   const { column, descending } = sort;
   const value = (row: RunRow) => (column === 'name' ? row.name : valueNamed(row, column, results));
-  const sign = descending ? -1 : 1;
-  return [...rows].sort((a, b) => {
-    const [left, right] = [value(a), value(b)];
-    if (left === null || left === undefined) return right === null || right === undefined ? 0 : 1;
-    if (right === null || right === undefined) return -1;
-    if (typeof left === 'number' && typeof right === 'number') return sign * (left - right);
-    return sign * settingText(left).localeCompare(settingText(right), undefined, { numeric: true });
-  });
+  return ordered(rows, row => settingValue(value(row)), descending);
 }
 
 /**
