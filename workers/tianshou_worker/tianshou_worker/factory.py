@@ -21,8 +21,16 @@ from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy, Probabil
 from tianshou.algorithm.modelfree.sac import AutoAlpha, SACPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
 from tianshou.data import ReplayBuffer
+from tianshou.env.atari.atari_network import (
+    C51Net,
+    DQNet,
+    QRDQNet,
+    RainbowNet,
+    ScaledObsInputActionReprNet,
+    layer_init,
+)
 from tianshou.exploration import GaussianNoise
-from tianshou.utils.net.common import MLP, EnsembleLinear, Net
+from tianshou.utils.net.common import MLP, ActionReprNetWithVectorOutput, EnsembleLinear, Net
 from tianshou.utils.net.continuous import (
     VAE,
     ContinuousActorDeterministic,
@@ -34,7 +42,6 @@ from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic, ImplicitQ
 from torch import nn
 from torch.distributions import Categorical, Distribution, Independent, Normal
 
-from . import convolutions
 from .algorithms import ACTOR_CRITIC, ALGORITHMS, VALUE
 from .environments import is_pictures
 from .hyperparameters import parameters_of
@@ -43,6 +50,8 @@ from .hyperparameters import parameters_of
 warnings.filterwarnings("ignore", category=UserWarning, module=r"tianshou\.")
 
 Values = Mapping[str, Any]
+
+_IMAGE_FEATURES = 512  # as in upstream's examples for Atari
 
 
 def make_algorithm(
@@ -97,8 +106,8 @@ def _value_network(name: str, observations: Any, count: int, values: Values) -> 
     hidden = values["hidden_sizes"]
     if is_pictures(observations):
         if name == "iqn":
-            return convolutions.features(observations)
-        return convolutions.values_of_actions(name, observations, count, values)
+            return _image_features(observations)
+        return _image_values(name, observations, count, values)
     shape = {"state_shape": observations.shape, "action_shape": count}
     if name == "iqn":
         return Net(state_shape=observations.shape, action_shape=hidden[-1], hidden_sizes=hidden[:-1])
@@ -112,13 +121,43 @@ def _value_network(name: str, observations: Any, count: int, values: Values) -> 
     return Net(**shape, hidden_sizes=hidden)
 
 
+def _image_features(observations: Any) -> ActionReprNetWithVectorOutput:
+    """Return a network from images (bytes; channels, height, width) to features, for actors and critics."""
+    net = DQNet(
+        **_image_size(observations),
+        action_shape=1,
+        features_only=True,
+        output_dim_added_layer=_IMAGE_FEATURES,
+        layer_init=layer_init,
+    )
+    return ScaledObsInputActionReprNet(net)
+
+
+def _image_values(name: str, observations: Any, count: int, values: Values) -> ActionReprNetWithVectorOutput:
+    """Return the network for the values of `count` actions, or their distributions."""
+    shape = {**_image_size(observations), "action_shape": [count]}
+    if name == "c51":
+        net: DQNet = C51Net(**shape, num_atoms=values["num_atoms"])
+    elif name == "rainbow":
+        net = RainbowNet(**shape, num_atoms=values["num_atoms"], noisy_std=values["noisy_std"])
+    elif name == "qrdqn":
+        net = QRDQNet(**shape, num_quantiles=values["num_quantiles"])
+    else:
+        net = DQNet(**shape)
+    return ScaledObsInputActionReprNet(net)
+
+
+def _image_size(observations: Any) -> dict[str, int]:
+    return dict(zip("chw", map(int, observations.shape)))
+
+
 def _on_policy(name: str, observations: Any, actions: Any, values: Values, **parts: Any) -> Algorithm:
     trust_region = name in ("trpo", "npg")
     discrete = not hasattr(actions, "high")
 
     def features() -> Any:
         if is_pictures(observations):
-            return convolutions.features(observations)
+            return _image_features(observations)
         activation = nn.Tanh if trust_region else nn.ReLU
         return Net(state_shape=observations.shape, hidden_sizes=values["hidden_sizes"], activation=activation)
 
