@@ -18,10 +18,10 @@ from mosaic_lab.validation import Problems
 
 MOST_EXAMPLES = 200
 """Maximum number of examples from a search function, whose choices may have any number of values."""
-_TYPES = {one.__name__: one for one in (int, float, bool, str, list, dict)}
+_TYPES = {type_.__name__: type_ for type_ in (int, float, bool, str, list, dict)}
 _TYPO = 0.9  # minimum similarity of a misspelt metric: one or two letters differ
 _KEYWORD = 0.75  # minimum similarity of a misspelt keyword
-_KNOWN = [one.name for one in fields(Parameter)]
+_KNOWN = [field.name for field in fields(Parameter)]
 
 Rows = Mapping[str, Mapping[str, Any]]
 """A worker's hyperparameters of one algorithm by name; empty if it has no table."""
@@ -53,14 +53,14 @@ def examples(space: Space) -> list[dict[str, Any]]:
 
     Raises ConfigurationError if a search function fails.
     """
-    found: list[dict[str, Any]] = []
+    examples: list[dict[str, Any]] = []
     number, most = 0, 1
     while number < min(2 * most, MOST_EXAMPLES):
         example = Example(number)
-        if (sampled := space.sample(example)) not in found:
-            found.append(sampled)
+        if (sampled := space.sample(example)) not in examples:
+            examples.append(sampled)
         number, most = number + 1, max(most, example.most)
-    return found
+    return examples
 
 
 def check_space(
@@ -88,7 +88,7 @@ def check_space(
             problems.add(f"search.{name}", why)
             wrong.add(name)
     ends = sampled[:1] + sampled[1:][-1:]
-    return [{name: value for name, value in one.items() if name not in wrong} for one in ends]
+    return [{name: value for name, value in values.items() if name not in wrong} for values in ends]
 
 
 def misspelt_metric(metric: str) -> str:
@@ -103,16 +103,16 @@ def misspelt_metric(metric: str) -> str:
     return f"metric={metric!r}: did you mean {near[0]!r}?"
 
 
-def misspelt_keywords(given: Iterable[str], rows: Rows) -> dict[str, str]:
+def misspelt_keywords(names: Iterable[str], rows: Rows) -> dict[str, str]:
     """Return the names among the hyperparameters that are misspelt keywords of `Lab.sweep`, each with the
     problem."""
     own = {field for field in SweepRequest.__struct_fields__ if field != "training"}
-    known = [*rows, *own]
-    near = {name: difflib.get_close_matches(name.lower(), known, n=1, cutoff=_KEYWORD) for name in given}
+    keywords = [*rows, *own]
+    near = {name: difflib.get_close_matches(name.lower(), keywords, n=1, cutoff=_KEYWORD) for name in names}
     return {
-        name: f"lab.sweep has no {name}=; did you mean {found[0]!r}?"
-        for name, found in near.items()
-        if name not in rows and own.issuperset(found) and found
+        name: f"lab.sweep has no {name}=; did you mean {matches[0]!r}?"
+        for name, matches in near.items()
+        if name not in rows and own.issuperset(matches) and matches
     }
 
 
@@ -123,26 +123,26 @@ def _tried(space: Space, sampled: Sequence[Mapping[str, Any]]) -> Mapping[str, D
     if space.code is None:
         return space.parameters
     values: dict[str, list[Any]] = {}
-    for one in sampled:
-        for name, value in one.items():
+    for parameters in sampled:
+        for name, value in parameters.items():
             values.setdefault(name, []).append(value)
-    return {name: Choice(tuple(found)) for name, found in values.items()}
+    return {name: Choice(tuple(choices)) for name, choices in values.items()}
 
 
-def _misfit(one: Distribution, row: Mapping[str, Any]) -> str:
+def _misfit(distribution: Distribution, row: Mapping[str, Any]) -> str:
     """Return why a distribution's values do not fit a hyperparameter; empty if they do."""
     parameter = Parameter(
         **{name: row[name] for name in _KNOWN if name in row} | {"type": _TYPES[row["type"]]}
     )
-    if isinstance(one, Choice):
-        return _why(one.values, parameter)
+    if isinstance(distribution, Choice):
+        return _why(distribution.values, parameter)
     if parameter.choices:
         return f"give a list of its values: {', '.join(map(repr, parameter.choices))}"
-    if parameter.type is int and not one.whole:
+    if parameter.type is int and not distribution.whole:
         return "it is an integer: use mosaic.search.integer(low, high)"
     if parameter.type not in (int, float):
         return f"it is of type {row['type']}: give a list of values"
-    return _why((one.low, one.high), parameter)
+    return _why((distribution.low, distribution.high), parameter)
 
 
 def _why(values: Iterable[Any], parameter: Parameter) -> str:

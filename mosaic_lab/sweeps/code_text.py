@@ -32,7 +32,10 @@ def sweep_code(run: RunRecord, lab: str = "lab") -> str:
         defaults = {**_DEFAULTS, "pruner": usual}
         named: dict[str, Any] = {
             **{name: value for name, value in training.keywords().items() if name not in ("seed", "stop_at")},
-            "search": {name: Code(_distribution_code(one)) for name, one in plan.space.parameters.items()},
+            "search": {
+                name: Code(_distribution_code(distribution))
+                for name, distribution in plan.space.parameters.items()
+            },
             "trials": plan.trials,
             "seeds": seeds_code(plan.seeds),
             **{name: getattr(plan, name) for name in _OWN if getattr(plan, name) != defaults[name]},
@@ -57,10 +60,10 @@ def _training(plan: SweepPlan) -> TrainRequest:
     return TrainRequest.of_files(training.worker, training.config, launched)
 
 
-def _distribution_code(one: Distribution) -> str:
-    if isinstance(one, Choice):
-        return literal(list(one.values))
-    bounds = f"{literal(one.low)}, {literal(one.high)}"
-    if one.whole:
-        return f"mosaic.search.integer({bounds}{', log=True' if one.log else ''})"
-    return f"mosaic.search.{'loguniform' if one.log else 'uniform'}({bounds})"
+def _distribution_code(distribution: Distribution) -> str:
+    if isinstance(distribution, Choice):
+        return literal(list(distribution.values))
+    bounds = f"{literal(distribution.low)}, {literal(distribution.high)}"
+    if distribution.whole:
+        return f"mosaic.search.integer({bounds}{', log=True' if distribution.log else ''})"
+    return f"mosaic.search.{'loguniform' if distribution.log else 'uniform'}({bounds})"

@@ -117,8 +117,8 @@ class Decisions:
             self._study.tell(trial.number, value, state=state)
 
     def _id(self, number: int) -> int:
-        found: int = self._study.get_trials(deepcopy=False)[number]._trial_id
-        return found
+        trial_id: int = self._study.get_trials(deepcopy=False)[number]._trial_id
+        return trial_id
 
     def _add(self, trial: Trial) -> None:
         import optuna
@@ -130,7 +130,8 @@ class Decisions:
                 value=trial.value if state is optuna.trial.TrialState.COMPLETE else None,
                 params=trial.parameters,
                 distributions={
-                    name: _distribution(from_json(one)) for name, one in trial.distributions.items()
+                    name: _distribution(from_json(distribution))
+                    for name, distribution in trial.distributions.items()
                 },
                 intermediate_values=trial.reports,
                 system_attrs=dict(trial.rungs),
@@ -144,16 +145,16 @@ class Decisions:
         import optuna
 
         completed = self._study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
-        if len({one.value for one in completed}) < 2:
+        if len({trial.value for trial in completed}) < 2:
             return {}  # Optuna assigns equal shares
         with _quietly():
             try:
-                found = optuna.importance.get_param_importances(
+                importances = optuna.importance.get_param_importances(
                     self._study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
                 )
             except (ValueError, RuntimeError):  # the trials have no parameter in common
                 return {}
-        return {name: value for name, value in found.items() if math.isfinite(value)}
+        return {name: value for name, value in importances.items() if math.isfinite(value)}
 
 
 class _Ask:
@@ -230,14 +231,16 @@ def _pruner(name: str, total: int) -> optuna.pruners.BasePruner:
     return optuna.pruners.NopPruner()
 
 
-def _distribution(one: Distribution) -> optuna.distributions.BaseDistribution:
+def _distribution(distribution: Distribution) -> optuna.distributions.BaseDistribution:
     from optuna import distributions
 
-    if isinstance(one, Choice):
-        return distributions.CategoricalDistribution(one.values)
-    if one.whole:
-        return distributions.IntDistribution(int(one.low), int(one.high), log=one.log)
-    return distributions.FloatDistribution(one.low, one.high, log=one.log)
+    if isinstance(distribution, Choice):
+        return distributions.CategoricalDistribution(distribution.values)
+    if distribution.whole:
+        return distributions.IntDistribution(
+            int(distribution.low), int(distribution.high), log=distribution.log
+        )
+    return distributions.FloatDistribution(distribution.low, distribution.high, log=distribution.log)
 
 
 def _states(optuna: Any) -> dict[TrialState, Any]:

@@ -42,20 +42,20 @@ def read_sweep(path: Path | str) -> SweepRequest:
     Raises ConfigurationError for an invalid file, with all problems of its search.
     """
     path = Path(path)
-    given = read_toml(path, "sweep")
+    document = read_toml(path, "sweep")
     problems = Problems(path.name)
-    if not isinstance(given.get("worker"), str):
+    if not isinstance(document.get("worker"), str):
         problems.add("worker", 'worker: give the name of one, such as worker = "cleanrl"')
-    search = given.get("search")
+    search = document.get("search")
     if not isinstance(search, dict):
         problems.add("search", "search: give a table, such as [search] with num_envs = [4, 8]")
         search = {}
-    given["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
-    if isinstance(given.get("seeds"), Mapping):
-        given["seeds"] = seed_range(given["seeds"], problems)
+    document["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
+    if isinstance(document.get("seeds"), Mapping):
+        document["seeds"] = seed_range(document["seeds"], problems)
     problems.check()
-    own = {name: given.pop(name) for name in SweepRequest.__struct_fields__ if name in given}
-    return SweepRequest(training=TrainRequest.of(given), **own)
+    own = {name: document.pop(name) for name in SweepRequest.__struct_fields__ if name in document}
+    return SweepRequest(training=TrainRequest.of(document), **own)
 
 
 def _searched(name: str, value: Any, problems: Problems) -> Any:

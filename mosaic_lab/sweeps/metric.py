@@ -43,8 +43,8 @@ class MetricFollower:
         for run, columns, limit in self._parts:
             while columns.read(lambda run=run: run.finished):  # type: ignore[misc]
                 pass
-            known = columns.names
-            for piece in columns.pieces(next((name for name in wanted if name in known), self._metric)):
+            names = columns.names
+            for piece in columns.pieces(next((name for name in wanted if name in names), self._metric)):
                 counts = piece.step <= limit
                 steps.append(piece.step[counts])
                 values.append(piece.value[counts])
@@ -70,6 +70,6 @@ def aggregated(values: Iterable[float], aggregate: str) -> float:
     """Return the mean of the values of a trial's seeds, or their interquartile mean, which drops a quarter of
     them, rounded down, at either end.
     """
-    found = np.sort(np.array([*values]))
-    cut = len(found) // 4 if aggregate == "iqm" else 0
-    return float(found[cut : len(found) - cut].mean())
+    ordered = np.sort(np.array([*values]))
+    cut = len(ordered) // 4 if aggregate == "iqm" else 0
+    return float(ordered[cut : len(ordered) - cut].mean())

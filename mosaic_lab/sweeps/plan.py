@@ -146,14 +146,14 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     at_once = request.parallel or cpu_cores()
     parallel = _checked(problems, "parallel", lambda: _count("parallel", at_once, 1_000))
     seed = _checked(problems, "seed", lambda: whole_number("seed", request.seed))
-    for name, value, known in (
+    for name, value, allowed in (
         ("sampler", request.sampler, (*SAMPLERS, POPULATION)),
         ("pruner", pruner, (*PRUNERS, PROMOTION)),
         ("mode", request.mode, MODES),
         ("aggregate", request.aggregate, AGGREGATES),
     ):
-        if value not in known:
-            problems.add(name, f"{name}={value!r}: must be one of {', '.join(map(repr, known))}")
+        if value not in allowed:
+            problems.add(name, f"{name}={value!r}: must be one of {', '.join(map(repr, allowed))}")
     if not isinstance(metric := request.metric, str) or not metric:
         problems.add("metric", f"metric={metric!r}: must be the name of a metric, such as 'episode_return'")
     _check_training(request.training, problems)
@@ -218,8 +218,8 @@ def _without_misspelt(
     misspelt = misspelt_keywords(training.hyperparameters, rows)
     for name, text in misspelt.items():
         problems.add(name, text)
-    given = training.hyperparameters
-    return replace(training, hyperparameters={k: v for k, v in given.items() if k not in misspelt})
+    hyperparameters = training.hyperparameters
+    return replace(training, hyperparameters={k: v for k, v in hyperparameters.items() if k not in misspelt})
 
 
 def _plan_of(
@@ -253,27 +253,27 @@ def _without(
     """Return the plan without the values of the trial that it was made with. Other trials may lack some of
     them and use the worker's defaults.
     """
-    given, known = plan.config["hyperparameters"], plan.hyperparameters or {}
+    configured, described = plan.config["hyperparameters"], plan.hyperparameters or {}
     defaults = {name: rows[name].get("default") for name in chosen if name in rows}
     return dataclasses.replace(
         plan,
-        config={**plan.config, "hyperparameters": {k: v for k, v in given.items() if k not in chosen}},
-        hyperparameters={k: v for k, v in known.items() if k not in chosen} | defaults,
+        config={**plan.config, "hyperparameters": {k: v for k, v in configured.items() if k not in chosen}},
+        hyperparameters={k: v for k, v in described.items() if k not in chosen} | defaults,
     )
 
 
-def _count(name: str, given: Any, most: int) -> int:
-    found = whole_number(name, given)
-    if not 1 <= found <= most:
-        raise ConfigurationError(f"{name}={given!r}: must be an integer from 1 to {most:,}")
-    return found
+def _count(name: str, value: Any, most: int) -> int:
+    count = whole_number(name, value)
+    if not 1 <= count <= most:
+        raise ConfigurationError(f"{name}={value!r}: must be an integer from 1 to {most:,}")
+    return count
 
 
-def _seeds(given: Any) -> list[int]:
+def _seeds(seeds: Any) -> list[int]:
     """Return the seeds of each trial."""
-    if not isinstance(given, Iterable):
-        raise ConfigurationError(no_seeds(given))
-    return seed_list(given)[0]
+    if not isinstance(seeds, Iterable):
+        raise ConfigurationError(no_seeds(seeds))
+    return seed_list(seeds)[0]
 
 
 def _checked(problems: Problems, place: str, check: Callable[[], Any]) -> Any:

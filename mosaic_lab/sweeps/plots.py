@@ -40,27 +40,27 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
     """
     if plan.interval is not None:
         return population_plots(plan, trials)
-    ended = [one for one in trials if one.value is not None and one.state in _SHOWN]
-    completed = [one for one in ended if one.state is TrialState.COMPLETED]
+    ended = [trial for trial in trials if trial.value is not None and trial.state in _SHOWN]
+    completed = [trial for trial in ended if trial.state is TrialState.COMPLETED]
     if not ended:
         return []
     better = max if plan.mode == "max" else min
-    best = better(completed, key=lambda one: one.value or 0.0, default=None)
+    best = better(completed, key=lambda trial: trial.value or 0.0, default=None)
     names = sorted(_names(plan, trials), key=lambda name: -importance.get(name, 0.0))
-    found = [
+    plots = [
         Plot("Trials", _TRIALS_NOTE, (_history(plan, ended, best), _curves(plan, trials, best)), plan.seed)
     ]
     if names:
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
         left_out = f"; {MOST_SLICES} of {len(names)} are drawn" if len(names) > MOST_SLICES else ""
-        found.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.seed))
+        plots.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.seed))
     varied = [name for name in names if _values(name, completed) > 1]
     if len(varied) > 1:
         facets = [_parallel(plan, varied, ended, best)]
         if importance:
             facets.append(_importance(importance))
-        found.append(Plot("Combinations", _PARALLEL_NOTE, tuple(facets), plan.seed))
-    return found
+        plots.append(Plot("Combinations", _PARALLEL_NOTE, tuple(facets), plan.seed))
+    return plots
 
 
 _SHOWN = (TrialState.COMPLETED, TrialState.PRUNED)
@@ -73,31 +73,33 @@ _PARALLEL_NOTE = (
 
 
 def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Facet:
-    completed = [one for one in ended if one.state is TrialState.COMPLETED]
-    pruned = [one for one in ended if one.state is TrialState.PRUNED]
+    completed = [trial for trial in ended if trial.state is TrialState.COMPLETED]
+    pruned = [trial for trial in ended if trial.state is TrialState.PRUNED]
     marks = [
         PlotMark("pruned", NEUTRAL, points=_points(pruned, _number)),
-        PlotMark("completed", TRIAL, points=_points([one for one in completed if one is not best], _number)),
+        PlotMark(
+            "completed", TRIAL, points=_points([trial for trial in completed if trial is not best], _number)
+        ),
     ]
     if completed:
         running = np.maximum if plan.mode == "max" else np.minimum
-        values = np.array([one.value for one in completed], np.float64)
-        at = np.array([one.number for one in completed], np.float64)
+        values = np.array([trial.value for trial in completed], np.float64)
+        at = np.array([trial.number for trial in completed], np.float64)
         last = float(ended[-1].number)
         steps = np.repeat(running.accumulate(values), 2)
         places = np.append(np.repeat(at, 2)[1:], last)
-        chosen = _points([one for one in completed if one is best], _number)
+        chosen = _points([trial for trial in completed if trial is best], _number)
         marks.append(PlotMark("best", BEST, line=(places, steps), points=chosen))
     return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
 
 
 def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Facet:
     def curves(chosen: Sequence[Trial]) -> tuple[Points, ...]:
-        return tuple(_curve(plan, one) for one in chosen if one.reports)
+        return tuple(_curve(plan, trial) for trial in chosen if trial.reports)
 
-    others = [one for one in trials if one is not best]
+    others = [trial for trial in trials if trial is not best]
     marks = [
-        PlotMark(str(state), own, thin=curves([one for one in others if one.state is state]))
+        PlotMark(str(state), own, thin=curves([trial for trial in others if trial.state is state]))
         for state, own in _COLORS.items()
     ]
     if best is not None and best.reports:
@@ -115,43 +117,43 @@ def _curve(plan: SweepPlan, trial: Trial) -> Points:
 
 
 def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | None) -> Facet:
-    with_it = [one for one in ended if name in one.parameters]
-    pruned = [one for one in with_it if one.state is TrialState.PRUNED]
-    completed = [one for one in with_it if one.state is TrialState.COMPLETED]
-    chosen = [one for one in completed if one is best]
+    with_it = [trial for trial in ended if name in trial.parameters]
+    pruned = [trial for trial in with_it if trial.state is TrialState.PRUNED]
+    completed = [trial for trial in with_it if trial.state is TrialState.COMPLETED]
+    chosen = [trial for trial in completed if trial is best]
     place, label, rows = _axis(plan, name, with_it)
 
     def points(some: Sequence[Trial]) -> Points:
-        x, y = _points(some, lambda one: place(one.parameters[name]))
+        x, y = _points(some, lambda trial: place(trial.parameters[name]))
         return (y, x) if rows else (x, y)
 
     marks = (
         PlotMark("pruned", NEUTRAL, points=points(pruned)),
-        PlotMark("completed", TRIAL, points=points([one for one in completed if one is not best])),
+        PlotMark("completed", TRIAL, points=points([trial for trial in completed if trial is not best])),
         PlotMark("best", BEST, points=points(chosen)),
     )
     return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows)
 
 
 def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], best: Trial | None) -> Facet:
-    completed = [one for one in ended if one.state is TrialState.COMPLETED]
+    completed = [trial for trial in ended if trial.state is TrialState.COMPLETED]
     columns = []
     for name in names:
-        known = [one for one in completed if name in one.parameters]
-        place, _, _ = _axis(plan, name, known)
-        columns.append({one.number: place(one.parameters[name]) for one in known})
-    columns.append({one.number: one.value or 0.0 for one in completed})
+        with_it = [trial for trial in completed if name in trial.parameters]
+        place, _, _ = _axis(plan, name, with_it)
+        columns.append({trial.number: place(trial.parameters[name]) for trial in with_it})
+    columns.append({trial.number: trial.value or 0.0 for trial in completed})
 
     def line(trial: Trial) -> Points:
-        known = [(row, column) for row, column in enumerate(columns) if trial.number in column]
-        x = [_share(column[trial.number], column.values()) for _, column in known]
-        return np.array(x), np.array([row for row, _ in known], dtype=np.float64)
+        crossings = [(row, column) for row, column in enumerate(columns) if trial.number in column]
+        x = [_share(column[trial.number], column.values()) for _, column in crossings]
+        return np.array(x), np.array([row for row, _ in crossings], dtype=np.float64)
 
-    ranked = sorted(completed, key=lambda one: one.value or 0.0, reverse=plan.mode == "max")
+    ranked = sorted(completed, key=lambda trial: trial.value or 0.0, reverse=plan.mode == "max")
     top = ranked[: max(1, len(ranked) // 4)]
     marks = [
-        PlotMark("others", NEUTRAL, thin=tuple(line(one) for one in ranked[len(top) :])),
-        PlotMark("best quarter", TRIAL, thin=tuple(line(one) for one in top if one is not best)),
+        PlotMark("others", NEUTRAL, thin=tuple(line(trial) for trial in ranked[len(top) :])),
+        PlotMark("best quarter", TRIAL, thin=tuple(line(trial) for trial in top if trial is not best)),
     ]
     if best is not None:
         marks.append(PlotMark("best", BEST, line=line(best)))
@@ -174,34 +176,36 @@ def _axis(
     """Return a function that maps a parameter's values to axis positions, the axis label, and the row names
     if the parameter has values other than numbers.
     """
-    values = [one.parameters[name] for one in trials]
+    values = [trial.parameters[name] for trial in trials]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     distribution = plan.space.parameters.get(name)
     if not numeric:
-        known = distribution.values if isinstance(distribution, Choice) else dict.fromkeys(values)
-        places = {repr(value): float(row) for row, value in enumerate(known)}
-        return lambda value: places[repr(value)], name, tuple(str(value) for value in known)
+        choices = distribution.values if isinstance(distribution, Choice) else dict.fromkeys(values)
+        places = {repr(value): float(row) for row, value in enumerate(choices)}
+        return lambda value: places[repr(value)], name, tuple(str(value) for value in choices)
     if isinstance(distribution, Choice):
         log = min(values) > 0 and max(values) >= WIDE * min(values)
     else:
-        log = bool(trials) and all(one.distributions.get(name, {}).get("log") for one in trials)
+        log = bool(trials) and all(trial.distributions.get(name, {}).get("log") for trial in trials)
     if log:
         return lambda value: math.log10(value), f"log10 {name}", ()
     return float, name, ()
 
 
 def _names(plan: SweepPlan, trials: Sequence[Trial]) -> list[str]:
-    return list(dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)]))
+    return list(
+        dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
+    )
 
 
 def _values(name: str, trials: Sequence[Trial]) -> int:
     """Return the number of distinct values of a parameter."""
-    return len({repr(one.parameters[name]) for one in trials if name in one.parameters})
+    return len({repr(trial.parameters[name]) for trial in trials if name in trial.parameters})
 
 
 def _points(trials: Sequence[Trial], place: Callable[[Trial], float]) -> Points:
-    values = np.array([one.value for one in trials], np.float64)
-    return np.array([place(one) for one in trials], np.float64), values
+    values = np.array([trial.value for trial in trials], np.float64)
+    return np.array([place(trial) for trial in trials], np.float64), values
 
 
 def _number(trial: Trial) -> float:

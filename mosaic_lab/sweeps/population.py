@@ -60,7 +60,9 @@ class Population:
         return NextSegment(_proposal(parameters, self._space), member.number, place, source)
 
     def _drawn(self, generator: random.Random) -> Proposal:
-        parameters = {name: drawn(one, generator) for name, one in self._space.parameters.items()}
+        parameters = {
+            name: drawn(distribution, generator) for name, distribution in self._space.parameters.items()
+        }
         return _proposal(parameters, self._space)
 
     def _generator(self, place: int, member: int) -> random.Random:
@@ -77,12 +79,14 @@ def copies(values: Mapping[int, float], maximize: bool, generator: random.Random
 
 def explored(parameters: Mapping[str, Any], space: Space, generator: random.Random) -> dict[str, Any]:
     """Return perturbed or resampled values of a copied member's hyperparameters."""
-    found = {}
+    explored = {}
     for name, distribution in space.parameters.items():
         again = generator.random() < RESAMPLED
         value = parameters[name]
-        found[name] = drawn(distribution, generator) if again else perturbed(value, distribution, generator)
-    return found
+        explored[name] = (
+            drawn(distribution, generator) if again else perturbed(value, distribution, generator)
+        )
+    return explored
 
 
 def perturbed(value: Any, distribution: Distribution, generator: random.Random) -> Any:
@@ -117,7 +121,7 @@ def drawn(distribution: Distribution, generator: random.Random) -> Any:
 
 def _neighbour(value: Any, distribution: Choice, generator: random.Random) -> Any:
     values = distribution.values
-    place = next(i for i, one in enumerate(values) if repr(one) == repr(value))
+    place = next(i for i, choice in enumerate(values) if repr(choice) == repr(value))
     beside = [values[i] for i in (place - 1, place + 1) if 0 <= i < len(values)]
     return generator.choice(beside) if beside else value
 
@@ -128,4 +132,8 @@ def _within(value: float, distribution: Range) -> float:
 
 
 def _proposal(parameters: dict[str, Any], space: Space) -> Proposal:
-    return Proposal(parameters, parameters, {name: to_json(one) for name, one in space.parameters.items()})
+    return Proposal(
+        parameters,
+        parameters,
+        {name: to_json(distribution) for name, distribution in space.parameters.items()},
+    )

@@ -74,11 +74,15 @@ def _share(trials: Sequence[Trial], segment: TrialSegment, maximize: bool) -> fl
 
 def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
     ways = [_way(plan, trials, segment) for _, segment in _all(trials) if segment.source is not None]
-    ends = [(float(one.stop), one.value) for _, one in _all(trials) if one.value is not None]
+    ends = [(float(segment.stop), segment.value) for _, segment in _all(trials) if segment.value is not None]
     marks = [
         PlotMark("members", MEMBER, points=_line(ends), thin=tuple(way for way in ways if len(way[0]) == 2))
     ]
-    path = [(float(one.stop), one.value) for _, one in _ancestors(plan, trials) if one.value is not None]
+    path = [
+        (float(segment.stop), segment.value)
+        for _, segment in _ancestors(plan, trials)
+        if segment.value is not None
+    ]
     if path:
         marks.append(PlotMark(PATH, BEST, line=_line(path), points=_line(path)))
     return Facet(plan.metric, "steps", tuple(marks))
@@ -88,7 +92,7 @@ def _way(plan: SweepPlan, trials: Sequence[Trial], segment: TrialSegment) -> Poi
     """Return the line from a segment's initial value to its final value."""
     assert segment.source is not None
     before = trials[segment.source.trial].segment(segment.source.place)
-    ends = [(one.stop, one.value) for one in (before, segment) if one is not None and one.value is not None]
+    ends = [(end.stop, end.value) for end in (before, segment) if end is not None and end.value is not None]
     return _line([(float(stop), value) for stop, value in ends])
 
 
@@ -102,13 +106,21 @@ def _schedule(
     def place(segment: TrialSegment) -> float:
         value: Any = segment.parameters[name]
         if isinstance(distribution, Choice):
-            return float([repr(one) for one in distribution.values].index(repr(value)))
+            return float([repr(choice) for choice in distribution.values].index(repr(value)))
         return math.log10(value) if log else float(value)
 
     def steps(segments: Sequence[TrialSegment]) -> Points:
-        return _line([(x, place(one)) for one in segments for x in (_start(plan, one), float(one.stop))])
+        return _line(
+            [
+                (x, place(segment))
+                for segment in segments
+                for x in (_start(plan, segment), float(segment.stop))
+            ]
+        )
 
-    marks = [PlotMark("members", MEMBER, thin=tuple(steps(one.schedule) for one in trials if one.schedule))]
+    marks = [
+        PlotMark("members", MEMBER, thin=tuple(steps(trial.schedule) for trial in trials if trial.schedule))
+    ]
     if ancestors:
         line = steps([segment for _, segment in ancestors])
         marks.append(PlotMark(PATH, BEST, line=line))
@@ -134,8 +146,8 @@ def _start(plan: SweepPlan, segment: TrialSegment) -> float:
 
 
 def _line(places: Sequence[tuple[float, float]]) -> Points:
-    found = np.array(places, np.float64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    points = np.array(places, np.float64).reshape(-1, 2)
+    return points[:, 0], points[:, 1]
 
 
 def _ramp(share: float) -> str:

@@ -35,7 +35,7 @@ class Promotion:
     def _promoted(self, trials: Sequence[Trial], rung: int) -> Trial | None:
         """Return the best of the trials that wait at a rung and are among its best third."""
         ranked = self._ranked([trial for trial in trials if trial.segment(rung) is not None], rung)
-        best = [one for one in ranked[: len(ranked) // FACTOR] if _waits_at(one, rung)]
+        best = [trial for trial in ranked[: len(ranked) // FACTOR] if _waits_at(trial, rung)]
         return best[0] if best else None
 
     def _last(self, trials: Sequence[Trial]) -> Trial | None:

@@ -89,12 +89,12 @@ class SweepRunner(Runner, ABC):
                 break
             time.sleep(POLL_SECONDS)
         trials = self._log.trials
-        if not any(one.state is TrialState.COMPLETED for one in trials):
+        if not any(trial.state is TrialState.COMPLETED for trial in trials):
             last = trials[-1]
             raise SweepAborted(f"none of {len(trials)} trials completed; the last: {last.reason}")
 
     def _look(self) -> None:
-        ended = [one for one in self._live if one.finished]
+        ended = [runs for runs in self._live if runs.finished]
         self._watch()  # the telemetry of ended runs is complete now
         if not self._plan.rounds or len(ended) == len(self._live):
             for runs in ended:
@@ -163,10 +163,12 @@ class SweepRunner(Runner, ABC):
         """Record ended trials. Raises SweepAborted."""
         self._record(runs, Result(*runs.result(), runs.step))
         trials = self._log.trials
-        if (reason := runs.missing_metric) and all(one.value is None and not one.reports for one in trials):
+        if (reason := runs.missing_metric) and all(
+            trial.value is None and not trial.reports for trial in trials
+        ):
             raise SweepAborted(f"trial {runs.trial.number} was trained, but {reason}")
-        ended = [one for one in trials if not one.alive]
-        if len(ended) == FIRST_FAILURES and all(one.state is TrialState.FAILED for one in ended):
+        ended = [trial for trial in trials if not trial.alive]
+        if len(ended) == FIRST_FAILURES and all(trial.state is TrialState.FAILED for trial in ended):
             raise SweepAborted(f"the first {FIRST_FAILURES} trials failed; the last: {runs.trial.reason}")
 
     @abstractmethod
@@ -175,11 +177,13 @@ class SweepRunner(Runner, ABC):
 
     def _report(self, value: float | None, done: int) -> None:
         """Report the newest value and the best so far, after ``done`` parts."""
-        known = [
-            one.value
-            for one in self._log.trials
-            if one.state is TrialState.COMPLETED and one.value is not None
+        values = [
+            trial.value
+            for trial in self._log.trials
+            if trial.state is TrialState.COMPLETED and trial.value is not None
         ]
-        best = (max if self._plan.mode == "max" else min)(known) if known else None
-        shown = {name: one for name, one in {"value": value, "best": best}.items() if one is not None}
+        best = (max if self._plan.mode == "max" else min)(values) if values else None
+        shown = {
+            name: number for name, number in {"value": value, "best": best}.items() if number is not None
+        }
         self._telemetry.metrics(done, shown)

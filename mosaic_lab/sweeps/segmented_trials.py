@@ -39,7 +39,7 @@ class SegmentedTrials(SweepRunner):
     def _propose(self) -> Trial | None:
         """Record the next segment: the first cancelled by a stop, else the scheduler's next."""
         trials = self._log.trials
-        stopped = next((_repeated(one) for one in trials if one.stopped), None)
+        stopped = next((_repeated(trial) for trial in trials if trial.stopped), None)
         step = stopped or self._scheduler.next(trials)
         if step is None:
             return None

@@ -54,14 +54,14 @@ def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, TrialSegme
     """Return the segments that led to a trial's newest checkpoint, in order, each with its trial's number;
     empty without a checkpoint.
     """
-    found: list[tuple[int, TrialSegment]] = []
+    ancestors: list[tuple[int, TrialSegment]] = []
     number, segment = trial.number, next(reversed(trial.schedule), None)
     while segment is not None:
-        found.append((number, segment))
+        ancestors.append((number, segment))
         if (source := segment.source) is None:
             break
         number, segment = source.trial, trials[source.trial].segment(source.place)
-    return found[::-1]
+    return ancestors[::-1]
 
 
 def checked_stops(

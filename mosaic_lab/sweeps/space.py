@@ -38,9 +38,9 @@ class Choice:
 Distribution = Range | Choice
 
 
-def to_json(one: Distribution) -> dict[str, Any]:
+def to_json(distribution: Distribution) -> dict[str, Any]:
     """Return the input of `from_json`."""
-    return {"choice": list(one.values)} if isinstance(one, Choice) else asdict(one)
+    return {"choice": list(distribution.values)} if isinstance(distribution, Choice) else asdict(distribution)
 
 
 def from_json(content: Mapping[str, Any]) -> Distribution:
@@ -72,16 +72,16 @@ def choice(values: Sequence[Any]) -> Choice:
 
     Raises ConfigurationError.
     """
-    found = tuple(json_value("a choice", value) for value in values)
-    if not found:
+    choices = tuple(json_value("a choice", value) for value in values)
+    if not choices:
         raise ConfigurationError("choice([]): give at least one value")
-    for value in found:
+    for value in choices:
         if not isinstance(value, str | int | float | bool | None):
             raise ConfigurationError(
                 f"choice: {value!r:.100} is not a number, a string, a boolean or None; choose among names "
                 "and return the value of the chosen one from a search function"
             )
-    return Choice(found)
+    return Choice(choices)
 
 
 class Suggest(Protocol):
@@ -129,9 +129,11 @@ class Space:
     def sample(self, suggest: Suggest) -> dict[str, Any]:
         """Return the hyperparameters of one trial. Raises ConfigurationError if the function fails."""
         if self._function is None:
-            return {name: suggest.suggest(name, one) for name, one in self.parameters.items()}
+            return {
+                name: suggest.suggest(name, distribution) for name, distribution in self.parameters.items()
+            }
         try:
-            found = self._function(TrialSearch(suggest))
+            sampled = self._function(TrialSearch(suggest))
         except ConfigurationError:
             raise
         except NameError as error:
@@ -143,12 +145,12 @@ class Space:
             raise ConfigurationError(
                 f"search: the function failed: {type(error).__name__}: {error}"
             ) from error
-        if not isinstance(found, Mapping) or not found:
+        if not isinstance(sampled, Mapping) or not sampled:
             raise ConfigurationError(
-                f"search: the function returned {found!r:.100}: return a table of hyperparameters, such as "
+                f"search: the function returned {sampled!r:.100}: return a table of hyperparameters, such as "
                 '{"learning_rate": trial.loguniform("learning_rate", 1e-5, 1e-2)}'
             )
-        return {str(name): json_value(f"search: {name}", value) for name, value in found.items()}
+        return {str(name): json_value(f"search: {name}", value) for name, value in sampled.items()}
 
     def grid(self) -> Iterator[dict[str, Any]]:
         """Yield every combination of values, the last parameter changing fastest.
@@ -158,22 +160,24 @@ class Space:
         """
         if self.code is not None:
             raise ConfigurationError('sampler="grid" needs a table of parameters as search=, not a function')
-        values = {name: _values(name, one) for name, one in self.parameters.items()}
+        values = {name: _values(name, distribution) for name, distribution in self.parameters.items()}
         if (count := math.prod(map(len, values.values()))) > MOST_COMBINATIONS:
             raise ConfigurationError(f'sampler="grid": {count:,} combinations; the maximum is 100,000')
-        return (dict(zip(values, one, strict=True)) for one in itertools.product(*values.values()))
+        return (
+            dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the input of `from_json`."""
         return {
-            "parameters": {name: to_json(one) for name, one in self.parameters.items()},
+            "parameters": {name: to_json(distribution) for name, distribution in self.parameters.items()},
             "code": self.code,
         }
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Space:
         """Return the space from the result of `to_json`."""
-        parameters = {name: from_json(one) for name, one in content["parameters"].items()}
+        parameters = {name: from_json(distribution) for name, distribution in content["parameters"].items()}
         return cls(parameters, content["code"])
 
 
@@ -190,16 +194,16 @@ def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, An
             '{"learning_rate": mosaic.search.loguniform(1e-5, 1e-2), "num_envs": [4, 8]}, or a function of a '
             "trial"
         )
-    found: dict[str, Distribution] = {}
+    parameters: dict[str, Distribution] = {}
     problems = []
     for name, value in search.items():
         try:
-            found[str(name)] = _distribution(value)
+            parameters[str(name)] = _distribution(value)
         except ConfigurationError as error:
             problems.append(f"search[{name!r}]: {error}")
     if problems:
         raise ConfigurationError("\n".join(problems))
-    return Space(found)
+    return Space(parameters)
 
 
 def _distribution(value: Any) -> Distribution:
@@ -209,7 +213,7 @@ def _distribution(value: Any) -> Distribution:
         if (
             isinstance(value, tuple)
             and len(value) == 2
-            and all(isinstance(one, int | float) for one in value)
+            and all(isinstance(bound, int | float) for bound in value)
         ):
             raise ConfigurationError(
                 f"{value!r:.100} may be a range or two values: give mosaic.search.uniform{value!r} (or "
@@ -238,11 +242,12 @@ def _range(low: float, high: float, *, log: bool, whole: bool) -> Range:
     return Range(int(low), int(high), log, True) if whole else Range(float(low), float(high), log)
 
 
-def _values(name: str, one: Distribution) -> list[Any]:
-    if isinstance(one, Choice):
-        return list(one.values)
-    if one.whole and not one.log and one.high - one.low < MOST_COMBINATIONS:
-        return list(range(int(one.low), int(one.high) + 1))
+def _values(name: str, distribution: Distribution) -> list[Any]:
+    if isinstance(distribution, Choice):
+        return list(distribution.values)
+    low, high = distribution.low, distribution.high
+    if distribution.whole and not distribution.log and high - low < MOST_COMBINATIONS:
+        return list(range(int(low), int(high) + 1))
     raise ConfigurationError(f'sampler="grid" needs a list of values for {name}, such as [1e-4, 1e-3]')
 
 
@@ -266,7 +271,7 @@ def _compiled(code: str) -> Callable[[TrialSearch], Any]:
         exec(compile(code, "<search>", "exec"), names)
     except Exception as error:
         raise ConfigurationError(f"search: the function's source text does not run: {error}") from error
-    functions = [one for one in names.values() if inspect.isfunction(one)]
+    functions = [value for value in names.values() if inspect.isfunction(value)]
     if len(functions) != 1:
         raise ConfigurationError("search: give one function that is defined by def")
     function: Callable[[TrialSearch], Any] = functions[0]

@@ -92,8 +92,8 @@ class Sweep(Run):
         """
         from mosaic_lab.sweeps.table import schedule_frame
 
-        found = self._trial(trial)
-        return schedule_frame(self.records, found)
+        record = self._trial(trial)
+        return schedule_frame(self.records, record)
 
     def lineage(self) -> Plot:
         """Plot which members of a population copied which others over the steps, with their values.
@@ -108,9 +108,11 @@ class Sweep(Run):
 
     def ranked(self) -> list[Trial]:
         """Return the completed trials, best first."""
-        known = [one for one in self.records if one.state is TrialState.COMPLETED and one.value is not None]
+        completed = [
+            trial for trial in self.records if trial.state is TrialState.COMPLETED and trial.value is not None
+        ]
         sign = -1 if self.plan.mode == "max" else 1
-        return sorted(known, key=lambda trial: sign * (trial.value or 0.0))
+        return sorted(completed, key=lambda trial: sign * (trial.value or 0.0))
 
     @property
     def best(self) -> Trial | None:
@@ -169,7 +171,8 @@ class Sweep(Run):
             pruner="none",
             maximize=plan.mode == "max",
             total=plan.total_timesteps,
-            trials=[replace(one, reports={}, rungs={}) for one in self.ranked()],  # all that it depends on
+            # It depends on nothing else of the trials.
+            trials=[replace(trial, reports={}, rungs={}) for trial in self.ranked()],
         ).importance()
 
     def stop(self, grace: float | None = None, wait: bool = True, reason: str = "") -> Self:
@@ -202,7 +205,7 @@ class Sweep(Run):
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
-        numbers = {one.number for one in self.records}
+        numbers = {trial.number for trial in self.records}
         if lacking := [number for number in range(max(numbers, default=-1) + 1) if number not in numbers]:
             raise MosaicError(
                 f"{self.path / 'trials.jsonl'} is damaged and lacks trial {lacking[0]}: the sweep cannot "
@@ -262,16 +265,16 @@ class Sweep(Run):
         sign = 1 if self.plan.mode == "max" else -1
         players = {}
         for trial in best:
-            seed = max(trial.values, key=lambda one: sign * trial.values[one])
+            seed = max(trial.values, key=lambda candidate: sign * trial.values[candidate])
             players[f"trial {trial.number}"] = operators.rl(Run(self.path.parent / trial.runs[seed]))
         supervisor = Supervisor(self.path.parent, display=self.display)
-        given = {"env": self.config.get("env_id"), "operators": players, "seeds": seeds, **more}
-        return launch.evaluate(supervisor, checked(EvaluateRequest, "sweep.evaluate")(**given))
+        keywords = {"env": self.config.get("env_id"), "operators": players, "seeds": seeds, **more}
+        return launch.evaluate(supervisor, checked(EvaluateRequest, "sweep.evaluate")(**keywords))
 
     def _trial(self, trial: int | Trial) -> Trial:
         if isinstance(trial, Trial):
             return trial
-        records = {one.number: one for one in self.records}
+        records = {record.number: record for record in self.records}
         if trial not in records:
             raise ConfigurationError(f"{self.id} has no trial {trial!r}: it has {len(records)}, from 0")
         return records[trial]

@@ -38,9 +38,9 @@ class Intervals:
         return [self._known.get(key, (np.nan, np.nan)) for key in keys]
 
     def _compute(self, keys: Sequence[tuple[float, ...]]) -> None:
-        found = summary({str(i): list(key) for i, key in enumerate(keys)}, rng=np.random.default_rng(0))
-        for key, one in zip(keys, found.values(), strict=True):
-            estimate = one.iqm if self._aggregate == "iqm" else one.mean
+        summaries = summary({str(i): list(key) for i, key in enumerate(keys)}, rng=np.random.default_rng(0))
+        for key, statistics in zip(keys, summaries.values(), strict=True):
+            estimate = statistics.iqm if self._aggregate == "iqm" else statistics.mean
             self._known[key] = estimate.low, estimate.high
 
 
@@ -72,12 +72,12 @@ def for_files(trials: pd.DataFrame) -> pd.DataFrame:
     """Convert a `trials_frame` for files: trial numbers as a column, run ids joined to one string, and
     parameters with mixed types as strings.
     """
-    found = trials.reset_index()
-    found["runs"] = [" ".join(ids) for ids in found["runs"]]
-    for name in (name for name in map(str, found) if name.startswith(PARAMETERS)):
-        if found[name].dropna().map(type).nunique() > 1:
-            found[name] = found[name].map(str, na_action="ignore")
-    return found
+    table = trials.reset_index()
+    table["runs"] = [" ".join(ids) for ids in table["runs"]]
+    for name in (name for name in map(str, table) if name.startswith(PARAMETERS)):
+        if table[name].dropna().map(type).nunique() > 1:
+            table[name] = table[name].map(str, na_action="ignore")
+    return table
 
 
 def schedule_frame(trials: Sequence[Trial], trial: Trial) -> pd.DataFrame:

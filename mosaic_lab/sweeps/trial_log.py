@@ -68,58 +68,62 @@ class TrialLog:
         return self.trials
 
     def _take(self, line: bytes) -> None:
-        if (found := decode_message(line, PROPOSED)) is not None:
-            about = {name: found[name] for name in Proposal._fields}
-            trial = Trial(found["trial"], **about, runs=_by_seed(found["runs"]), started=found["timestamp"])
-            if (stop := found.get("stop")) is not None:
+        if (message := decode_message(line, PROPOSED)) is not None:
+            about = {name: message[name] for name in Proposal._fields}
+            trial = Trial(
+                message["trial"], **about, runs=_by_seed(message["runs"]), started=message["timestamp"]
+            )
+            if (stop := message.get("stop")) is not None:
                 trial.segments.append(TrialSegment(0, stop, trial.parameters, trial.runs))
             self._trials[trial.number] = trial
-        elif (found := decode_message(line, REPORTED)) is not None:
-            trial = self._trials[found["trial"]]
-            trial.reports[found["step"]] = found["value"]
-            trial.rungs |= found["rungs"]
-            trial.pruned = found["prune"]
-        elif (found := decode_message(line, RESUMED)) is not None:
-            _resume(self._trials[found["trial"]], found)
-        elif (found := decode_message(line, CONTINUED)) is not None:
-            _continue(self._trials[found["trial"]], found)
-        elif (found := decode_message(line, PAUSED)) is not None:
-            trial = self._trials[found["trial"]]
-            _set_values(trial, TrialState.WAITING, found)
-            trial.segments[-1].saved = _by_seed(found["checkpoints"])
-        elif (found := decode_message(line, ENDED)) is not None:
-            trial = self._trials[found["trial"]]
-            _set_values(trial, TrialState(found["state"]), found)
-            trial.reason = found["reason"] or trial.reason  # how the trial resumed after a stop, if it did
-            trial.ended, trial.step = found["timestamp"], found.get("step")
+        elif (message := decode_message(line, REPORTED)) is not None:
+            trial = self._trials[message["trial"]]
+            trial.reports[message["step"]] = message["value"]
+            trial.rungs |= message["rungs"]
+            trial.pruned = message["prune"]
+        elif (message := decode_message(line, RESUMED)) is not None:
+            _resume(self._trials[message["trial"]], message)
+        elif (message := decode_message(line, CONTINUED)) is not None:
+            _continue(self._trials[message["trial"]], message)
+        elif (message := decode_message(line, PAUSED)) is not None:
+            trial = self._trials[message["trial"]]
+            _set_values(trial, TrialState.WAITING, message)
+            trial.segments[-1].saved = _by_seed(message["checkpoints"])
+        elif (message := decode_message(line, ENDED)) is not None:
+            trial = self._trials[message["trial"]]
+            _set_values(trial, TrialState(message["state"]), message)
+            trial.reason = message["reason"] or trial.reason  # how the trial resumed after a stop, if it did
+            trial.ended, trial.step = message["timestamp"], message.get("step")
 
 
-def _resume(trial: Trial, found: Mapping[str, Any]) -> None:
-    saved = {seed: SavedCheckpoint(*one) for seed, one in _by_seed(found["checkpoints"]).items()}
-    for seed, run in _by_seed(found["runs"]).items():
+def _resume(trial: Trial, message: Mapping[str, Any]) -> None:
+    saved = {
+        seed: SavedCheckpoint(*checkpoint) for seed, checkpoint in _by_seed(message["checkpoints"]).items()
+    }
+    for seed, run in _by_seed(message["runs"]).items():
         kept = saved[seed].step if seed in saved else 0
         trial.former.setdefault(seed, []).append(Former(trial.runs[seed], kept))
         trial.runs[seed] = run
-    trial.resumed |= {seed: one.path for seed, one in saved.items()}
-    trial.idle += 0.0 if trial.ended is None else max(0.0, found["timestamp"] - trial.ended)
-    trial.state, trial.reason, trial.ended = TrialState.RUNNING, found["reason"], None
+    trial.resumed |= {seed: checkpoint.path for seed, checkpoint in saved.items()}
+    trial.idle += 0.0 if trial.ended is None else max(0.0, message["timestamp"] - trial.ended)
+    trial.state, trial.reason, trial.ended = TrialState.RUNNING, message["reason"], None
     trial.step, trial.value, trial.values = None, None, {}
 
 
-def _continue(trial: Trial, found: Mapping[str, Any]) -> None:
+def _continue(trial: Trial, message: Mapping[str, Any]) -> None:
     for name in Proposal._fields:
-        setattr(trial, name, found[name])
-    trial.runs = _by_seed(found["runs"])
-    source = None if found["source"] is None else SegmentSource(*found["source"])
-    resumed = _by_seed(found["checkpoints"])
+        setattr(trial, name, message[name])
+    trial.runs = _by_seed(message["runs"])
+    source = None if message["source"] is None else SegmentSource(*message["source"])
+    resumed = _by_seed(message["checkpoints"])
     trial.segments.append(
-        TrialSegment(found["place"], found["stop"], trial.parameters, trial.runs, source, resumed)
+        TrialSegment(message["place"], message["stop"], trial.parameters, trial.runs, source, resumed)
     )
     trial.state, trial.reason, trial.ended = TrialState.RUNNING, "", None
 
 
-def _set_values(trial: Trial, state: TrialState, found: Mapping[str, Any]) -> None:
-    trial.state, trial.value, trial.values = state, found["value"], _by_seed(found["values"])
+def _set_values(trial: Trial, state: TrialState, message: Mapping[str, Any]) -> None:
+    trial.state, trial.value, trial.values = state, message["value"], _by_seed(message["values"])
     if trial.segments:
         segment = trial.segments[-1]
         segment.cancelled = state is TrialState.CANCELLED
@@ -128,8 +132,8 @@ def _set_values(trial: Trial, state: TrialState, found: Mapping[str, Any]) -> No
             trial.reports[segment.stop] = segment.value
 
 
-def _by_seed(found: Mapping[str, Any]) -> dict[int, Any]:
-    return {int(seed): one for seed, one in found.items()}
+def _by_seed(by_text: Mapping[str, Any]) -> dict[int, Any]:
+    return {int(seed): value for seed, value in by_text.items()}
 
 
 class TrialWriter(TrialLog):
@@ -218,4 +222,4 @@ class TrialWriter(TrialLog):
 
 
 def _texts(by_seed: Mapping[int, Any]) -> dict[str, Any]:
-    return {str(seed): one for seed, one in by_seed.items()}
+    return {str(seed): value for seed, value in by_seed.items()}

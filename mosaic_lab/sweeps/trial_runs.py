@@ -137,16 +137,16 @@ class TrialRuns:
 
     def value_at(self, step: int) -> float | None:
         """Return the combined value of all seeds at a step; None if any seed has none."""
-        found = [follower.value(step) for follower in self._followers.values()]
-        known = [value for value in found if value is not None]
-        return aggregated(known, self._plan.aggregate) if found and len(known) == len(found) else None
+        values = [follower.value(step) for follower in self._followers.values()]
+        reported = [value for value in values if value is not None]
+        return aggregated(reported, self._plan.aggregate) if values and len(reported) == len(values) else None
 
     def result(self) -> tuple[TrialState, str, float | None, Mapping[int, float]]:
         """Return the outcome of a finished trial: state, reason, value and the value of each seed."""
         self.read()
         end = max(self.trial.reports) if self.trial.pruned else math.inf
-        found = {seed: follower.value(end) for seed, follower in self._followers.items()}
-        values = {seed: value for seed, value in found.items() if value is not None}
+        newest = {seed: follower.value(end) for seed, follower in self._followers.items()}
+        values = {seed: value for seed, value in newest.items() if value is not None}
         value = aggregated(values.values(), self._plan.aggregate) if values else None
         if self.trial.pruned:
             return TrialState.PRUNED, self._pruned, self.trial.reports[int(end)], values
@@ -176,12 +176,18 @@ class TrialRuns:
         """
         stopped = [seed for seed, run in self.runs.items() if not trained(run)]
         ids = new_run_ids(self._plan)
-        found = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
-        return {seed: ids[seed] for seed in stopped}, {seed: one for seed, one in found.items() if one}
+        checkpoints = {seed: self._newest(seed) for seed in stopped} if self._plan.resumable else {}
+        return {seed: ids[seed] for seed in stopped}, {
+            seed: checkpoint for seed, checkpoint in checkpoints.items() if checkpoint
+        }
 
     def _newest(self, seed: int) -> SavedCheckpoint | None:
         """Return the newest checkpoint saved by a seed's runs before the end of training."""
-        saved = [one for one in self.runs[seed].checkpoints if one.step < self._plan.total_timesteps]
+        saved = [
+            checkpoint
+            for checkpoint in self.runs[seed].checkpoints
+            if checkpoint.step < self._plan.total_timesteps
+        ]
         if saved:
             return SavedCheckpoint(
                 os.path.relpath(saved[-1].path, self._supervisor.store.root), saved[-1].step
@@ -196,12 +202,12 @@ class TrialRuns:
         """
         newest = {seed: run.checkpoints for seed, run in self.runs.items()}
         root = self._supervisor.store.root
-        saved = {seed: os.path.relpath(one[-1].path, root) for seed, one in newest.items() if one}
+        saved = {seed: os.path.relpath(paths[-1].path, root) for seed, paths in newest.items() if paths}
         return saved, [seed for seed in newest if seed not in saved]
 
     def _follow(self, seed: int, run: Run) -> None:
         former = self.trial.former.get(seed, ())
         root = self._supervisor.store.root
-        before = [(Run(root / one.run), one.kept) for one in former if (root / one.run).is_dir()]
+        before = [(Run(root / run.run), run.kept) for run in former if (root / run.run).is_dir()]
         self.runs[seed] = run
         self._followers[seed] = MetricFollower([*before, (run, math.inf)], self._plan.metric, self._cache)

@@ -133,7 +133,7 @@ class Trial:
     def run_ids(self) -> list[str]:
         """The ids of all runs of the trial."""
         segments = [run for segment in self.segments[:-1] for run in segment.runs.values()]
-        former = [one.run for runs in self.former.values() for one in runs]
+        former = [former_run.run for runs in self.former.values() for former_run in runs]
         return [*segments, *former, *self.runs.values()]
 
     @property
@@ -144,9 +144,9 @@ class Trial:
     @property
     def schedule(self) -> list[TrialSegment]:
         """The segments in order, without those that were stopped and repeated."""
-        return [one for one in self.segments if not one.cancelled]
+        return [segment for segment in self.segments if not segment.cancelled]
 
     def segment(self, place: int) -> TrialSegment | None:
         """The segment at a place, if it has ended with a value."""
-        found = [one for one in self.segments if one.place == place and one.value is not None]
-        return found[-1] if found else None
+        ended = [segment for segment in self.segments if segment.place == place and segment.value is not None]
+        return ended[-1] if ended else None

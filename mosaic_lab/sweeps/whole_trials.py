@@ -27,7 +27,7 @@ class WholeTrials(SweepRunner):
         ]  # stopped after the sweep's process had ended
         stopped = {runs.trial.number for runs in unnoticed}
         self._live = [runs for runs in self._live if runs not in unnoticed] + [
-            self._resumed(one) for one in self._log.trials if one.stopped or one.number in stopped
+            self._resumed(trial) for trial in self._log.trials if trial.stopped or trial.number in stopped
         ]
         self._decisions = self._plan.decisions(self._log.trials)
         self._exhausted = False
@@ -97,4 +97,4 @@ class WholeTrials(SweepRunner):
         self._log.end(runs.trial, *result)
         self._decisions.end(runs.trial)
         if result.value is not None and result.state in (TrialState.COMPLETED, TrialState.PRUNED):
-            self._report(result.value, sum(not one.alive for one in self._log.trials))
+            self._report(result.value, sum(not trial.alive for trial in self._log.trials))
