@@ -104,18 +104,18 @@ class Relay:
 
     def _furthest(self, line: bytes) -> bytes | None:
         """Return a heartbeat with the counts of the curriculum: a starting worker counts from 0."""
-        found = decode_message(line, HEARTBEAT)
-        if found is None:
+        message = decode_message(line, HEARTBEAT)
+        if message is None:
             return None
         counts = {"step": self._telemetry.last_step, "episode": self._telemetry.episodes}
-        return encode_line({**found, "payload": {**found["payload"], **counts}})
+        return encode_line({**message, "payload": {**message["payload"], **counts}})
 
     def _placed(self, line: bytes) -> bytes | None:
         """Return the report of a checkpoint with its path relative to the curriculum's folder, so that the
         run store can be moved."""
-        found = decode_message(line, CHECKPOINT_SAVED)
-        if found is None:
+        message = decode_message(line, CHECKPOINT_SAVED)
+        if message is None:
             return None
-        path = self._run.folder.placed(str(found["payload"]["checkpoint_path"]))
-        found["payload"]["checkpoint_path"] = os.path.relpath(path, self._folder)
-        return encode_line(found)
+        path = self._run.folder.placed(str(message["payload"]["checkpoint_path"]))
+        message["payload"]["checkpoint_path"] = os.path.relpath(path, self._folder)
+        return encode_line(message)

@@ -124,10 +124,10 @@ class CurriculumRunner(Runner):
         before = self._segments[-1].end if self._segments else None
         needed = stage_starts(self._segments).get(stage, before or 0)
         if start < needed:
-            found = f"the newest remaining one is at step {start:,}" if path else "no checkpoint remains"
+            newest = f"the newest remaining one is at step {start:,}" if path else "no checkpoint remains"
             raise StageFailed(
                 f"{self._name(stage)} cannot resume: its checkpoint at step {needed:,} is missing, "
-                f"{found}. Put "
+                f"{newest}. Put "
                 "the files back and resume(), or start a new curriculum"
             )
         training = self._plan.plans[stage]

@@ -54,7 +54,9 @@ class EvaluationRunner(Runner):
         plan = EvaluationPlan.from_config(json.loads(folder.config_path.read_bytes()))
         recorded = EpisodeLog(folder.telemetry_path).read()
         telemetry.episodes = len(recorded)
-        telemetry.total_reward = sum(one["return"] for one in recorded.values() if one["status"] == "ok")
+        telemetry.total_reward = sum(
+            record["return"] for record in recorded.values() if record["status"] == "ok"
+        )
         telemetry.advance(sum(record["steps"] for record in recorded.values()))
         telemetry.run_started(
             worker_type=WORKER,

@@ -34,49 +34,51 @@ _KINDS = ("usd", "tokens")
 _EXAMPLE = '{"usd": 2.0}, {"tokens": 1_000_000} or both'
 
 
-def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Problems) -> Budget | None:
+def check_budget(budget: Any, operators: Iterable[OperatorSpec], problems: Problems) -> Budget | None:
     """Return the budget as plain numbers, or None if none is given. Add what is invalid to ``problems``."""
-    if given is None:
+    if budget is None:
         return None
-    if not isinstance(given, Mapping) or not given:
-        problems.add("budget", f"budget={given!r:.200}: must be {_EXAMPLE}")
+    if not isinstance(budget, Mapping) or not budget:
+        problems.add("budget", f"budget={budget!r:.200}: must be {_EXAMPLE}")
         return None
-    for name, value in given.items():
+    for name, value in budget.items():
         if name not in _KINDS:
             problems.add("budget", f"budget has no key {name!r}{nearest(str(name), _KINDS)}")
         elif not _is_amount(name, value):
             what = "an integer" if name == "tokens" else "a number of US dollars"
             problems.add("budget", f"budget[{name!r}]={value!r:.200}: must be {what} > 0")
-    models = [one for one in operators if one.is_language_model]
+    models = [operator for operator in operators if operator.is_language_model]
     if not models and not problems.found:  # an operator with a problem may be a model
         problems.add("budget", "budget: no language model plays here, so there is nothing to spend")
-    if "usd" in given:
+    if "usd" in budget:
         for operator in models:
             _check_price(operator, problems)
-    return {name: value for name, value in given.items() if name in _KINDS}
+    return {name: value for name, value in budget.items() if name in _KINDS}
 
 
 def budget_to_go_on(
-    plan: EvaluationPlan, given: Any, spent: Mapping[str, Any], ran_out: bool
+    plan: EvaluationPlan, budget: Any, spent: Mapping[str, Any], ran_out: bool
 ) -> Budget | None:
     """Return the budget for the remaining episodes of an evaluation; default: its current budget.
 
     ``spent`` is the result of `Spending.read`; ``ran_out`` says whether the evaluation ended because its
     budget was exhausted. Raises ConfigurationError for a budget that leaves nothing to spend.
     """
-    if given is None and not ran_out:
+    if budget is None and not ran_out:
         return plan.budget
     old = plan.budget or {}
-    if given is None:
+    if budget is None:
         example = json.dumps({name: 2 * limit for name, limit in old.items()})
         raise ConfigurationError(f"{spent_text(old, spent)}; give a larger one, resume(budget={example})")
     problems = Problems()
-    new = check_budget(given, plan.operators.values(), problems) or {}
+    new = check_budget(budget, plan.operators.values(), problems) or {}
     problems.check()
     larger = any(new.get(name, math.inf) > limit for name, limit in old.items())
     remains = all(spent[name] is None or spent[name] < limit for name, limit in new.items())
     if (ran_out and not larger) or not remains:
-        raise ConfigurationError(f"budget={given!r} leaves nothing to spend: {spent_text(old or new, spent)}")
+        raise ConfigurationError(
+            f"budget={budget!r} leaves nothing to spend: {spent_text(old or new, spent)}"
+        )
     return new
 
 
@@ -103,9 +105,9 @@ def _is_amount(name: str, value: Any) -> bool:
 
 
 def _check_price(operator: OperatorSpec, problems: Problems) -> None:
-    given = operator.settings.get
-    provider, model = str(given("provider")), str(given("model"))
-    if price_of(provider, model, given("prices"), given("base_url")) is None:
+    setting = operator.settings.get
+    provider, model = str(setting("provider")), str(setting("model"))
+    if price_of(provider, model, setting("prices"), setting("base_url")) is None:
         problems.add(
             "budget",
             f'budget["usd"]: the price of the model {model!r} is unknown: pass its operator '

@@ -58,9 +58,9 @@ def _operator_code(spec: OperatorSpec, label: str) -> Code:
     options: dict[str, Any] = {"deadline": spec.deadline} if spec.deadline != DEADLINE else {}
     options |= {"fallback": spec.fallback} if spec.fallback != "wait" else {}
     if spec.category in ("random", "passive") and spec.worker == spec.category:
-        made = call(f"mosaic.operators.{spec.category}", [], options)
+        maker_call = call(f"mosaic.operators.{spec.category}", [], options)
         named = spec.name in (label, spec.category)
-        return Code(made if named else f"{made}.with_(name={literal(spec.name)})")
+        return Code(maker_call if named else f"{maker_call}.with_(name={literal(spec.name)})")
     if spec.category == "rl" and set(spec.settings) == {"checkpoint", "deterministic"}:
         if spec.settings["deterministic"] is not True:
             options = {"deterministic": spec.settings["deterministic"], **options}
@@ -75,8 +75,8 @@ def _operator_code(spec: OperatorSpec, label: str) -> Code:
 
 
 def _made(maker: str, positional: Sequence[Any], named: dict[str, Any]) -> Code:
-    given = {name: value for name, value in named.items() if (name, value) != ("pass_env", [])}
-    return Code(call(f"mosaic.operators.{maker}", [literal(one) for one in positional], given))
+    options = {name: value for name, value in named.items() if (name, value) != ("pass_env", [])}
+    return Code(call(f"mosaic.operators.{maker}", [literal(argument) for argument in positional], options))
 
 
 def _usual_family(env_id: str) -> str | None:

@@ -103,7 +103,7 @@ class EpisodePlayer:
         elif kind == "seated":
             operators = message["operators"].values()
             workers = {
-                one["worker"]: one["version"] for one in operators if one["worker"]
+                operator["worker"]: operator["version"] for operator in operators if operator["worker"]
             }  # none under the plain protocol
             arena.answered()
             arena.seated = True

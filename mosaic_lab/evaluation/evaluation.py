@@ -292,12 +292,12 @@ def _durations(records: Iterable[Record]) -> dict[str, list[float]]:
     A duration starts at the end of the arena's previous episode and includes the reset and all overhead; an
     arena's first episode starts at its first step.
     """
-    found: dict[str, list[float]] = defaultdict(list)
+    durations: dict[str, list[float]] = defaultdict(list)
     previous: dict[str, float] = {}
     for record in records:
         arena, end = record["arena"], record["timestamp"]
         seconds = end - previous[arena] if arena in previous else record["seconds"]
         previous[arena] = end
         if seconds is not None:
-            found[record["operator"]].append(seconds)
-    return found
+            durations[record["operator"]].append(seconds)
+    return durations

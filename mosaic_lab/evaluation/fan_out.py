@@ -182,14 +182,14 @@ class FanOut:
         """Record a part's new episodes, except those already recorded from another part."""
         for record in part.read():
             key = key_of(record)
-            known = part.adopted and record["status"] == "failed" and key in self._failed
-            if key in self._open and not known:
+            noticed = part.adopted and record["status"] == "failed" and key in self._failed
+            if key in self._open and not noticed:
                 self._record(self._open.pop(key), record)
                 self._fruitless = 0
 
     def _note_versions(self, part: Part) -> None:
         versions = part.run.folder.document(part.run.path / VERSIONS)
-        if any(self._versions.get(label) != found for label, found in versions.items()):
+        if any(self._versions.get(label) != lane_versions for label, lane_versions in versions.items()):
             self._versions |= versions
             write_json(self._folder / VERSIONS, self._versions)
 

@@ -36,17 +36,17 @@ def digests(specs: Iterable[OperatorSpec], module: str | None = None) -> dict[st
     module. Missing files are left out.
     """
     paths = {str(path) for spec in specs for path in spec.files.values()}
-    found = {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
+    hashes = {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
     if module is not None and Path(module).exists():
-        found[module] = module_hash(Path(module))
-    return found
+        hashes[module] = module_hash(Path(module))
+    return hashes
 
 
 def changed(plan: EvaluationPlan) -> str:
     """Return a sentence about a file that has changed since planning; empty if none has."""
     now = digests(plan.operators.values(), plan.module)
-    for path, known in plan.digests.items():
-        if now.get(path) != known:
+    for path, digest_at_start in plan.digests.items():
+        if now.get(path) != digest_at_start:
             how = "is missing" if path not in now else "has changed since the evaluation started"
             is_code = path.endswith(".py") or path == plan.module
             return f"the {'code' if is_code else 'checkpoint'} {path} {how}"
@@ -56,7 +56,7 @@ def changed(plan: EvaluationPlan) -> str:
 def identity(plan: EvaluationPlan) -> dict[str, Any]:
     """Return the configuration without machine-specific values, with checkpoints by their contents."""
     config = plan.to_config()
-    known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
+    content = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
     for key, spec in plan.operators.items():
         settings = _anywhere(spec)
         for name, path in spec.files.items():
@@ -65,14 +65,14 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
         config["operators"][key]["settings"] = settings
         del config["operators"][key]["pass_env"]
     if plan.module is not None:
-        known["module"] = plan.digests[plan.module]
+        content["module"] = plan.digests[plan.module]
     # The keys of operators are not part of the identity.
-    known["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
-    known["operators"] = {
+    content["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
+    content["operators"] = {
         label: {pattern: config["operators"][plan.lanes[label][pattern]] for pattern in set(lane.values())}
-        for label, lane in known["lanes"].items()
+        for label, lane in content["lanes"].items()
     }
-    return known
+    return content
 
 
 def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
@@ -95,12 +95,12 @@ def first_of(lane: Mapping[str, str]) -> dict[str, str]:
 
 def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
     """Return the outcome of each episode, without its duration."""
-    found = []
+    outcomes = []
     for record in records:
         operators = record.get("operators") or {}
-        counts = {key: _counts(one) for key, one in sorted(operators.items())}
-        found.append({name: record.get(name) for name in _OUTCOME} | {"operators": counts})
-    return found
+        counts = {key: _counts(operator) for key, operator in sorted(operators.items())}
+        outcomes.append({name: record.get(name) for name in _OUTCOME} | {"operators": counts})
+    return outcomes
 
 
 def _counts(operator: Mapping[str, Any]) -> list[Any]:
@@ -131,7 +131,7 @@ def digest(value: Any) -> str:
 def _of_path(path: Path) -> str:
     """Return the SHA-256 of a file's contents, or of the names and contents of a folder's files."""
     hashed = hashlib.sha256()
-    for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
+    for file in [path] if path.is_file() else sorted(child for child in path.rglob("*") if child.is_file()):
         if file != path:
             hashed.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as stream:

@@ -45,7 +45,10 @@ class League:
     """
 
     def __init__(self, evaluations: Sequence[Evaluation | League]) -> None:
-        several = (one.evaluations if isinstance(one, League) else (one,) for one in evaluations)
+        several = (
+            evaluation.evaluations if isinstance(evaluation, League) else (evaluation,)
+            for evaluation in evaluations
+        )
         self._evaluations = list(chain.from_iterable(several))
         _check_comparable(self._evaluations)
 
@@ -73,17 +76,19 @@ class League:
     @property
     def players(self) -> dict[str, OperatorSpec]:
         """The players by name, in the order in which they joined."""
-        found: dict[str, OperatorSpec] = {}
+        players: dict[str, OperatorSpec] = {}
         for evaluation in self._evaluations:
             for label in evaluation.plan.lanes:
                 for spec in evaluation.plan.mapping(label).values():
-                    found.setdefault(spec.name, spec)
-        return found
+                    players.setdefault(spec.name, spec)
+        return players
 
     @property
     def trained(self) -> dict[str, Trained]:
         """The training and the step of each player that is a checkpoint of a run in the league."""
-        recorded = (one.config.get("league", {}).get("trained", {}) for one in self._evaluations)
+        recorded = (
+            evaluation.config.get("league", {}).get("trained", {}) for evaluation in self._evaluations
+        )
         return {name: Trained(*about) for name, about in chain.from_iterable(map(dict.items, recorded))}
 
     def wait(self, timeout: float | None = None) -> Self:
@@ -101,7 +106,7 @@ class League:
         """Return the games played so far: `Evaluation.games` of all, with the id of the ``evaluation``."""
         import pandas as pd
 
-        tables = [one.games().assign(evaluation=one.id) for one in self._evaluations]
+        tables = [evaluation.games().assign(evaluation=evaluation.id) for evaluation in self._evaluations]
         played = [table for table in tables if len(table)]
         return pd.concat(played or tables[:1], ignore_index=True)
 
@@ -148,10 +153,10 @@ class League:
 
         Raises ConfigurationError with all problems, and the errors of `Lab.evaluate`.
         """
-        known = self.players
+        members = self.players
         first = self._evaluations[0]
-        new, trained = expanded(players, checkpoints, operator, set(known))
-        lanes = lanes_of(new, known, self._sides(), known if opponents is None else list(opponents))
+        new, trained = expanded(players, checkpoints, operator, set(members))
+        lanes = lanes_of(new, members, self._sides(), members if opponents is None else list(opponents))
         request = replace(EvaluateRequest.of_plan(first.plan), operators=lanes)
         if seeds is not None:
             request = replace(request, seeds=seeds)
@@ -173,7 +178,9 @@ class League:
         return one, other
 
     def _title(self, what: str) -> str:
-        done, total = (sum(getattr(one, name) for one in self._evaluations) for name in ("done", "total"))
+        done, total = (
+            sum(getattr(evaluation, name) for evaluation in self._evaluations) for name in ("done", "total")
+        )
         return f"{what} in {self._evaluations[0].environment}, {done:,} of {total:,} games"
 
     def _seed(self, rng: int | None) -> int:
@@ -182,7 +189,9 @@ class League:
         return int(digest([identity(evaluation.plan) for evaluation in self._evaluations])[:8], 16)
 
     def __repr__(self) -> str:
-        done, total = (sum(getattr(one, name) for one in self._evaluations) for name in ("done", "total"))
+        done, total = (
+            sum(getattr(evaluation, name) for evaluation in self._evaluations) for name in ("done", "total")
+        )
         environment = self._evaluations[0].environment
         return f"<League in {environment}: {len(self.players)} players, {done:,} of {total:,} games>"
 
@@ -197,12 +206,12 @@ def start_league(
     progress: Callable[[str], None],
 ) -> League:
     """See `mosaic_lab.Lab.league`; ``request`` has the evaluation's arguments, without operators."""
-    found, trained = expanded(players, checkpoints, operator)
+    specs, trained = expanded(players, checkpoints, operator)
     request = replace(request, seeds=list(request.seeds))
-    lanes_of(found, {}, ("one", "other"), ())  # refused before an environment is made
+    lanes_of(specs, {}, ("one", "other"), ())  # refused before an environment is made
     env = str(request.env)
-    sides = _two(agents, env) if agents is not None else _sides(replace(request, operators=found), progress)
-    request = replace(request, operators=lanes_of(found, {}, sides, ()))
+    sides = _two(agents, env) if agents is not None else _sides(replace(request, operators=specs), progress)
+    request = replace(request, operators=lanes_of(specs, {}, sides, ()))
     league = {"name": new_group_name("league", env), "trained": trained}
     return League([evaluate(supervisor, request, progress, league)])
 
@@ -242,9 +251,9 @@ def _check_comparable(evaluations: Sequence[Results]) -> None:
     played: dict[str, str] = {}
     for evaluation in evaluations:
         _check_environment(evaluations[0], evaluation, problems)
-        for name, known in _identities(evaluation.plan).items():
-            first, other = seen.setdefault(name, (known, evaluation.id))
-            if first != known:
+        for name, operator_hash in _identities(evaluation.plan).items():
+            first, other = seen.setdefault(name, (operator_hash, evaluation.id))
+            if first != operator_hash:
                 problems.add("", f"{name!r} is a different operator in {evaluation.id} than in {other}")
         games = {digest(game) for game in _games(evaluation.plan)}
         if twice := {played[game] for game in games & set(played)}:
@@ -255,28 +264,28 @@ def _check_comparable(evaluations: Sequence[Results]) -> None:
 
 def _check_environment(first: Results, other: Results, problems: Problems) -> None:
     for name in _SAME:
-        one, two = (getattr(evaluation.plan, name) for evaluation in (first, other))
-        if one != two:
-            problems.add("", f"{other.id} has {name}={two!r:.200}, {first.id} has {one!r:.200}")
+        value, other_value = (getattr(evaluation.plan, name) for evaluation in (first, other))
+        if value != other_value:
+            problems.add("", f"{other.id} has {name}={other_value!r:.200}, {first.id} has {value!r:.200}")
     ours, theirs = (_versions(evaluation.versions.values()) for evaluation in (first, other))
     for package in sorted(set(ours) & set(theirs)):
         if ours[package] != theirs[package]:
-            texts = [" and ".join(sorted(one[package])) for one in (theirs, ours)]
+            texts = [" and ".join(sorted(versions[package])) for versions in (theirs, ours)]
             problems.add("", f"{other.id} was played with {package} {texts[0]}, {first.id} with {texts[1]}")
 
 
 def _versions(of_lanes: Iterable[Mapping[str, str]]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    by_package: dict[str, set[str]] = {}
     for versions in of_lanes:
         for package, version in versions.items():
-            found.setdefault(package, set()).add(version)
-    return found
+            by_package.setdefault(package, set()).add(version)
+    return by_package
 
 
 def _identities(plan: EvaluationPlan) -> dict[str, str]:
     """Return each player's identity by its name; checkpoints are identified by their contents."""
     lanes = identity(plan)["operators"].values()
-    return {one["name"]: digest(one) for lane in lanes for one in lane.values()}
+    return {operator["name"]: digest(operator) for lane in lanes for operator in lane.values()}
 
 
 def _games(plan: EvaluationPlan) -> Iterable[list[Any]]:

@@ -23,7 +23,7 @@ class Trained(NamedTuple):
 
 
 def expanded(
-    players: Any, checkpoints: int, operator: Callable[[Checkpoint], Any] | None, known: Iterable[str] = ()
+    players: Any, checkpoints: int, operator: Callable[[Checkpoint], Any] | None, members: Iterable[str] = ()
 ) -> tuple[dict[str, OperatorSpec], dict[str, Trained]]:
     """Return the new players by name, and the origins of those that come from trainings.
 
@@ -40,29 +40,29 @@ def expanded(
     if count < 1:
         raise ConfigurationError(f"checkpoints={checkpoints!r}: must be an integer ≥ 1")
     make = operator or rl
-    found: dict[str, OperatorSpec] = {}
+    specs: dict[str, OperatorSpec] = {}
     trained: dict[str, Trained] = {}
-    for name, given in players.items():
+    for name, value in players.items():
         try:
-            for training, run in _runs(name, given):
+            for training, run in _runs(name, value):
                 for checkpoint in _chosen(run, count):
                     player = f"{training} {checkpoint.step:,}"
-                    if player not in known:
-                        found[player] = as_operator(make(checkpoint)).with_(name=player)
+                    if player not in members:
+                        specs[player] = as_operator(make(checkpoint)).with_(name=player)
                         trained[player] = Trained(training, checkpoint.step)
-            if not isinstance(given, Run | RunGroup):
-                if name in known:
+            if not isinstance(value, Run | RunGroup):
+                if name in members:
                     raise ConfigurationError("a player of this name exists already: choose another name")
-                found[name] = as_operator(given).with_(name=name)
+                specs[name] = as_operator(value).with_(name=name)
         except ConfigurationError as error:
             problems.add("players", f"{name}: {error}")
     problems.check()
-    return found, trained
+    return specs, trained
 
 
 def lanes_of(
     new: Mapping[str, OperatorSpec],
-    known: Mapping[str, OperatorSpec],
+    members: Mapping[str, OperatorSpec],
     sides: tuple[str, str],
     opponents: Iterable[str],
 ) -> dict[str, dict[str, OperatorSpec]]:
@@ -70,10 +70,10 @@ def lanes_of(
     both sides, as the operators of an evaluation. Raises ConfigurationError if no game remains.
     """
     opponents = list(opponents)
-    if unknown := [name for name in opponents if name not in known]:
-        names = ", ".join(known) or "none"
+    if unknown := [name for name in opponents if name not in members]:
+        names = ", ".join(members) or "none"
         raise ConfigurationError(f"opponents: no player {', '.join(map(repr, unknown))}; there are {names}")
-    every = {**{name: known[name] for name in opponents}, **new}
+    every = {**{name: members[name] for name in opponents}, **new}
     one, other = sides
     lanes = {
         f"{first} against {second}": {one: every[first], other: every[second]}
@@ -84,17 +84,17 @@ def lanes_of(
     if not lanes:
         raise ConfigurationError(
             "no new games: the players are in the league already, or have no opponents"
-            if known
+            if members
             else f"a league needs at least two players, not {len(new)} ({', '.join(new) or 'none'})"
         )
     return lanes
 
 
-def _runs(name: str, given: Any) -> list[tuple[str, Run]]:
+def _runs(name: str, value: Any) -> list[tuple[str, Run]]:
     """Return a player's trainings by name; empty for other players."""
-    if isinstance(given, Run):
-        return [(name, given)]
-    return [(f"{name} s{run.seed}", run) for run in given] if isinstance(given, RunGroup) else []
+    if isinstance(value, Run):
+        return [(name, value)]
+    return [(f"{name} s{run.seed}", run) for run in value] if isinstance(value, RunGroup) else []
 
 
 def _chosen(run: Run, count: int) -> Sequence[Checkpoint]:

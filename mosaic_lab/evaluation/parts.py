@@ -77,10 +77,10 @@ class Part:
 
     def read(self) -> list[Record]:
         """Return the episodes recorded since the last call, with arena names as expected by `arena_path`."""
-        found = self._log.read()
-        if len(found) == len(self._seen):
+        records = self._log.read()
+        if len(records) == len(self._seen):
             return []
-        new = {key: record for key, record in found.items() if key not in self._seen}
+        new = {key: record for key, record in records.items() if key not in self._seen}
         self._seen |= new.keys()
         return [{**record, "arena": self._named(record["arena"])} for record in new.values()]
 

@@ -145,14 +145,16 @@ class EvaluationPlan(ArenaPlan):
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
         """Read a plan. Raises KeyError, TypeError or ValueError if it is not an evaluation's."""
         config = {"module": None, **config}  # absent from older configurations
-        given = {field.name: config[field.name] for field in fields(cls)}
-        total = len(given["seeds"]) * len(given["lanes"]) * given["episodes"]
+        values = {field.name: config[field.name] for field in fields(cls)}
+        total = len(values["seeds"]) * len(values["lanes"]) * values["episodes"]
         if not 0 <= total <= MOST_EPISODES:
             raise ValueError(f"it plans {total:,} episodes; the maximum is {MOST_EPISODES:,}")
-        given["operators"] = {key: _read(spec) for key, spec in given["operators"].items()}
-        if given["only"] is not None:
-            given["only"] = [(str(label), int(seed), int(episode)) for label, seed, episode in given["only"]]
-        return cls(**given)
+        values["operators"] = {key: _read(spec) for key, spec in values["operators"].items()}
+        if values["only"] is not None:
+            values["only"] = [
+                (str(label), int(seed), int(episode)) for label, seed, episode in values["only"]
+            ]
+        return cls(**values)
 
 
 def _read(written: Mapping[str, Any]) -> OperatorSpec:

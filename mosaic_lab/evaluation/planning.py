@@ -84,21 +84,21 @@ def plan_evaluation(
     return plan if recording is None else replayed(plan, recording.folder)
 
 
-def _module(arenas: ArenaPlan, given: Any, problems: Problems) -> str | None:
+def _module(arenas: ArenaPlan, module: Any, problems: Problems) -> str | None:
     """Return the path of the user's module that makes the environment; None if a worker provides it."""
-    if given is None:
-        found = module_path(arenas.env_id, arenas.passed)
-        return None if found is None else str(found)
-    path = Path(given)
+    if module is None:
+        own_module = module_path(arenas.env_id, arenas.passed)
+        return None if own_module is None else str(own_module)
+    path = Path(module)
     if not path.exists() or path.stem != arenas.env_id.partition(":")[0].partition(".")[0]:
-        text = f"module={str(given)!r}: must be the file or folder of the module in env={arenas.env_id!r}"
+        text = f"module={str(module)!r}: must be the file or folder of the module in env={arenas.env_id!r}"
         problems.add("module", text)
     return str(path)
 
 
-def _check_choice(name: str, value: Any, known: Sequence[str], problems: Problems) -> None:
-    if value not in known:
-        problems.add(name, f"{name}={value!r}: must be one of {', '.join(known)}")
+def _check_choice(name: str, value: Any, choices: Sequence[str], problems: Problems) -> None:
+    if value not in choices:
+        problems.add(name, f"{name}={value!r}: must be one of {', '.join(choices)}")
 
 
 def _check_total(arenas: ArenaPlan, episodes: Any, problems: Problems) -> None:

@@ -34,13 +34,13 @@ class Recording:
     models: Mapping[str, frozenset[str]]
 
 
-def recording_of(given: Any, find_run: FindRun) -> Recording:
+def recording_of(source: Any, find_run: FindRun) -> Recording:
     """Return the recording of an evaluation, given as an object, an id, or the folder of its run or of an
     opened bundle.
 
     ``find_run`` finds a run by its id. Raises ConfigurationError if there is no recording.
     """
-    folder = _folder_of(given, find_run)
+    folder = _folder_of(source, find_run)
     if not any((folder / EXCHANGES).glob("*.jsonl")):
         raise ConfigurationError(
             f"replay: {folder} has no recording: no language model or engine has played in it, or "
@@ -67,8 +67,8 @@ def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> N
     for label, models in playing.items():
         recorded = recording.models.get(label)
         if recorded is None:
-            known = ", ".join(recording.models)
-            problems.add("replay", f"replay: {source} has no recording of {label}: it has {known}")
+            labels = ", ".join(recording.models)
+            problems.add("replay", f"replay: {source} has no recording of {label}: it has {labels}")
         elif models != recorded:
             text, other = (", ".join(sorted(names)) for names in (recorded, models))
             problems.add("replay", f"replay: {label} was recorded with {text} in {source}, not with {other}")
@@ -87,8 +87,8 @@ def replayed(plan: EvaluationPlan, folder: Path) -> EvaluationPlan:
     return replace(plan, operators=operators, replay=str(folder), budget=None)
 
 
-def _folder_of(given: Any, find_run: FindRun) -> Path:
-    path = getattr(given, "path", given)
+def _folder_of(source: Any, find_run: FindRun) -> Path:
+    path = getattr(source, "path", source)
     if isinstance(path, Path) or (isinstance(path, str) and Path(path).expanduser().exists()):
         folder = Path(path).expanduser().resolve()
         if folder.is_file() and folder.suffix == ".zip":
@@ -98,11 +98,11 @@ def _folder_of(given: Any, find_run: FindRun) -> Path:
             )
         return folder
     if not isinstance(path, str):
-        raise ConfigurationError(f"replay={given!r:.200}: {_POSSIBLE}")
+        raise ConfigurationError(f"replay={source!r:.200}: {_POSSIBLE}")
     try:
         return Path(find_run(path).path)
     except UnknownRun as error:
-        raise ConfigurationError(f"replay={given!r:.200}: {_POSSIBLE}; {error}") from None
+        raise ConfigurationError(f"replay={source!r:.200}: {_POSSIBLE}; {error}") from None
 
 
 def _described(folder: Path) -> Recording:
@@ -116,7 +116,7 @@ def _described(folder: Path) -> Recording:
         document = read_document(script)
         env_id, seeds = document["env"], document["seeds"]
         models = {label: _models_in(lane) for label, lane in document["operators"].items()}
-    lanes = {label: found for label, found in models.items() if found}
+    lanes = {label: names for label, names in models.items() if names}
     return Recording(folder / EXCHANGES, env_id, frozenset(seeds), lanes)
 
 

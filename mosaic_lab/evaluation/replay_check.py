@@ -109,9 +109,9 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
         if what or step is not None:
             differences.append(Difference(*key, what or ("steps",), step))
     versions = {
-        label: found
+        label: texts
         for label, now in again.versions.items()
-        if (found := differing(played.versions.get(label, {}), now))
+        if (texts := differing(played.versions.get(label, {}), now))
     }
     if not differences:
         again.remove()

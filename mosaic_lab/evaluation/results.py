@@ -65,10 +65,10 @@ class Results(Run):
 
         Raises MosaicError if the telemetry has `damage`.
         """
-        found = self._episode_log.read()
+        records = self._episode_log.read()
         if damage := self.damage:
             raise MosaicError(damage)
-        return [found[job.key] for job in self._jobs if job.key in found]
+        return [records[job.key] for job in self._jobs if job.key in records]
 
     @property
     def damage(self) -> str:
@@ -127,9 +127,9 @@ class Results(Run):
         episode."""
         record = self._episode_log.read().get((operator, seed, episode))
         if record is None:
-            known = ", ".join(self.plan.lanes)
+            labels = ", ".join(self.plan.lanes)
             raise ConfigurationError(
-                f"no finished episode {episode} of {operator!r} on seed {seed}: the operators are {known}; "
+                f"no finished episode {episode} of {operator!r} on seed {seed}: the operators are {labels}; "
                 f"{self.done} of {self.total} episodes are done"
             )
         arena = record["arena"]

@@ -93,29 +93,29 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[EvaluateRequest, P
     path = Path(path).expanduser().resolve()
     document, lines = _parsed(path)
     problems = Problems(path.name, lines)
-    known = EvaluateRequest.__struct_fields__
+    keys = EvaluateRequest.__struct_fields__
     document = {OLDER_KEYS.get(key, key): value for key, value in document.items()}
     for key in document:
-        if key not in known:
-            here = f"; here it is called {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, known)
+        if key not in keys:
+            here = f"; here it is called {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, keys)
             problems.add(key, f"unknown key {key!r}{here}")
     if "env" not in document:
         problems.add("env", "env is missing")
     if "operators" not in document and "policies" not in document:
         problems.add("operators", "operators is missing")
-    given = {key: value for key, value in document.items() if key in known}
-    if isinstance(replay := given.get("replay"), str) and (path.parent / replay).is_dir():
-        given["replay"] = path.parent / replay
-    if isinstance(module := given.get("module"), str):
-        given["module"] = (path.parent / module).resolve()
-    if isinstance(given.get("seeds"), Mapping):
-        given["seeds"] = seed_range(given["seeds"], problems)
+    values = {key: value for key, value in document.items() if key in keys}
+    if isinstance(replay := values.get("replay"), str) and (path.parent / replay).is_dir():
+        values["replay"] = path.parent / replay
+    if isinstance(module := values.get("module"), str):
+        values["module"] = (path.parent / module).resolve()
+    if isinstance(values.get("seeds"), Mapping):
+        values["seeds"] = seed_range(values["seeds"], problems)
     reader = _OperatorReader(path.parent, find_run, problems)
-    if "operators" in given:
-        given["operators"] = reader.read(given["operators"])
-    if isinstance(given.get("policies"), Mapping):
-        given["policies"] = reader.lane(given["policies"], "policies", "policies")
-    return EvaluateRequest(**given), problems
+    if "operators" in values:
+        values["operators"] = reader.read(values["operators"])
+    if isinstance(values.get("policies"), Mapping):
+        values["policies"] = reader.lane(values["policies"], "policies", "policies")
+    return EvaluateRequest(**values), problems
 
 
 def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -141,12 +141,12 @@ def _json(text: str) -> Any:
     """Parse a JSON document. Raises ValueError, also for duplicate keys."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        content = dict(pairs)
+        if len(content) < len(pairs):
             names = [name for name, _ in pairs]
-            twice = next(one for one in names if names.count(one) > 1)
+            twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"it has a duplicate key {twice!r} in one object")
-        return found
+        return content
 
     return json.loads(text, object_pairs_hook=once)
 
@@ -185,121 +185,122 @@ class _OperatorReader:
         self._find_run = find_run
         self._problems = problems
 
-    def read(self, given: Any) -> dict[str, Any]:
+    def read(self, tables: Any) -> dict[str, Any]:
         """Return the valid operators and add problems for the others."""
-        if not isinstance(given, Mapping) or not given:
-            self._problems.add("operators", f"operators={given!r:.100}: must have a table for each operator")
+        if not isinstance(tables, Mapping) or not tables:
+            self._problems.add("operators", f"operators={tables!r:.100}: must have a table for each operator")
             return {}
-        made: dict[str, Any] = {}
-        for label, value in given.items():
-            is_lane = isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values())
+        specs: dict[str, Any] = {}
+        for label, value in tables.items():
+            is_lane = isinstance(value, Mapping) and all(isinstance(part, Mapping) for part in value.values())
             read = self.lane if is_lane and value else self._operator
-            made[label] = read(value, f"operators.{label}", label)
-        return {label: one for label, one in made.items() if one}
+            specs[label] = read(value, f"operators.{label}", label)
+        return {label: spec for label, spec in specs.items() if spec}
 
-    def lane(self, given: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
+    def lane(self, parts: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
         """Return the valid operators of a policy mapping. A table is one operator, shared with all agents
         that refer to it by ``kind = "same"``.
         """
         shared = {
             name: part
-            for name, part in given.items()
+            for name, part in parts.items()
             if isinstance(part, Mapping) and part.get("kind") == "same"
         }
-        rest = {name: part for name, part in given.items() if name not in shared}
-        made = {name: self._operator(part, f"{place}.{name}", label) for name, part in rest.items()}
+        rest = {name: part for name, part in parts.items() if name not in shared}
+        specs = {name: self._operator(part, f"{place}.{name}", label) for name, part in rest.items()}
         for name, part in shared.items():
             first = str(part.get("as"))
-            made[name] = made.get(first)
+            specs[name] = specs.get(first)
             if first not in rest or set(part) != {"kind", "as"}:
                 text = (
                     f"{label}: {dict(part)!r:.100}: as= must name another operator of its lane, "
                     "without further keys"
                 )
                 self._problems.add(f"{place}.{name}", text)
-        return {name: one for name in given if (one := made[name]) is not None}
+        return {name: spec for name in parts if (spec := specs[name]) is not None}
 
-    def _operator(self, given: Any, place: str, label: str) -> OperatorSpec | None:
-        if not isinstance(given, Mapping) or "kind" not in given:
+    def _operator(self, table: Any, place: str, label: str) -> OperatorSpec | None:
+        if not isinstance(table, Mapping) or "kind" not in table:
             kinds = ", ".join(f'"{kind}"' for kind in _OF_KIND)
             text = (
-                f'{label}: {given!r:.100} is not an operator: it must be a table with a "kind", one of '
+                f'{label}: {table!r:.100} is not an operator: it must be a table with a "kind", one of '
                 f"{kinds}"
             )
             self._problems.add(place, text)
             return None
-        kind = given["kind"]
+        kind = table["kind"]
         if kind not in _OF_KIND:
             text = f"{label}: unknown kind {kind!r}{nearest(str(kind), _OF_KIND)}"
             self._problems.add(f"{place}.kind", text)
             return None
-        known = (*_ANY, *_OF_KIND[kind])
-        if unknown := [name for name in given if name not in known]:
+        keys = (*_ANY, *_OF_KIND[kind])
+        if unknown := [name for name in table if name not in keys]:
             for name in unknown:
-                self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{nearest(name, known)}")
+                self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{nearest(name, keys)}")
             return None
-        if not isinstance(called := given.get("name", ""), str):
+        if not isinstance(called := table.get("name", ""), str):
             self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: must be a string")
             return None
         try:
-            made = self._make(kind, {key: given[key] for key in given if key not in ("kind", "name")})
-            return made.with_(name=called) if called else made
+            spec = self._make(kind, {key: table[key] for key in table if key not in ("kind", "name")})
+            return spec.with_(name=called) if called else spec
         except (MosaicError, TypeError) as error:
             self._problems.add(place, f"{label}: {error}")
             return None
 
-    def _make(self, kind: str, given: dict[str, Any]) -> OperatorSpec:
+    def _make(self, kind: str, options: dict[str, Any]) -> OperatorSpec:
         if kind in ("random", "passive", "engine"):
             make: Callable[..., OperatorSpec] = getattr(operators, kind)
-            return make(**given)
+            return make(**options)
         if kind == "worker":
-            settings = given.pop("settings", {})
+            settings = options.pop("settings", {})
             own = {*_ANY, *_OF_KIND[kind]} - {"name"}
             if not isinstance(settings, dict) or not own.isdisjoint(settings):
                 raise ConfigurationError(
                     f"settings={settings!r:.200}: must be a table of the worker's own settings"
                 )
-            return operators.worker(given.pop("worker", None), **given, **settings)
+            return operators.worker(options.pop("worker", None), **options, **settings)
         if kind == "python":
-            return self._python(given)
+            return self._python(options)
         if kind in LANGUAGE_MODELS:
-            return self._language_model(LANGUAGE_MODELS[kind], given)
-        if ("run" in given) == ("checkpoint" in given):
+            return self._language_model(LANGUAGE_MODELS[kind], options)
+        if ("run" in options) == ("checkpoint" in options):
             raise ConfigurationError('give either a "run" or a "checkpoint"')
-        source = self._find_run(str(given.pop("run"))) if "run" in given else given.pop("checkpoint")
-        return operators.rl(self._beside(source) if isinstance(source, str) else source, **given)
+        source = self._find_run(str(options.pop("run"))) if "run" in options else options.pop("checkpoint")
+        return operators.rl(self._beside(source) if isinstance(source, str) else source, **options)
 
     def _beside(self, path: Any) -> Path:
         """Return a path of the script, relative to the script's folder."""
         return self._folder / Path(str(path)).expanduser()
 
-    def _python(self, given: dict[str, Any]) -> OperatorSpec:
-        keywords, options = given.pop("keywords", {}), {"name", "deadline", "fallback", "pass_env", "files"}
+    def _python(self, settings: dict[str, Any]) -> OperatorSpec:
+        options = {"name", "deadline", "fallback", "pass_env", "files"}
+        keywords = settings.pop("keywords", {})
         if not isinstance(keywords, dict) or not options.isdisjoint(keywords):
             raise ConfigurationError(
                 f"keywords={keywords!r:.200}: must be a table of the policy's own keywords"
             )
-        if "policy" not in given:
+        if "policy" not in settings:
             raise ConfigurationError(
                 'give the "policy": a file or a module and the name in it, such as "policy.py:act"'
             )
-        folder = self._beside(given.pop("folder", ""))
-        source = folder / Path(str(given.pop("policy"))).expanduser()
-        return operators.python(str(source), folder=folder, **given, **keywords)
+        folder = self._beside(settings.pop("folder", ""))
+        source = folder / Path(str(settings.pop("policy"))).expanduser()
+        return operators.python(str(source), folder=folder, **settings, **keywords)
 
-    def _language_model(self, make: Callable[..., OperatorSpec], given: dict[str, Any]) -> OperatorSpec:
+    def _language_model(self, make: Callable[..., OperatorSpec], options: dict[str, Any]) -> OperatorSpec:
         """Make a language model.
 
         Its file and demonstrations are relative to the script, a describer also to ``folder``.
         """
-        folder = self._beside(given.pop("folder", ""))
-        describe = given.pop("describe", None)
-        if is_model_file(given.get("model", "")):
-            given["model"] = self._beside(given["model"])
-        if "demonstrations" in given:
-            given["demonstrations"] = self._beside(given["demonstrations"])
-        made = make(**given)
+        folder = self._beside(options.pop("folder", ""))
+        describe = options.pop("describe", None)
+        if is_model_file(options.get("model", "")):
+            options["model"] = self._beside(options["model"])
+        if "demonstrations" in options:
+            options["demonstrations"] = self._beside(options["demonstrations"])
+        spec = make(**options)
         if describe is None:
-            return made
+            return spec
         code = policy_settings(str(folder / Path(str(describe)).expanduser()), folder, (), {})
-        return made.with_(settings={**made.settings, "describe": code})
+        return spec.with_(settings={**spec.settings, "describe": code})

@@ -49,26 +49,26 @@ class Stalls:
         self._after = max(_LEAST_SECONDS, min(STALL_SECONDS, step_timeout / 4))
         self._written: list[Stall] | None = None
 
-    def update(self, found: Iterable[tuple[EpisodeJob, float, str]]) -> None:
-        """Write the stalled episodes among ``found``, which lists running episodes with the seconds since
-        their last step and what they wait for.
+    def update(self, running: Iterable[tuple[EpisodeJob, float, str]]) -> None:
+        """Write the stalled episodes among the ``running`` ones, each with the seconds since its last step
+        and what it waits for.
         """
-        known = {(one.operator, one.seed, one.episode): one for one in self._written or []}
+        written = {(stall.operator, stall.seed, stall.episode): stall for stall in self._written or []}
         stalls = []
-        for job, seconds, waits_for in found:
+        for job, seconds, waits_for in running:
             if seconds >= self._after:
-                before = known.get(job.key)
+                before = written.get(job.key)
                 since = before.since if before is not None else time.time() - seconds
                 stalls.append(Stall(*job.key, since, waits_for))
         if stalls != self._written:
             self._written = stalls
             with suppress(OSError):  # a full disk affects only the display
-                write_json(self._path, {"stalls": [asdict(one) for one in stalls]})
+                write_json(self._path, {"stalls": [asdict(stall) for stall in stalls]})
 
 
 def read_stalls(folder: RunFolder) -> list[Stall]:
     """Return the latest stalls; empty if the file is missing or damaged."""
     try:
-        return [Stall(**one) for one in folder.document(folder.path / _FILE).get("stalls", [])]
+        return [Stall(**stall) for stall in folder.document(folder.path / _FILE).get("stalls", [])]
     except TypeError:
         return []

@@ -79,9 +79,9 @@ class Suite:
         self._played = {
             env: {
                 label: _normalised(played, env, *self.bounds[env])
-                for label, played in played_by(self.operators, found).items()
+                for label, played in played_by(self.operators, recorded).items()
             }
-            for env, found in zip(self.environments, records, strict=True)
+            for env, recorded in zip(self.environments, records, strict=True)
         }
 
     def summary(self, rng: int | None = None) -> Estimates:
@@ -94,12 +94,14 @@ class Suite:
 
         seed = self._seed(rng)
         scores = {label: self._scores(label) for label in self.operators}
-        found = summary(scores, rng=np.random.default_rng(seed), target=1.0)
+        summaries = summary(scores, rng=np.random.default_rng(seed), target=1.0)
         rows = []
-        for label, own in found.items():
+        for label, own in summaries.items():
             row = {"operator": label, "environments": len(own.tasks), "episodes": own.episodes}
             estimates = {name: getattr(own, name) for name in _ESTIMATES}
-            rows.append(row | {name: one for name, one in estimates.items() if one is not None})
+            rows.append(
+                row | {name: estimate for name, estimate in estimates.items() if estimate is not None}
+            )
         return estimates_table(rows, "operator", rng=seed)
 
     def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
@@ -111,7 +113,7 @@ class Suite:
         scores = {label: self._scores(label) for label in self.operators}
         if thresholds is None:
             played = chain.from_iterable(own.values() for own in self._played.values())
-            every = [one["return"] for one in chain.from_iterable(played)]
+            every = [record["return"] for record in chain.from_iterable(played)]
             thresholds = np.linspace(min(every), max(every), THRESHOLDS)
         seed = self._seed(rng)
         return {
@@ -156,7 +158,7 @@ class Suite:
 
     def _differences(self, env: str, first: str, second: str) -> tuple[float, ...]:
         pairs = (
-            ([one["seed"] for one in played], [one["return"] for one in played])
+            ([record["seed"] for record in played], [record["return"] for record in played])
             for played in (self._played[env][label] for label in (first, second))
         )
         try:
@@ -172,8 +174,8 @@ class Suite:
 
 def _normalised(played: Sequence[Record], env: str, low: float, high: float) -> list[Record]:
     """Their returns on the scale of the environment's bounds."""
-    scores = normalise_scores({env: [one["return"] for one in played]}, {env: low}, {env: high})[env]
-    return [{**one, "return": float(score)} for one, score in zip(played, scores, strict=True)]
+    scores = normalise_scores({env: [record["return"] for record in played]}, {env: low}, {env: high})[env]
+    return [{**record, "return": float(score)} for record, score in zip(played, scores, strict=True)]
 
 
 def _check(
@@ -194,25 +196,25 @@ def _check(
         if env not in environments:
             problems.add("", f"bounds are given for {env}, which has no evaluation")
     every = list(dict.fromkeys(label for evaluation in evaluations for label in evaluation.plan.lanes))
-    for evaluation, found in zip(evaluations, records, strict=True):
+    for evaluation, recorded in zip(evaluations, records, strict=True):
         name, own = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes
         if evaluation.done < evaluation.total:
             problems.add("", f"{name}: {evaluation.done:,} of {evaluation.total:,} episodes are done")
         if lacking := [label for label in every if label not in own]:
             problems.add("", f"{name}: no operator {', '.join(lacking)}, which others have")
-        for label, played in played_by(own, found).items():
+        for label, played in played_by(own, recorded).items():
             if evaluation.done == evaluation.total and not played:
                 problems.add("", f"{name}: every episode of {label} failed")
     problems.check()
 
 
-def _wrong_bounds(env: str, given: Any) -> str:
+def _wrong_bounds(env: str, bounds: Any) -> str:
     """Return what is wrong with the bounds of an environment, as a sentence; empty where nothing is."""
-    if given is None:
+    if bounds is None:
         return f"no bounds for {env}: give the returns that map to 0 and 1, {{{env!r}: (low, high)}}"
     try:
-        low, high = map(float, given)
+        low, high = map(float, bounds)
     except (TypeError, ValueError):
-        return f"bounds of {env}: {given!r} are not two numbers, (low, high)"
+        return f"bounds of {env}: {bounds!r} are not two numbers, (low, high)"
     sound = math.isfinite(low) and math.isfinite(high) and low != high
-    return "" if sound else f"bounds of {env}: {given!r} must be two finite numbers that differ"
+    return "" if sound else f"bounds of {env}: {bounds!r} must be two finite numbers that differ"

@@ -58,14 +58,14 @@ def lock_of(worker_environment: WorkerEnvironment) -> Lock:
 
 def locks_of(workers: Iterable[str]) -> dict[str, Lock]:
     """Return the locks of the installed workers, by name."""
-    found = {name: find(name) for name in sorted(set(workers))}
-    return {name: lock_of(installed) for name, installed in found.items() if installed is not None}
+    environments = {name: find(name) for name in sorted(set(workers))}
+    return {name: lock_of(installed) for name, installed in environments.items() if installed is not None}
 
 
 def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list[str]]:
     """Return the changes of each worker as short texts; unchanged workers are left out."""
-    found = {name: _changes(lock, now.get(name)) for name, lock in then.items()}
-    return {name: texts for name, texts in found.items() if texts}
+    changes = {name: _changes(lock, now.get(name)) for name, lock in then.items()}
+    return {name: texts for name, texts in changes.items() if texts}
 
 
 def differing(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:

@@ -54,18 +54,19 @@ def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) 
         for label, spec in _players(evaluation):
             played = episodes[label][family]
             for record in played_by([label], evaluation.records())[label]:
-                number = sum(one["task"] == task for one in played)
+                number = sum(episode["task"] == task for episode in played)
                 place = folder / _file_name(label) / family / task / f"{task}_run_{number:02d}"
                 steps = evaluation.steps(label, record["seed"], record["episode"])
-                made = exchanges.get((label, record["index"]), {})
-                played.append(_write_episode(place, family, task, spec, record, made, steps))
+                by_step = exchanges.get((label, record["index"]), {})
+                played.append(_write_episode(place, family, task, spec, record, by_step, steps))
     if not any(episodes.values()):
         raise MosaicError("no BALROG operator has finished an episode: see mosaic.operators.balrog")
     rows = []
     for label, families in episodes.items():
         summary = _write_summary(folder / _file_name(label), families)
         rows += [
-            {"operator": label, "environment": name, **one} for name, one in summary["environments"].items()
+            {"operator": label, "environment": name, **values}
+            for name, values in summary["environments"].items()
         ]
         overall = {
             "progression_percentage": summary["average_progress"],
@@ -96,13 +97,15 @@ def _players(evaluation: PlayedEvaluation) -> Iterable[tuple[str, OperatorSpec]]
 
 
 def _exchanges_in(folder: Path) -> Exchanges:
-    found: dict[tuple[str, int], dict[int, Mapping[str, Any]]] = defaultdict(dict)
-    for one in recording.read(folder):
+    by_episode: dict[tuple[str, int], dict[int, Mapping[str, Any]]] = defaultdict(dict)
+    for exchange in recording.read(folder):
         try:
-            found[str(one["lane"]), int(one["episode_index"])][int(one["step_index"])] = one
+            by_episode[str(exchange["lane"]), int(exchange["episode_index"])][int(exchange["step_index"])] = (
+                exchange
+            )
         except (KeyError, TypeError, ValueError):  # not one of our lines
             continue
-    return found
+    return by_episode
 
 
 def _write_episode(
@@ -118,7 +121,9 @@ def _write_episode(
     read = AGENTS[spec.settings["agent"]].read
     answers = [str((exchanges.get(step) or {}).get("answer") or "") for step in range(len(steps))]
     readings = [read(answer.strip()) for answer in answers]
-    failed = [_is_default(family, exchanges.get(step), one.candidate) for step, one in enumerate(readings)]
+    failed = [
+        _is_default(family, exchanges.get(step), reading.candidate) for step, reading in enumerate(readings)
+    ]
     default = DEFAULT_ACTIONS.get(family, "default")
     place.parent.mkdir(parents=True, exist_ok=True)
     with Path(f"{place}.csv").open("w", encoding="utf-8", newline="") as file:
@@ -132,13 +137,15 @@ def _write_episode(
     episode = {
         "task": task,
         "action_frequency": Counter(
-            default if wrong else one.candidate for one, wrong in zip(readings, failed, strict=True)
+            default if wrong else reading.candidate for reading, wrong in zip(readings, failed, strict=True)
         ),
         **{name: _sum(exchanges.values(), name) for name in ("input_tokens", "output_tokens")},
         "done": bool(record["terminated"] or record["truncated"]),
         "episode_return": record["return"],
         "num_steps": record["steps"],
-        "failed_candidates": [one.candidate for one, wrong in zip(readings, failed, strict=True) if wrong],
+        "failed_candidates": [
+            reading.candidate for reading, wrong in zip(readings, failed, strict=True) if wrong
+        ],
         "progression": _progression(family, record),
         "process_num": None,
         "seed": record["episode_seed"],
@@ -173,7 +180,7 @@ def _progression(family: str, record: Mapping[str, Any]) -> float:
 
 def _sum(exchanges: Iterable[Mapping[str, Any]], name: str) -> int | None:
     """Return the sum, or None if any exchange lacks the value: unknown is not 0."""
-    counts: list[Any] = [one.get(name) for one in exchanges]
+    counts: list[Any] = [exchange.get(name) for exchange in exchanges]
     return None if None in counts else sum(map(int, counts))
 
 
@@ -183,14 +190,17 @@ def _agent(spec: OperatorSpec) -> dict[str, Any]:
 
 
 def _client(spec: OperatorSpec) -> dict[str, Any]:
-    given = spec.settings
+    settings = spec.settings
     return {
-        "client_name": given["provider"],
-        "model_id": given["model"],
-        "base_url": given["base_url"],
-        "generate_kwargs": {"temperature": given.get("temperature", 0), "max_tokens": given["max_tokens"]},
-        "timeout": given["timeout"],
-        "max_retries": given["retries"],
+        "client_name": settings["provider"],
+        "model_id": settings["model"],
+        "base_url": settings["base_url"],
+        "generate_kwargs": {
+            "temperature": settings.get("temperature", 0),
+            "max_tokens": settings["max_tokens"],
+        },
+        "timeout": settings["timeout"],
+        "max_retries": settings["retries"],
     }
 
 
@@ -198,19 +208,21 @@ def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, An
     environments = {family: _share(played) for family, played in families.items()}
     for family, played in families.items():
         tasks: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        for one in played:
-            tasks[one["task"]].append(one)
+        for episode in played:
+            tasks[episode["task"]].append(episode)
         summary = {
             **environments[family],
-            "average_steps": fmean(one["num_steps"] for one in played),
+            "average_steps": fmean(episode["num_steps"] for episode in played),
             "tasks": {task: _share(runs) for task, runs in tasks.items()},
             **{name: _sum(played, name) for name in ("input_tokens", "output_tokens")},
         }
         _write_json(folder / family / f"{family}_summary.json", summary)
-    every = [one for played in families.values() for one in played]
-    errors = [one["standard_error"] for one in environments.values()]
+    every = [episode for played in families.values() for episode in played]
+    errors = [environment["standard_error"] for environment in environments.values()]
     overall = {
-        "average_progress": fmean(one["progression_percentage"] for one in environments.values()),
+        "average_progress": fmean(
+            environment["progression_percentage"] for environment in environments.values()
+        ),
         "standard_error": math.hypot(*errors) / len(errors),
         "environments": environments,
         **{f"total_{name}": _sum(every, name) for name in ("input_tokens", "output_tokens")},
@@ -225,7 +237,7 @@ def _share(played: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the mean progression in percent with its standard error, computed like BALROG from the
     population standard deviation of these episodes.
     """
-    values = [float(one["progression"]) for one in played]
+    values = [float(episode["progression"]) for episode in played]
     return {
         "progression_percentage": 100 * fmean(values),
         "standard_error": 100 * pstdev(values) / math.sqrt(len(values)),

@@ -53,7 +53,7 @@ def results_table(records: Iterable[Record]) -> pd.DataFrame:
     """
     records = list(records)
     costs = COLUMNS if any_models(records) else {}
-    rows = [{**(cost_columns([one]) if costs else {}), **_row(one)} for one in records]
+    rows = [{**(cost_columns([record]) if costs else {}), **_row(record)} for record in records]
     return table_of(rows, {**_KINDS, **costs})
 
 
@@ -84,10 +84,10 @@ def _number(text: str) -> float:
 def _row(record: Record) -> dict[str, Any]:
     played = record["status"] == "ok"
     operators = (record.get("operators") or {}).values()
-    counts = {name: sum(int(one[name]) for one in operators) for name in _COUNTS}
+    counts = {name: sum(int(operator[name]) for operator in operators) for name in _COUNTS}
     tokens = {name: total(operators, name) for name in _TOKENS}
-    calls = sum(one["calls"] for one in operators)
-    spent = sum(one["calls"] * one["latency_ms"] for one in operators)
+    calls = sum(operator["calls"] for operator in operators)
+    spent = sum(operator["calls"] * operator["latency_ms"] for operator in operators)
     progression = record.get("progression")  # share of the task, if the environment reports it
     return {
         **{name: record[name] for name in _AS_RECORDED},

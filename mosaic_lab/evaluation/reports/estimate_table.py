@@ -39,7 +39,7 @@ class Estimates(pd.DataFrame):
 
 def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:
     """Return the rows as a table, with three columns per `Estimate`; ``index`` is the column of row names."""
-    columns = [{key: one for pair in row.items() for key, one in _columns(*pair)} for row in rows]
+    columns = [{key: value for pair in row.items() for key, value in _columns(*pair)} for row in rows]
     table = Estimates(pd.DataFrame(columns).set_index(index))
     table.attrs.update(attrs)
     return table
@@ -53,5 +53,6 @@ def _columns(name: str, value: Any) -> Iterable[tuple[str, Any]]:
 
 def _text(row: Mapping[Any, Any], name: str) -> str:
     value, *bounds = (row[column] for end in ("", *BOUNDS) if (column := name + end) in row)
-    known = len(bounds) == len(BOUNDS) and not any(map(pd.isna, bounds))
-    return f"{full_number(value)} [{', '.join(map(full_number, bounds))}]" if known else full_number(value)
+    has_bounds = len(bounds) == len(BOUNDS) and not any(map(pd.isna, bounds))
+    text = full_number(value)
+    return f"{text} [{', '.join(map(full_number, bounds))}]" if has_bounds else text

@@ -62,7 +62,7 @@ def exchanges_table(folder: Path, jobs: Iterable[EpisodeJob], label: str | None)
         lines = "line" if reading.damaged == 1 else "lines"
         text_of_damage = f"{reading.damaged:,} {lines} of the recording {folder} ({files})"
         warn_user(f"{text_of_damage} cut off or changed: left out", UserWarning)
-    return table_of([row for _, row in sorted(rows, key=lambda one: one[0])], _KINDS)
+    return table_of([row for _, row in sorted(rows, key=lambda pair: pair[0])], _KINDS)
 
 
 def _row(entry: Mapping[str, Any], job: EpisodeJob) -> dict[str, Any]:

@@ -67,15 +67,15 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
     players = [_in_order(row) for row in games[agents].to_numpy().tolist()]
     first, second = ([pair[side] for pair in players] for side in (0, 1))
     results = games["result"].to_numpy(np.float64)
-    found = elo(first, second, results, rng=np.random.default_rng(rng))
+    ratings = elo(first, second, results, rng=np.random.default_rng(rng))
     rows: list[dict[str, Any]] = []
-    for player, rating in zip(found.players, found.ratings, strict=True):
+    for player, rating in zip(ratings.players, ratings.ratings, strict=True):
         own = np.concatenate([results[np.array(first) == player], 1.0 - results[np.array(second) == player]])
         record = win_draw_loss(own)
         counts = {field.name: getattr(record, field.name) for field in fields(record)}
         rows.append({"player": player, "rating": rating, **counts})
     rows.sort(key=lambda row: row["rating"].value, reverse=True)
-    return estimates_table(rows, "player", rng=rng, regularised=found.regularised)
+    return estimates_table(rows, "player", rng=rng, regularised=ratings.regularised)
 
 
 def _players(lane: str, telemetry: Path) -> dict[str, str]:

@@ -44,11 +44,11 @@ def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
     """
     if any(record["status"] != "ok" for record in records):
         return dict.fromkeys(COLUMNS)
-    models = [one for record in records for one in _models(record)]
-    latencies = [float(number) for one in models for number in one["exchange_ms"]]
+    models = [operator for record in records for operator in _models(record)]
+    latencies = [float(number) for operator in models for number in operator["exchange_ms"]]
     p50, p95 = np.percentile(latencies, [50, 95]) if latencies else (math.nan, math.nan)
     return {
-        **{name: sum(int(one[name]) for one in models) for name in _COUNTS},
+        **{name: sum(int(operator[name]) for operator in models) for name in _COUNTS},
         "cost_usd": total(models, "cost_usd") if models else math.nan,
         "exchange_ms_p50": float(p50),
         "exchange_ms_p95": float(p95),
@@ -57,9 +57,9 @@ def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
 
 def total(operators: Iterable[Mapping[str, Any]], name: str) -> float:
     """Return the sum of one of the operators' numbers; NaN if any is unknown."""
-    return sum(math.nan if one[name] is None else one[name] for one in operators)
+    return sum(math.nan if operator[name] is None else operator[name] for operator in operators)
 
 
 def _models(record: Record) -> list[Mapping[str, Any]]:
     """Return the counts of an episode's operators that have called a language model."""
-    return [one for one in (record.get("operators") or {}).values() if "exchanges" in one]
+    return [operator for operator in (record.get("operators") or {}).values() if "exchanges" in operator]

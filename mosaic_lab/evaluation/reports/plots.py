@@ -97,8 +97,8 @@ def _cross(label: str, color: int, numbers: Sequence[float]) -> PlotMark:
     """Return a point with a horizontal and a vertical interval, drawn as one line through the point."""
     x, x_low, x_high, y, y_low, y_high = numbers
     path = [(x_low, y), (x_high, y), (x, y), (x, y_low), (x, y_high)]
-    known = np.array([point for point in path if np.isfinite(point).all()])
-    return PlotMark(label, color, line=(known[:, 0], known[:, 1]), points=(np.array([x]), np.array([y])))
+    finite = np.array([point for point in path if np.isfinite(point).all()])
+    return PlotMark(label, color, line=(finite[:, 0], finite[:, 1]), points=(np.array([x]), np.array([y])))
 
 
 def paired_plot(versus: Versus, title: str) -> Plot:
@@ -210,25 +210,25 @@ def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: 
     """Return a plot with one line per training, its checkpoints' ratings over their steps, and a horizontal
     line for each other player.
     """
-    found = {str(player): values for player, values in zip(ratings.index, _values(ratings), strict=True)}
-    steps = [about.step for player, about in trained.items() if player in found]
+    by_player = {str(player): values for player, values in zip(ratings.index, _values(ratings), strict=True)}
+    steps = [about.step for player, about in trained.items() if player in by_player]
     ends = np.array([min(steps), max(steps)], dtype=np.float64)
     marks: list[PlotMark] = []
     for training in dict.fromkeys(about.training for about in trained.values()):
         own = sorted(
             (about.step, player)
             for player, about in trained.items()
-            if about.training == training and player in found
+            if about.training == training and player in by_player
         )
         x = np.array([step for step, _ in own], dtype=np.float64)
-        value, low, high = np.array([found[player] for _, player in own]).T
+        value, low, high = np.array([by_player[player] for _, player in own]).T
         marks.append(
             PlotMark(training, len(marks), line=(x, value), band=outline(x, low, high), points=(x, value))
         )
-    for player, (value, low, high) in found.items():
+    for player, (value, low, high) in by_player.items():
         if player not in trained:
-            across, one, other = (np.full(2, number) for number in (value, low, high))
-            marks.append(PlotMark(player, len(marks), line=(ends, across), band=outline(ends, one, other)))
+            across, lower, upper = (np.full(2, number) for number in (value, low, high))
+            marks.append(PlotMark(player, len(marks), line=(ends, across), band=outline(ends, lower, upper)))
     return Plot(title, _RATING_NOTE, (Facet("Elo", "steps", tuple(marks)),), int(ratings.attrs["rng"]))
 
 

@@ -77,20 +77,20 @@ def summary_table(
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
     played, failed = played_by(plan.lanes, records), _failed(records)
-    scores = {label: _scores(plan, found) for label, found in played.items() if found}
-    found = summary(scores, rng=np.random.default_rng(rng), target=target) if scores else {}
+    scores = {label: _scores(plan, episodes) for label, episodes in played.items() if episodes}
+    summaries = summary(scores, rng=np.random.default_rng(rng), target=target) if scores else {}
     rows: list[dict[str, Any]] = []
     models = any_models(records) or any(spec.is_language_model for spec in plan.operators.values())
     for label in plan.lanes:
         row: dict[str, Any] = {"operator": label, "episodes": len(played[label]), "failed": failed[label]}
         for name in _ESTIMATES:
             if name != "optimality_gap" or target is not None:
-                row[name] = getattr(found[label], name) if label in found else UNKNOWN
+                row[name] = getattr(summaries[label], name) if label in summaries else UNKNOWN
         rows.append(row | _facts(played[label], tokens=models))
         if models:
             cost = _episode_cost(plan, played[label], rng)
             rows[-1] |= cost_columns(played[label]) | {"episode_usd": cost}
-    zero_sum = _are_zero_sum(one for some in played.values() for one in some)
+    zero_sum = _are_zero_sum(record for some in played.values() for record in some)
     notes = [*_incomplete(plan, records), *([_ZERO_SUM] if zero_sum else [])]
     return estimates_table(rows, "operator", rng=rng, **({"note": " ".join(notes)} if notes else {}))
 
@@ -104,7 +104,7 @@ def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str
 def _are_zero_sum(played: Iterable[Record]) -> bool:
     """Return whether the agents' returns sum to zero in each of these episodes, and are not all 0."""
     returns = [list(record["returns"].values()) for record in played]
-    return any(map(any, returns)) and all(len(one) > 1 and sum(one) == 0 for one in returns)
+    return any(map(any, returns)) and all(len(rewards) > 1 and sum(rewards) == 0 for rewards in returns)
 
 
 def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
@@ -116,7 +116,9 @@ def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
     if successes:
         facts["success"] = wilson(sum(successes), len(successes))
     for name in ("input_tokens", "output_tokens"):
-        spent = total((one for record in played for one in (record.get("operators") or {}).values()), name)
+        spent = total(
+            (operator for record in played for operator in (record.get("operators") or {}).values()), name
+        )
         if spent or tokens:
             facts[name] = spent or np.nan
     return facts
@@ -168,10 +170,10 @@ def _lanes_with(plan: EvaluationPlan, player: str) -> list[str]:
     ]
 
 
-def check_operator(label: str, known: Iterable[str]) -> None:
+def check_operator(label: str, labels: Iterable[str]) -> None:
     """Raise ConfigurationError for an unknown operator."""
-    if label not in known:
-        raise ConfigurationError(f"no operator {label!r}: the operators are {', '.join(known)}")
+    if label not in labels:
+        raise ConfigurationError(f"no operator {label!r}: the operators are {', '.join(labels)}")
 
 
 def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, list[Record]]:

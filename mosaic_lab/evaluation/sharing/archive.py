@@ -111,14 +111,14 @@ def _members(
     path: Path, archive: zipfile.ZipFile, layout: re.Pattern[str], limits: Limits
 ) -> dict[str, zipfile.ZipInfo]:
     """Return all members by name, if valid."""
-    found = archive.infolist()
-    if len(found) > limits.members:
+    entries = archive.infolist()
+    if len(entries) > limits.members:
         raise MosaicError(
-            f"{path.name} is refused: it has {len(found):,} members; the maximum is {limits.members:,}"
+            f"{path.name} is refused: it has {len(entries):,} members; the maximum is {limits.members:,}"
         )
     members: dict[str, zipfile.ZipInfo] = {}
     seen: set[str] = set()
-    for member in found:
+    for member in entries:
         name = member.orig_filename
         if why := _wrong_name(name, layout) or _wrong_kind(member):
             _refuse(path, name, why)
@@ -131,12 +131,12 @@ def _members(
     for name in members:
         if inside := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
             _refuse(path, name, f"is in {inside!r}, which is a file")
-    total = sum(member.file_size for member in found)
+    total = sum(member.file_size for member in entries)
     whole = path.stat().st_size  # regardless of the members' declared compressed sizes
     if limits.is_bomb(whole, total):
         raise MosaicError(f"{path.name} is refused: it {_bomb(whole, total)}")
     if total > limits.total:
-        largest = max(found, key=lambda member: member.file_size).orig_filename
+        largest = max(entries, key=lambda member: member.file_size).orig_filename
         _refuse(path, largest, f"is the largest of {total:,} bytes total, {limits.total:,} at most")
     return members
 
@@ -176,7 +176,7 @@ def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfil
     try:
         manifest = json.loads(archive.read(members[MANIFEST]))
         files = manifest["files"]
-        sound = all(type(one["bytes"]) is int and type(one["sha256"]) is str for one in files.values())
+        sound = all(type(file["bytes"]) is int and type(file["sha256"]) is str for file in files.values())
     except RecursionError:
         _refuse(path, MANIFEST, "is nested too deeply")
     except (ValueError, TypeError, KeyError, AttributeError) as error:

@@ -174,8 +174,8 @@ class Bundle:
     def check(self) -> None:
         """Raise MosaicError if a file is dangerous or inconsistent with the others."""
         self._check_manifest()
-        if found := next(damaged_lines(self.path / EPISODES), None):
-            text = f"is damaged in line {found[0]:,}: the checksum does not match. Get the bundle again"
+        if damaged := next(damaged_lines(self.path / EPISODES), None):
+            text = f"is damaged in line {damaged[0]:,}: the checksum does not match. Get the bundle again"
             raise self._refused(EPISODES, text)
         with (self.path / EPISODES).open("rb") as lines:
             episodes = sum(1 for _ in lines)  # an upper bound: an episode may have several lines
@@ -200,8 +200,10 @@ class Bundle:
 
     def _check_manifest(self) -> None:
         if self.manifest.get("format") != FORMAT:
-            found = self.manifest.get("format")
-            raise MosaicError(f"{self.name} is of the format {found!r:.100}; this mosaic-lab reads {FORMAT}")
+            bundle_format = self.manifest.get("format")
+            raise MosaicError(
+                f"{self.name} is of the format {bundle_format!r:.100}; this mosaic-lab reads {FORMAT}"
+            )
         facts = [self.manifest.get(name) for name in _FACTS]
         try:
             tables = self.manifest["versions"].values()

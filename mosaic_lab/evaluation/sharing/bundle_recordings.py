@@ -94,8 +94,8 @@ def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collecti
     Raises KeyError, TypeError and similar errors for malformed data.
     """
     for name, (is_valid, kind) in _FIELDS.items():
-        known = entry[name] is not None or name not in _OPTIONAL
-        if known and not is_valid(entry[name]):
+        required = entry[name] is not None or name not in _OPTIONAL
+        if required and not is_valid(entry[name]):
             yield f"{name}={entry[name]!r:.100} is not {kind}"
     if entry["lane"] not in lanes:
         yield f"there is no operator {entry['lane']!r:.100}"

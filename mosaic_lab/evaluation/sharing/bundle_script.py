@@ -153,8 +153,8 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
     elif module is None and ":" in env:
         yield f"env={env!r:.100}: must be the id of an environment that imports no module but the bundle's"
     elif module is not None:
-        found = _MODULE.fullmatch(module)
-        if found is None or not re.match(rf"{found[1]}[.:]", env) or ":" not in env:
+        match = _MODULE.fullmatch(module)
+        if match is None or not re.match(rf"{match[1]}[.:]", env) or ":" not in env:
             yield f"module={module!r:.100} is not a module of the bundle's that makes env={env!r:.100}"
     for label, value in document["operators"].items():
         if not label.isprintable():

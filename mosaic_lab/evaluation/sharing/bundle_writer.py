@@ -87,11 +87,11 @@ def write_bundle(
 
 def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[str, str]:
     """Add the checkpoints' files to ``files``; return their places in the bundle by path."""
-    known = {
+    checkpoints = {
         str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
     }
     places = {}
-    for number, path in enumerate(sorted(known & set(plan.digests)), 1):
+    for number, path in enumerate(sorted(checkpoints & set(plan.digests)), 1):
         checkpoint, folder = Path(path), f"checkpoints/{number}"
         if checkpoint.is_dir():
             places[path] = folder

@@ -49,7 +49,7 @@ def danger_in(path: Path) -> str:
             members = archive.infolist()
             if wrong := _wrong_members(members):
                 return wrong
-            return _danger_in(archive.read(next(one for one in members if _is_pickle(one))))
+            return _danger_in(archive.read(next(member for member in members if _is_pickle(member))))
     except (*UNREADABLE, OSError):
         return "is a plain pickle or not a file of weights: loading it may run code of its author"
 
@@ -91,8 +91,8 @@ def _wrong_members(members: list[zipfile.ZipInfo]) -> str:
             return f"has two members {other[:100]!r} and {name[:100]!r}, which PyTorch does not distinguish"
         if member.compress_type != zipfile.ZIP_STORED:
             return f"is not a valid file of weights: its member {name[:100]!r} is compressed"
-    pickles, read = [one for one in members if _is_pickle(one)], f"{top}/data.pkl"
-    if [one.orig_filename.lower() for one in pickles] != [read.lower()]:
+    pickles, read = [member for member in members if _is_pickle(member)], f"{top}/data.pkl"
+    if [member.orig_filename.lower() for member in pickles] != [read.lower()]:
         return f"is not a valid file of weights: it has {len(pickles)} pickles, not just {read[:100]!r}"
     if pickles[0].file_size > _LARGEST:
         return f"is not a valid file of weights: its pickle has more than {_LARGEST >> 20} MiB"
@@ -116,9 +116,9 @@ def _is_read_alike(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
         return False
     if not ends:
         return True
-    _, length, _, _, *found = _END64.unpack(tail[size : size + _END64.size])
+    _, length, _, _, *fields = _END64.unpack(tail[size : size + _END64.size])
     numbers = [0, 0, count, count, size, offset, _LOCATOR64, 0, offset + size, 1]
-    return tail[size : size + 4] == b"PK\x06\x06" and length == 44 and found == numbers
+    return tail[size : size + 4] == b"PK\x06\x06" and length == 44 and fields == numbers
 
 
 def _danger_in(pickled: bytes) -> str:

@@ -84,7 +84,7 @@ def summary(
     groups: dict[tuple[int, ...], list[str]] = {}
     for name, sample in samples.items():
         groups.setdefault(sample.units, []).append(name)
-    found: dict[str, Summary] = {}
+    summaries: dict[str, Summary] = {}
     for units, names in groups.items():
         # Operators of the same shape share the draws (of ranks), at little more than the cost of one
         # operator.
@@ -92,8 +92,8 @@ def summary(
         group = [samples[name] for name in names]
         replicates = replicate(group, target, own, resamples)
         for name, values in zip(names, replicates, strict=True):
-            found[name] = _summary(samples[name], values, confidence, target is not None)
-    return {name: found[name] for name in operators}
+            summaries[name] = _summary(samples[name], values, confidence, target is not None)
+    return {name: summaries[name] for name in operators}
 
 
 MEAN, MEDIAN, IQM, TASK_MEDIAN, GAP = range(5)
@@ -106,7 +106,7 @@ def replicate(
 
     Row 0 is the original sample. Statistics that are not requested (gap, task median) are 0.
     """
-    found = np.zeros((len(group), 1 + resamples, 5))
+    averages = np.zeros((len(group), 1 + resamples, 5))
     units = group[0].units
     scores = np.stack([sample.unit_means() for sample in group], axis=1)
     if target is not None:
@@ -134,14 +134,14 @@ def replicate(
                 for first, end, base, part in by_task
             ]
         )
-        found[:, rows, MEAN] = means[..., : len(group)].mean(axis=0).T
+        averages[:, rows, MEAN] = means[..., : len(group)].mean(axis=0).T
         if len(units) > 1:
-            found[:, rows, TASK_MEDIAN] = np.median(means[..., : len(group)], axis=0).T
+            averages[:, rows, TASK_MEDIAN] = np.median(means[..., : len(group)], axis=0).T
         if target is not None:
-            found[:, rows, GAP] = means[..., len(group) :].mean(axis=0).T
+            averages[:, rows, GAP] = means[..., len(group) :].mean(axis=0).T
         for batch, pool in zip(batches, pools, strict=True):
-            found[batch, rows, MEDIAN], found[batch, rows, IQM] = pool.of(counts)
-    return found
+            averages[batch, rows, MEDIAN], averages[batch, rows, IQM] = pool.of(counts)
+    return averages
 
 
 class _Pool:

@@ -58,9 +58,9 @@ def performance_profile(
         mass = np.zeros((len(counts), size + 1))
         mass[:, 1:] = sample.mass(counts)
         shares.append(np.clip(1.0 - mass[:, at_most] / size, 0.0, 1.0))
-    found = np.concatenate(shares)
-    low, high = resampling.bounds(found[1:], confidence, sample.units)
-    return Profile(grid, found[0], low, high)
+    profiles = np.concatenate(shares)
+    low, high = resampling.bounds(profiles[1:], confidence, sample.units)
+    return Profile(grid, profiles[0], low, high)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -142,11 +142,11 @@ def _resampled(values: Floats, rng: np.random.Generator, resamples: int, average
     """Return averages of whole runs drawn with replacement: float64[resamples, points]."""
     count = len(values)
     values = values[np.lexsort(values.T[::-1])]  # makes the result independent of the order of runs
-    found = np.empty((resamples, values.shape[1]))
+    means = np.empty((resamples, values.shape[1]))
     for block in resampling.blocks(resamples, values.size):
         drawn = rng.integers(0, count, size=(block.stop - block.start, count))
-        found[block] = _AVERAGES[average](values[drawn])
-    return found
+        means[block] = _AVERAGES[average](values[drawn])
+    return means
 
 
 def _common(first: float, last: float, points: int) -> Floats:

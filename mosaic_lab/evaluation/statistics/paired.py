@@ -103,14 +103,14 @@ def probability_of_improvement(
     same_tasks({"first": ours, "second": theirs})
     pairs = list(zip(_by_task(ours), _by_task(theirs), strict=True))
     units = ours.units + theirs.units
-    found = []
+    probabilities = []
     for counts in resampling.original_and_resamples(
         rng, units, resamples, len(ours.values) + len(theirs.values)
     ):
         columns = np.split(counts, np.cumsum(units)[:-1], axis=1)
         drawn = zip(pairs, columns, columns[len(pairs) :], strict=False)
-        found.append(np.mean([_beats(*pair, mine, others) for pair, mine, others in drawn], axis=0))
-    values = np.clip(np.concatenate(found), 0.0, 1.0)  # sums of shares may exceed 1 by an ulp
+        probabilities.append(np.mean([_beats(*pair, mine, others) for pair, mine, others in drawn], axis=0))
+    values = np.clip(np.concatenate(probabilities), 0.0, 1.0)  # sums of shares may exceed 1 by an ulp
     low, high = resampling.bounds(values[1:], confidence, units)
     return Estimate(float(values[0]), float(low), float(high), confidence)
 

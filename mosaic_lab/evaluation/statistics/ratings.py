@@ -216,13 +216,13 @@ def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: 
     """Return ratings of resampled tables, float64[resamples, players], and the number of regularised ones."""
     games = table.outcomes.sum(axis=1)
     shares = pool / pool.sum(axis=1, keepdims=True)
-    found, separated = np.empty((resamples, len(table.players))), 0
+    ratings, separated = np.empty((resamples, len(table.players))), 0
     for block in resampling.blocks(resamples, len(table.players) ** 2):
         drawn = rng.multinomial(games, shares, size=(block.stop - block.start, len(games)))
         wins = table.scored(drawn)
         separated += int(_separated(wins).sum())
-        found[block] = _ratings(wins, table)
-    return found, separated
+        ratings[block] = _ratings(wins, table)
+    return ratings, separated
 
 
 def _ratings(wins: Floats, table: _Table) -> Floats:
