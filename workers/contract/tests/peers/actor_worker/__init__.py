@@ -1,14 +1,14 @@
-"""A worker that only acts, its loop written by hand. ACTOR_MISBEHAVES says what it does wrong."""
+"""A worker that only acts, its loop written by hand. ACTOR_MISBEHAVES lists what it does wrong."""
 
 import os
 
 from mosaic_contract import WorkerCapabilities, WorkerMetadata
 
-WRONG = os.environ.get("ACTOR_MISBEHAVES", "")
+WRONG = os.environ.get("ACTOR_MISBEHAVES", "").split(", ")
 
 
 def get_worker_metadata():
-    modes = [] if WRONG == "is good for nothing" else ["operate"]
+    modes = [] if "is good for nothing" in WRONG else ["operate"]
     kinds = ["discrete", "continuous", "MultiDiscrete"]
     about = WorkerMetadata("actor", "1.0", upstream_library="none")
     return about, WorkerCapabilities(action_spaces=kinds, modes=modes)

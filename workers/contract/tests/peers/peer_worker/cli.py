@@ -1,4 +1,4 @@
-"""Command line of the peer worker: right in everything except what PEER_MISBEHAVES names."""
+"""Command line of the peer worker: right in everything except what PEER_MISBEHAVES lists."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ PARAMETERS = {"step_size": Parameter("step_size", float, 1.0)}
 
 
 def resolve(config):
-    if WRONG == "accepts anything":
+    if "accepts anything" in WRONG:
         return config.to_dict()
     return config.to_dict(check_hyperparameters(config.hyperparameters, PARAMETERS))
 
@@ -34,30 +34,30 @@ def train(config, telemetry):
             telemetry.episode(total_reward=reward, steps=step - began, step=step)
             reward, began = 0.0, step
             time.sleep(0.001)
-    if WRONG == "exits 0 without a word":
+    if "exits 0 without a word" in WRONG:
         LIBC._exit(0)
     return {"position": position}
 
 
 def before(config, telemetry):
-    if WRONG == "prints garbage":
+    if "prints garbage" in WRONG:
         os.write(telemetry.fileno(), b"loading weights...\n")
-    elif WRONG == "ignores SIGTERM":
+    if "ignores SIGTERM" in WRONG:
         LIBC.signal(signal.SIGTERM, 1)  # SIG_IGN, behind Python's back
-    elif WRONG == "dies of SIGTERM":
+    if "dies of SIGTERM" in WRONG:
         LIBC.signal(signal.SIGTERM, 0)
-    elif WRONG == "leaves a grandchild":
+    if "leaves a grandchild" in WRONG:
         subprocess.Popen(["sleep", "600"], start_new_session=True)
-    elif WRONG == "leaves its frames":
+    if "leaves its frames" in WRONG:
         del FrameWriter.__del__
         FrameWriter(config.run_dir)
-    elif WRONG == "ends twice":
+    if "ends twice" in WRONG:
         os.write(
             telemetry.fileno(), b'{"event": "run_completed", "run_id": "x", "timestamp": 1, "payload": {}}\n'
         )
-    elif WRONG == "crashes":
+    if "crashes" in WRONG:
         raise RuntimeError("the walk has no legs")
-    elif WRONG == "hangs":
+    if "hangs" in WRONG:
         time.sleep(600)
 
 

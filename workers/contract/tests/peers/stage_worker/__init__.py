@@ -1,10 +1,10 @@
-"""A worker that holds an environment, written by hand. STAGE_MISBEHAVES says what it does wrong."""
+"""A worker that holds an environment, written by hand. STAGE_MISBEHAVES lists what it does wrong."""
 
 import os
 
 from mosaic_contract import WorkerCapabilities, WorkerMetadata
 
-WRONG = os.environ.get("STAGE_MISBEHAVES", "")
+WRONG = os.environ.get("STAGE_MISBEHAVES", "").split(", ")
 
 
 def get_worker_metadata():
