@@ -7,6 +7,29 @@ from typing import Any
 
 import pytest
 
+COMPILER = """
+import json, sys
+from mosaic_contract.pytorch import defer_compiler
+defer_compiler()
+import torch
+
+layer = torch.nn.Linear(2, 1)
+optimizer = torch.optim.Adam(layer.parameters())
+
+def step(x):
+    loss = layer(x).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+first = step(torch.ones(1, 2))
+imported = "torch._dynamo.config" in sys.modules
+second = torch.compile(step, backend="eager")(torch.ones(1, 2))
+print(json.dumps([imported, float(second) < float(first), "torch._dynamo.config" in sys.modules]))
+"""
+"""Prints whether the compiler is imported after an optimizer's step, and that a compiled one follows it."""
+
 UPSTREAM_RETURN = ("charts/episodic_return", "charts/episode_reward")
 RUN_FOLDER = {
     "config.json", "stdout.jsonl", "stderr.log", "analytics.json", "tensorboard", "checkpoints",
@@ -88,6 +111,11 @@ def test_the_same_seed_gives_the_same_episodes_twice(worker: Any, algorithm: str
     assert first.events("run_started")[0]["seed"] == (0 if algorithm == "dqn" else 1)
     assert returns[0] == returns[1]
     assert len(set(returns[0])) > 5
+
+
+@pytest.mark.extended
+def test_pytorchs_compiler_is_imported_when_it_is_used(worker: Any) -> None:
+    assert worker.output_of("-c", COMPILER) == [False, True, True]
 
 
 def test_the_platforms_own_example_runs_and_leaves_videos(worker: Any) -> None:

@@ -38,6 +38,7 @@ from mosaic_contract.process_exits import (
     stack_text,
     watch_parent,
 )
+from mosaic_contract.pytorch import defer_compiler
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
@@ -270,6 +271,7 @@ def _train(
         seed=config.seed,
         config=resolved,
     )
+    defer_compiler()
     try:
         with Heartbeats(telemetry):
             return train(telemetry)

@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any, Callable
 
 from mosaic_contract import forgive_write_errors, watch_parent
+from mosaic_contract.pytorch import defer_compiler
 
 from .channel import HookChannel
 from .training import Frames, Training
@@ -31,6 +32,7 @@ def install_from_environment() -> Training:
     os.set_inheritable(settings["fd"], False)
     watch_parent(settings["shim_pid"])
     forgive_write_errors()
+    defer_compiler()
     channel = HookChannel(settings["fd"])
     training = Training(settings, channel, Frames(settings["frames"]))
     training.take_signals()
