@@ -9,6 +9,9 @@ from typing import Any
 INPUTS = "inputs"
 """The folder in a node's run folder for input files: checkpoints, a program."""
 
+SERVER = "environment_server"
+"""The field of a training's configuration with the worker that serves its environment, and its command."""
+
 
 @dataclass(frozen=True)
 class Job:

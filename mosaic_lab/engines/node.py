@@ -14,14 +14,14 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.engines import node_environment
 from mosaic_lab.engines.engine import Stop
 from mosaic_lab.engines.frames import NodeFrames
-from mosaic_lab.engines.job import INPUTS, Job
+from mosaic_lab.engines.job import INPUTS, SERVER, Job
 from mosaic_lab.engines.node_files import NodeFiles, folder_of
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, compose_variables
 from mosaic_lab.keeper.launch import Launch, start_keeper, take_new
@@ -74,11 +74,14 @@ class NodeRun:
     def _start(self, variables: Mapping[str, str]) -> None:
         _delete_forgotten(self.home / "runs")
         try:
-            prepared = node_environment.prepare(self.home, self.job, self._progress, self._started_builder)
+            prepared = self._prepare(self.job.worker)
+            config = dict(self.job.config)
+            if server := config.get(SERVER):
+                config[SERVER] = {**server, "command": self._prepare(server["worker"]).command}
             with self._lock:
                 if self._stopped is None:
                     self._record(prepared.environment)
-                    self._keep(prepared.command, {**variables, **prepared.variables})
+                    self._keep(prepared.command, config, {**variables, **prepared.variables})
                     return
             self._say(State.CANCELLED, f"stopped before it started ({self._stopped})")
         except Exception as error:
@@ -90,13 +93,17 @@ class NodeRun:
                     print(*more, last, sep="\n", file=log)
                 self._say(State.FAILED, f"it could not be started on {self.node}: {last}")
 
+    def _prepare(self, worker: str) -> node_environment.Prepared:
+        job = replace(self.job, worker=worker)
+        return node_environment.prepare(self.home, job, self._progress, self._started_builder)
+
     def _record(self, environment: Mapping[str, Any]) -> None:
         """Write this node's part of the run's provenance, in place of the user's machine."""
         about = {"node": self.node, "platform": platform.platform(), "machine": platform.machine()}
         recorded = {"environment": dict(environment)} if environment else {}
         write_json(self.folder.node_path, about | recorded)
 
-    def _keep(self, command: list[str], variables: Mapping[str, str]) -> None:
+    def _keep(self, command: list[str], config: Mapping[str, Any], variables: Mapping[str, str]) -> None:
         job, folder = self.job, self.folder
         environment = compose_variables(os.environ, threads=job.threads, environ=variables)
         gpus = [int(one) for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one.isdecimal()]
@@ -104,7 +111,7 @@ class NodeRun:
         read_end, self._lifeline = os.pipe()
         try:
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
-            write_json(folder.config_path, _placed(job.config, folder.path))
+            write_json(folder.config_path, _placed(config, folder.path))
             write_json(folder.launch_path, {"worker": job.worker, "command": command})
             launch = Launch(
                 command=[*command, "--config", str(folder.config_path)],

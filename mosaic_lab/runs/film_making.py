@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosaic_lab import workers
+from mosaic_lab.engines.job import SERVER
 from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.runs.films import MODES, WORKER, FilmMode
@@ -33,12 +34,10 @@ class Equipment:
     operator: list[str]
 
 
-def environments_of(config: Mapping[str, Any]) -> list[str]:
-    """Return the ids of a training's environments; a curriculum may have several."""
-    stages = config.get("curriculum")
-    if stages is None:
-        return [str(config.get("env_id", ""))]
-    return list(dict.fromkeys(stage["env"] for stage in stages))
+def environments_of(configs: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
+    """Return the ids of the environments of a training, or of the stages of a curriculum, from their
+    configurations. Each has the worker that serves it, None if the training makes it."""
+    return {str(one.get("env_id", "")): one.get(SERVER, {}).get("worker") for one in configs}
 
 
 def check_mode(films: Any) -> None:
@@ -49,12 +48,13 @@ def check_mode(films: Any) -> None:
 
 
 def equipment(
-    worker: WorkerEnvironment, environments: Iterable[str], progress: Callable[[str], None]
+    worker: WorkerEnvironment, environments: Mapping[str, str | None], progress: Callable[[str], None]
 ) -> Equipment:
     """Return the requirements for filming this worker's trainings, and install what is missing.
 
-    The environments, given by their ids, are provided by the worker itself, as in the training, if it can,
-    otherwise by the worker that the ids belong to. Raises ConfigurationError if films are not possible.
+    The environments, as in `environments_of`, are provided as in the training: by the worker that served
+    them, or by the worker itself if it can, otherwise by the worker that the ids belong to. Raises
+    ConfigurationError if films are not possible.
     """
     modes = worker.capabilities.modes
     if "operate" not in modes:
@@ -62,16 +62,16 @@ def equipment(
             f"films: worker '{worker.name}' has no operators, so that no checkpoint of it can act: leave "
             "films= out"
         )
-    arena = worker
-    if "arena" not in modes:
-        try:
-            families = {family_of(env_id): env_id for env_id in environments}
-        except ConfigurationError as error:
-            raise ConfigurationError(f"films: {error}") from None
-        if len(families) > 1:
-            made = ", ".join(f"{env_id} by worker '{family}'" for family, env_id in families.items())
-            raise ConfigurationError(f"films: the stages' environments are made by several workers ({made})")
-        arena = workers.ensure(next(iter(families)), progress)
+    own = worker.name if "arena" in modes else None
+    try:
+        families = {served or own or family_of(env_id): env_id for env_id, served in environments.items()}
+    except ConfigurationError as error:
+        raise ConfigurationError(f"films: {error}") from None
+    if len(families) > 1:
+        made = ", ".join(f"{env_id} by worker '{family}'" for family, env_id in families.items())
+        raise ConfigurationError(f"films: the stages' environments are made by several workers ({made})")
+    (family,) = families
+    arena = worker if family == worker.name else workers.ensure(family, progress)
     return Equipment(arena.name, arena.command(), worker.name, worker.command())
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from mosaic_lab import workers
 from mosaic_lab.engines import clusters
 from mosaic_lab.engines.bridge_environment import bridge_python
+from mosaic_lab.engines.job import SERVER
 from mosaic_lab.engines.placement import check_restarts, given_gpus, gpu_count
 from mosaic_lab.errors import ArgumentError, ConfigurationError
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -32,7 +33,7 @@ from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.workers import WorkerEnvironment
-from mosaic_lab.workers.families import remedy
+from mosaic_lab.workers.families import remedy, server_for
 from mosaic_lab.workers.own_environments import check_environment_id
 from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
@@ -169,11 +170,12 @@ class Trainer:
                 if stages is None
                 else plan_curriculum(self.plan, request, stages, progress)
             )
+            plans = (plan,) if isinstance(plan, TrainingPlan) else plan.plans
             tools = None
             if films != "off":
-                environments = [str(request.env or "")] if stages is None else [one.env for one in stages]
+                environments = film_making.environments_of(one.config for one in plans)
                 tools = film_making.equipment(workers.ensure(request.worker), environments, progress)
-        first = plan if isinstance(plan, TrainingPlan) else plan.plans[0]
+        first = plans[0]
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
         group = new_group_name(*dict.fromkeys(filter(None, what))) if several else None
 
@@ -210,14 +212,20 @@ class Trainer:
         algorithm = worker.algorithm(request.algorithm)
         if algorithm is not None:
             config["algorithm"] = algorithm
-        if request.on is not None and worker.origin == THIRD_PARTY:
-            raise ConfigurationError(
-                f"worker {worker.name!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build "
-                "it: leave out on= to run it here"
-            )
-        command = worker.command()
+        _check_origin(worker, request.on)
+        command, recorded = worker.command(), worker.recorded()
         try:
-            resolved = dry_run(command, config, variables)
+            try:
+                resolved = dry_run(command, config, variables)
+            except ConfigurationError as error:
+                provider = server_for(str(error), request.env, worker)
+                if provider is None:
+                    raise
+                server = workers.ensure(provider, progress)
+                _check_origin(server, request.on)
+                config[SERVER] = {"worker": server.name, "command": server.command()}
+                recorded[SERVER] = server.recorded()
+                resolved = dry_run(command, config, variables)
         except ConfigurationError as error:
             misspelt = _UNKNOWN.search(str(error))
             refused = ArgumentError if misspelt else ConfigurationError
@@ -233,7 +241,7 @@ class Trainer:
             pass_env=pass_env,
             grace_seconds=request.grace_seconds,
             films=request.films,
-            worker_environment=worker.recorded(),
+            worker_environment=recorded,
             program=resolved.get("program"),
             on=request.on,
             restarts=request.restarts,
@@ -261,8 +269,9 @@ class Trainer:
         """
         wanted = film_making.checked_wish(run, films)
         with self._installation_log() as progress:
+            configs = [plan["config"] for plan in run.config.get("stage_plans", ())] or [run.config]
             tools = film_making.equipment(
-                workers.ensure(run.worker, progress), film_making.environments_of(run.config), progress
+                workers.ensure(run.worker, progress), film_making.environments_of(configs), progress
             )
         return film_making.start(self.supervisor, run, wanted, tools, pass_env=pass_env)
 
@@ -281,6 +290,15 @@ def _start_group(
         RunGroup(runs).stop(wait=False)
         raise
     return RunGroup(runs, group)
+
+
+def _check_origin(worker: WorkerEnvironment, on: str | None) -> None:
+    """Raise ConfigurationError for a worker that nodes of a cluster cannot build."""
+    if on is not None and worker.origin == THIRD_PARTY:
+        raise ConfigurationError(
+            f"worker {worker.name!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "
+            "leave out on= to run it here"
+        )
 
 
 def _refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> str:

@@ -25,6 +25,7 @@ _ALIKE = 0.85  # minimum similarity, of 1
 _VERSION = re.compile(r"-v(\d+)$")
 _TEAM = re.compile(r"[\w./]*\w_v\d+")  # PettingZoo's ids
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_ABSENT = re.compile(r"doesn't exist|Namespace .* not found|Malformed environment ID|not installed|No module")
 _FAMILY = re.compile(r"(atari|classic|butterfly|sisl|mpe2?|jumanji)/")  # optional prefixes
 
 _TEAMS = "Teams play in the workers multiagent, multigrid and procgen (Overcooked), as in rware-tiny-2ag-v2"
@@ -117,6 +118,16 @@ def families() -> dict[str, tuple[str, ...]]:
     return {name: shim.environments for name, shim in shims.items() if shim.environments}
 
 
+def server_for(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str | None:
+    """Return the worker that can serve an environment to a training of ``worker``, which refuses it because
+    its library lacks the environment; None if there is none."""
+    if env_id is None or not worker.capabilities.uses_environment_servers or _is_of_a_team(env_id):
+        return None
+    absent = f"{env_id!r} cannot be made" in refusal and _ABSENT.search(refusal)
+    provider = _other_provider(env_id, worker) if absent else None
+    return None if provider in worker.capabilities.env_families else provider
+
+
 def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     """Return advice to add to a worker's ``refusal`` to make an environment; empty if there is none.
 
@@ -134,20 +145,28 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
             f" The Python of the worker '{worker.name}', {worker.python}, has no module {missing[1]!r}. "
             f"{PASS_FOLDER}"
         )
-    if _TEAM.fullmatch(env_id) and "parallel" not in worker.capabilities.supported_paradigms:
+    if _is_of_a_team(env_id) and "parallel" not in worker.capabilities.supported_paradigms:
         return (
             f". It is named like PettingZoo's environments, and worker '{worker.name}' trains one agent: for "
             "several, train with worker 'xuance' or 'rllib'"
         )
     if advice := own_id(env_id):
         return f".{advice}"
-    holders = [
-        name for name, weight in _weights(env_id, fnmatchcase).items() if weight and name != worker.name
-    ]
-    if holders:
-        return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'"
+    if (provider := _other_provider(env_id, worker)) is not None:
+        return f"; lab.compare and lab.evaluate have it from worker '{provider}'"
     reason = _unavailable(env_id)
     return f"; {reason}" if reason else ""
+
+
+def _is_of_a_team(env_id: str) -> bool:
+    """Whether an id has the form of PettingZoo's."""
+    return _TEAM.fullmatch(env_id) is not None
+
+
+def _other_provider(env_id: str, worker: WorkerEnvironment) -> str | None:
+    """Return a worker other than ``worker`` that declares the id."""
+    weights = _weights(env_id, fnmatchcase)
+    return min((name for name, weight in weights.items() if weight and name != worker.name), default=None)
 
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from mosaic_contract import LineSplitter, decode_line, encode_line, pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.fastlane import FrameReader
 from operators.conversation import end
+from shim_kit.served_episode import digest
 
 from mosaic_lab.keeper.environment_variables import compose_variables
 
@@ -33,6 +34,10 @@ class ArenaLane:
         self.opened: dict[str, Any] = {}
         self.described: dict[str, Any] = {}
         """By agent, how the state was last described to it."""
+        self.seen: list[str] = []
+        self.actions: list[Any] = []
+        self.rewards: list[float] = []
+        """Of the latest episode: digests of observations, actions, and the sums of rewards."""
 
     def __enter__(self) -> ArenaLane:
         with (self.folder / "worker.log").open("wb") as log:
@@ -96,6 +101,7 @@ class ArenaLane:
     def play(self, seed: int, steps: int) -> list[Any]:
         """So many steps of random legal actions: all requests and answers."""
         generator = random.Random(seed)
+        self.seen, self.actions, self.rewards = [], [], []
         seen: list[Any] = [self.do("ready", "reset", seed=seed, episode_index=0)["turn"]]
         done = False
         while not done and len(seen) <= steps:
@@ -115,7 +121,11 @@ class ArenaLane:
             self.described[message["agent"]] = message.get("description")
             requested.append((message["agent"], repr(message["observation"]), repr(message["action_mask"])))
             space = self.opened["spaces"][message["agent"]]["action"]
-            self.send("answer", id=message["id"], action=sample(space, message["action_mask"], generator))
+            action = sample(space, message["action_mask"], generator)
+            self.send("answer", id=message["id"], action=action)
+            self.seen.append(digest(message["observation"]))
+            self.actions.append(action)
+        self.rewards.append(sum(message["rewards"].values()))
         return message, requested
 
     def watched(self) -> FrameReader:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
 
 import pytest
+from support import wait_until
 
 from mosaic_lab.engines import node, node_files
 from mosaic_lab.engines.engine import FileChunk, Known
@@ -72,6 +74,22 @@ def test_runs_that_were_left_behind_long_ago_are_deleted(
     assert not left.path.exists()
     assert ended.path.is_dir() and alive.path.is_dir() and run.folder.path.is_dir()
     os.close(lock)
+
+
+def test_the_server_of_an_environment_is_started_as_the_node_has_built_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(home: Path, job: Job, *_: object) -> node.node_environment.Prepared:
+        return node.node_environment.Prepared(["true", job.worker], {}, {"worker": job.worker})
+
+    monkeypatch.setattr(node.node_environment, "prepare", prepare)
+    server = {"worker": "visual", "command": ["a path of the user's machine"]}
+    config = {"env_id": "CrafterReward-v1", "environment_server": server}
+    run = node.NodeRun(Job("served", "sb3", config, str(tmp_path), 1.0), "node")
+    run.start({})
+    wait_until(lambda: run.folder.status().state.finished)
+    assert run.folder.config()["environment_server"] == {"worker": "visual", "command": ["true", "visual"]}
+    assert json.loads(run.folder.node_path.read_text())["environment"] == {"worker": "sb3"}
 
 
 def old_run(home: Path, name: str, age: float) -> RunFolder:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from arenas.arena_lane import ArenaLane
+from mosaic_contract import pack
 from mosaic_contract.fastlane import FrameReader
 from support import wait_until
 
 import mosaic_lab as mosaic
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.widgets.comparison.page_state import action_text
 from mosaic_lab.workers import WorkerEnvironment
 
@@ -27,7 +30,8 @@ def environment_ids(worker: WorkerEnvironment) -> list[str]:
 
 
 def check_seeds(worker: WorkerEnvironment, env_id: str, folder: Path, steps: int = STEPS) -> None:
-    """The same seed gives the same episode in two processes, also after another episode, and in no other."""
+    """The same seed gives the same episode in two processes, also after another episode, and in no other; the
+    same actions give it in an environment that is served to a training."""
     played = []
     for number in range(2):
         with ArenaLane(worker.command(), folder / str(number)) as lane:
@@ -39,6 +43,27 @@ def check_seeds(worker: WorkerEnvironment, env_id: str, folder: Path, steps: int
                 assert lane.play(5, steps) != played[0], "another seed gives another episode"
     first, second = played
     assert len(first) > 1 and first == second
+    if lane.opened["paradigm"] == "single_agent":
+        assert_served_alike(worker, lane, seed=5)
+
+
+def assert_served_alike(worker: WorkerEnvironment, lane: ArenaLane, seed: int) -> None:
+    """An environment that is served to a training plays the latest episode of an arena, of one agent and with
+    this seed, with the same actions."""
+    about = {"env_id": lane.opened["env_id"], "command": worker.command(), "seed": seed}
+    done = subprocess.run(
+        [str(worker.python), str(Path(__file__).with_name("served_episode.py"))],
+        input=json.dumps({**about, "actions": pack(lane.actions)}),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=300,
+        cwd=lane.folder,
+        env=compose_variables(os.environ),
+    )
+    played = json.loads(done.stdout)
+    assert len(played) > 1
+    assert played == [[seen, reward] for seen, reward in zip(lane.seen, lane.rewards, strict=True)]
 
 
 def check_comparison(lab: mosaic.Lab, env_id: str, key: str, seat: str | None = None, **options: Any) -> str:

@@ -13,7 +13,8 @@ Core modules, needed by every shim:
 - acting: operators, operator_server, served_agent, agent_threads, trained_policy, user_policy, user_code,
   wrappers, space_compatibility, legal, noop
 
-Subpackages: `fastlane` publishes frames, `arena` hosts environments, `language` supports operators that call
+Subpackages: `fastlane` publishes frames, `arena` hosts environments, `environment_server` serves them to
+trainings of other libraries, `language` supports operators that call
 language models, `conformance` tests shims.
 """
 

@@ -40,6 +40,11 @@ _DTYPES = {  # name: (NumPy's name with byte order, letter in `struct`, bytes)
 _NAMES = {code: name for name, (code, _, _) in _DTYPES.items()}
 
 
+def is_numeric(dtype: object) -> bool:
+    """Return whether arrays with the dtype of this name can be encoded without loss."""
+    return dtype in _DTYPES
+
+
 def pack(value: Any) -> Any:
     """Return a value in a form that JSON can represent, also inside dicts and lists: arrays in the form
     above, scalars of numeric libraries as Python's, tuples as lists.

@@ -1,5 +1,5 @@
 """The command line of every worker: `python -m <name>_worker.cli` with `--config FILE` (a training),
-`--interactive` (operators) or `--arena` (an environment).
+`--interactive` (operators), `--arena` (an environment) or `--environments` (environments of a training).
 
 A shim calls `main` with a `Worker`; the protocol is implemented here. Exit codes: 0 completed, 1 failed, 2
 bad configuration, 130 cancelled by SIGINT, 143 by SIGTERM.
@@ -39,6 +39,7 @@ from mosaic_contract.process_exits import (
     watch_parent,
 )
 from mosaic_contract.pytorch import defer_compiler
+from mosaic_contract.registry import assign
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
@@ -79,7 +80,7 @@ class Worker:
     operate: makes the operator of one agent, for `--interactive`; raises `ConfigError` for unsupported
         settings and spaces. Agents may share memory-intensive objects.
     make_environment: (id, keywords, "rgb_array" or None) makes an environment of Gymnasium or PettingZoo (AEC
-        or parallel), for `--arena`; raises `ConfigError` if it cannot.
+        or parallel), for `--arena` and `--environments`; raises `ConfigError` if it cannot.
     environment_facts: maps (that environment, an agent's id) to additional facts for describers and panels.
     wraps: whether its trainings apply the configuration's `wrappers`; otherwise wrappers are refused.
     environments: the ids known to `make_environment`, for `--describe`.
@@ -126,6 +127,8 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
         return _interactive(worker, telemetry, signals)
     if arguments.arena:
         return _arena(worker, telemetry, signals)
+    if arguments.environments:
+        return _environments(worker, telemetry, signals)
     report_os_exit(functools.partial(_exited, telemetry, signals))
     code = _guarded(worker, arguments, telemetry, signals)
     leave_within(_LEAVE_SECONDS.get(code, _LEAVE_SECONDS_CANCELLED), code)
@@ -194,6 +197,18 @@ def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int
     return _answer(serve, telemetry, signals)
 
 
+def _environments(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
+    """Serve environments to a training until it ends. It decides what a signal ends."""
+    if worker.make_environment is None:
+        log.error("this worker has no environments: it cannot be started with --environments")
+        return BAD_CONFIGURATION
+    signals.disarm()
+    from mosaic_contract.environment_server.server import serve_environments  # needed by servers only
+
+    serve = functools.partial(serve_environments, worker.metadata()[0], worker.make_environment)
+    return _answer(serve, telemetry, signals)
+
+
 def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: CancelOnSignal) -> int:
     """Serve commands from stdin on stdout, both passed as descriptors, until stdin ends or a signal arrives.
     The process then exits within seconds."""
@@ -241,6 +256,10 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
             f"{metadata.name} takes no observation wrappers: leave wrappers={list(config.wrappers)} out, or "
             "train with a worker that takes them, such as cleanrl or tianshou"
         )
+    if config.environment_server:
+        if not capabilities.uses_environment_servers:
+            raise ConfigError(f"{metadata.name} trains in environments of its own only, without a server")
+        assign(config.env_id, config.environment_server)
     plan = worker.resolve(config)
     resolved = plan if isinstance(plan, dict) else plan.resolved()
     if arguments.dry_run:
@@ -336,6 +355,9 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the training, JSON")
     what.add_argument("--interactive", action="store_true", help="serve operators: commands on stdin")
     what.add_argument("--arena", action="store_true", help="serve an environment: commands on stdin")
+    what.add_argument(
+        "--environments", action="store_true", help="serve environments of a training: commands on stdin"
+    )
     what.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
     parser.add_argument("--dry-run", action="store_true", help="print the resolved configuration, and exit")
     parser.add_argument("--verbose", action="store_true", help="log everything to stderr")

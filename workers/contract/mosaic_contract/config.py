@@ -66,7 +66,8 @@ class TrainingConfig:
 
     `raw` is the unmodified file; `run_dir` is the folder for all files of the run, and `launch_dir` the
     folder that the run was started from, the base of relative paths typed by users. `wrappers` names the
-    observation wrappers of the environment (see `wrappers.observation_transform`).
+    observation wrappers of the environment (see `wrappers.observation_transform`). `environment_server`,
+    {"worker", "command"}, starts the worker that serves the environment; empty if the training makes it.
 
     If a worker makes them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
     """
@@ -82,6 +83,7 @@ class TrainingConfig:
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     wrappers: tuple[str, ...] = ()
     hyperparameters: dict[str, Any] = field(default_factory=dict)
+    environment_server: dict[str, Any] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -143,6 +145,7 @@ class TrainingConfig:
             checkpoint=reader.checkpoint(),
             wrappers=reader.wrappers(),
             hyperparameters=reader.hyperparameters(),
+            environment_server=reader.environment_server(),
             raw=dict(raw),
         )
         if reader.problems:
@@ -235,6 +238,15 @@ class _Reader:
         return (
             tuple(given) if self._valid("wrappers", given, 'a list of names, such as ["flat"]', names) else ()
         )
+
+    def environment_server(self) -> dict[str, Any]:
+        given = self._object("environment_server", self.raw.get("environment_server"))
+        command = given.get("command")
+        valid = type(command) is list and command and all(type(part) is str for part in command)
+        wanted = "an object with a worker's name and its command, a list of texts"
+        if given and not self._valid("environment_server", given, wanted, valid and "worker" in given):
+            return {}
+        return given
 
     def hyperparameters(self) -> dict[str, Any]:
         flat = {name: value for name, value in self.raw.items() if name not in OWN_FIELDS}

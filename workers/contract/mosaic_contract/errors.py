@@ -117,4 +117,5 @@ def one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if text and type(error).__module__ == "gymnasium.error":
         return text.rstrip(".")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    kind = error.error_type if isinstance(error, UpstreamFailed) else type(error).__name__
+    return f"{kind}: {text}" if text else kind

@@ -64,6 +64,9 @@ class WorkerCapabilities(_Document):
 
     `resume_elsewhere` has the resumable algorithms with trainings that can also resume in another environment
     with the same spaces. Their dry runs describe the spaces (`EnvironmentSpec.describe_spaces`).
+
+    `uses_environment_servers`: its trainings of one agent accept environments that other workers serve
+    (`environment_server`).
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])
@@ -75,6 +78,7 @@ class WorkerCapabilities(_Document):
     algorithm_facts: dict[str, dict[str, str]] = field(default_factory=dict)
     resume_bound: dict[str, dict[str, str]] = field(default_factory=dict)
     resume_elsewhere: list[str] = field(default_factory=list)
+    uses_environment_servers: bool = False
 
 
 class Algorithm:

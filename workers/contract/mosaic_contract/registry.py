@@ -1,13 +1,36 @@
-"""Gymnasium's registry: ids of packages that register their environments only when they are imported."""
+"""The registry of environments: ids of packages that register theirs with Gymnasium only when they are
+imported, and the id of an environment that another worker serves to this training."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from importlib import import_module
-from typing import Any
+from typing import Any, Mapping
 
 _GAMES = "ale_py"
+_SERVER = "MOSAIC_ENVIRONMENT_SERVER"  # the environment variable, which the training's processes inherit
 _PACKAGES = {r"(MiniGrid|BabyAI)-.*": "minigrid", r"ALE/.*|\w+NoFrameskip-v\d": _GAMES}
+
+
+def assign(env_id: str, server: Mapping[str, Any]) -> None:
+    """Have the environment `env_id` served, in this process and in those that it starts.
+
+    `server` is the `environment_server` of the training's configuration.
+    """
+    os.environ[_SERVER] = json.dumps({"env_id": env_id, **server})
+
+
+def assigned(env_id: str) -> Mapping[str, Any] | None:
+    """Return the server of the environment `env_id`, None if it is made in this process."""
+    server = json.loads(os.environ.get(_SERVER, "{}"))
+    return server if server.get("env_id") == env_id else None
+
+
+def variables_of_server() -> dict[str, str]:
+    """Return the environment variables of a server, which has no server itself."""
+    return {name: value for name, value in os.environ.items() if name != _SERVER}
 
 
 def register(env_id: str) -> None:
@@ -24,8 +47,14 @@ def register(env_id: str) -> None:
 
 
 def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make a Gymnasium environment without Gymnasium's own checker, which `environment_check` replaces.
-    Raises the errors of `gymnasium.make`."""
+    """Make a Gymnasium environment, served by another worker if the training has a server for it.
+
+    Gymnasium's own checker is left out, because `environment_check` replaces it. Raises the errors of
+    `gymnasium.make`, and `ConfigError` if the server cannot make it.
+    """
+    if (server := assigned(env_id)) is not None:
+        served = import_module("mosaic_contract.environment_server.gymnasium_environment")
+        return served.make_served(server, env_id, settings, render_mode)
     register(env_id)
     if render_mode is not None:  # an environment without rendering may not have this keyword
         settings["render_mode"] = render_mode

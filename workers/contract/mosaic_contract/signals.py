@@ -7,15 +7,14 @@ import os
 import signal
 import sys
 import threading
-from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from mosaic_contract.errors import Cancelled
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _REPEAT_SECONDS = 0.05
-_held = False
+_held = 0  # blocks of `signals_held`
 _set_handler = signal.signal
 
 log = logging.getLogger("mosaic_contract")
@@ -42,16 +41,23 @@ def keep_handlers() -> None:
     signal.signal = keeping
 
 
-@contextmanager
-def signals_held() -> Iterator[None]:
+class _SignalsHeld:
+    def __enter__(self) -> None:
+        global _held
+        _held += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _held
+        _held -= 1
+
+
+_SIGNALS_HELD = _SignalsHeld()
+
+
+def signals_held() -> _SignalsHeld:
     """Delay signals until the end of the outermost such block. For short work (milliseconds) in the main
     thread that must not be interrupted, because a library's queue would remain locked."""
-    global _held
-    outer, _held = _held, True
-    try:
-        yield
-    finally:
-        _held = outer
+    return _SIGNALS_HELD
 
 
 class CancelOnSignal:

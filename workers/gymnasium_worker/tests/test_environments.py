@@ -6,7 +6,10 @@ import random
 
 import pytest
 from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import assert_served_alike
 from support import wait_until
+
+from mosaic_lab.workers import WorkerEnvironment
 
 ENVIRONMENTS = {  # id: (paradigm, agents, shape of a frame)
     "CartPole-v1": ("single_agent", 1, (400, 600, 3)),
@@ -60,6 +63,15 @@ def test_nothing_of_an_episode_is_left_in_the_next(lane: ArenaLane, env_id: str,
     first = lane.play(7, steps)
     lane.play(8, steps)
     assert lane.play(7, steps) == first
+
+
+@pytest.mark.parametrize("env_id", ["LunarLander-v3", "Pendulum-v1", "MiniGrid-Fetch-8x8-N3-v0", "Taxi-v4"])
+def test_a_served_environment_plays_the_same_episode(
+    worker: WorkerEnvironment, lane: ArenaLane, env_id: str
+) -> None:
+    lane.open(env_id)
+    lane.play(3, 30)
+    assert_served_alike(worker, lane, seed=3)
 
 
 def test_actions_have_names_and_keys(lane: ArenaLane) -> None:

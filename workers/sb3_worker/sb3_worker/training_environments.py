@@ -9,6 +9,7 @@ from typing import Any, Iterator
 import gymnasium
 from mosaic_contract import TrainingConfig
 from mosaic_contract.atari import make as make_environment
+from mosaic_contract.environment_server.gymnasium_environment import begin_steps
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.hyperparameters import env_kwargs_of
@@ -36,7 +37,15 @@ def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> I
             return Monitor(wrap(Sb3Environment(env, episode), config.wrappers, config.env_id))
 
         makers = [functools.partial(make_one, index) for index in range(count)]
-        yield stack.enter_context(closing(DummyVecEnv(makers)))
+        yield stack.enter_context(closing(Sb3Environments(makers)))
+
+
+class Sb3Environments(DummyVecEnv):
+    """The environments of a training. Served environments are stepped together."""
+
+    def step_async(self, actions: Any) -> None:
+        super().step_async(actions)
+        begin_steps(self.envs, actions)
 
 
 class Sb3Environment(gymnasium.Wrapper[Any, Any, Any, Any]):

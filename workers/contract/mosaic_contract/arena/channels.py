@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import threading
@@ -14,6 +15,8 @@ from mosaic_contract.errors import BadLine
 
 _ABANDONING = ("reset", "close")
 _READ_BYTES = 1 << 16  # larger buffers would be memory-mapped and released for every line
+_SHORT = 100  # bytes of a command that may be the same as an earlier one, such as a step
+_decode_again = functools.lru_cache(maxsize=64)(decode_line)
 
 
 class Incoming:
@@ -89,7 +92,10 @@ class KernelChannel:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a message, from any thread. Raises `KernelGone`."""
-        line = encode_line(message, OPERATING_LINE_LIMIT)
+        self.send_line(encode_line(message, OPERATING_LINE_LIMIT))
+
+    def send_line(self, line: bytes) -> None:
+        """Send an encoded message, like `send`."""
         try:
             with self._sending:
                 while line:
@@ -122,7 +128,8 @@ class KernelChannel:
     def _read(self) -> None:
         for line in self._incoming.lines():
             try:
-                self._commands.append(decode_line(line))
+                short = len(line) <= _SHORT
+                self._commands.append(_decode_again(line) if short else decode_line(line))
             except BadLine as error:
                 self._commands.append({"cmd": f"a line that is {error.reason}"})
         if self._incoming.ended:

@@ -100,7 +100,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
         super().__init__(env, [ALONE], ReturnsCheck(env.observation_space, env_id))
         self._observation: Any = None
         self._suspended: Any = None
-        self._masks = _mask_method(env)
+        self._masks = mask_method(env)
 
     def spaces(self, agent: str) -> tuple[Any, Any]:
         return self.env.observation_space, self.env.action_space
@@ -252,7 +252,7 @@ def adapt(env: Any, env_id: str) -> EnvironmentAdapter:
     )
 
 
-def _mask_method(env: Any) -> Any:
+def mask_method(env: Any) -> Any:
     """Return the `action_masks` method of an environment, sb3-contrib's convention; None without it."""
     try:
         return env.get_wrapper_attr("action_masks")

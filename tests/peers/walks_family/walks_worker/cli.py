@@ -1,0 +1,68 @@
+"""python -m walks_worker.cli --environments"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+from mosaic_contract import ConfigError, Worker, main
+
+from walks_worker import get_worker_metadata
+
+LENGTH = 20
+
+
+class Corridor(gymnasium.Env):
+    """Twenty steps back (action 1) or forth (action 2), past doors that are open or not by chance. A step
+    forth is worth 1, if the door is open. It writes a file and says that it has."""
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+    action_space = gymnasium.spaces.Discrete(2, start=1)
+    observation_space = gymnasium.spaces.Dict(
+        {"place": gymnasium.spaces.Box(-1, 1, (2,), np.float32), "door": gymnasium.spaces.Discrete(3)}
+    )
+
+    def __init__(self, render_mode=None, speed=1):
+        self.render_mode, self.speed = render_mode, speed
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.steps = 0
+        Path("corridor.txt").write_text("here")
+        print("a new walk")
+        return self.seen(), {"engine": object()}
+
+    def seen(self):
+        self.door = random.randrange(2) + int(self.np_random.integers(2))
+        return {"place": np.full(2, self.place / LENGTH, np.float32), "door": self.door}
+
+    def step(self, action):
+        self.steps += 1
+        forth = action == 2 and self.door > 0
+        self.place = max(0, self.place + (self.speed if forth else -1))
+        return self.seen(), float(forth), self.place >= LENGTH, self.steps == LENGTH, {"door": self.door}
+
+    def action_masks(self):
+        return np.array([True, self.door > 0])
+
+    def render(self):
+        return np.full((40, 60, 3), 100 + self.steps, np.uint8)
+
+
+class Team:
+    possible_agents = ["red_0", "red_1"]  # noqa: RUF012
+
+
+def make(env_id, settings, render_mode):
+    if env_id == "Corridors-v0":
+        return Team()
+    if env_id != "Corridor-v0":
+        raise ConfigError(f"worker 'walks' has no environment {env_id!r}")
+    return Corridor(render_mode, **settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Worker(get_worker_metadata, make_environment=make)))

@@ -1,0 +1,75 @@
+"""Trainings in an environment that their library lacks: the worker that provides it serves it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import PEERS, wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs import Run
+
+ENV = "Corridor-v0"
+SMALL = {"num_envs": 2, "n_steps": 50, "batch_size": 50, "n_epochs": 2, "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, mosaic_home: Path) -> Iterator[mosaic.Lab]:
+    workers.install(PEERS / "walks_family")
+    yield mosaic.Lab(tmp_path_factory.mktemp("served"))
+    workers.remove("walks")
+
+
+@pytest.fixture(scope="module")
+def run(lab: mosaic.Lab) -> Run:
+    """A training with masks, settings of the environment and a film, stopped at half of its steps."""
+    run = lab.train(
+        *("sb3",), algorithm="maskable_ppo", env=ENV, total_timesteps=400, stop_at=200, films="last",
+        env_kwargs={"speed": 2}, **SMALL,
+    )  # fmt: skip
+    run.wait(300)
+    assert run.state == "completed", run.reason
+    return run
+
+
+def test_the_worker_of_the_environment_is_recorded_and_its_files_are_in_the_run(run: Run) -> None:
+    assert run.config["environment_server"]["worker"] == "walks"
+    origin = json.loads(run.folder.provenance_path.read_text())["environment"]
+    assert (origin["worker"], origin["environment_server"]["worker"]) == ("sb3", "walks")
+    assert (run.path / "corridor.txt").read_text() == "here"
+    log = (run.path / "worker.log").read_text()
+    assert "a new walk" in log
+    assert "info['engine'] is not passed to the training: TypeError" in log
+
+
+def test_it_is_resumed_filmed_and_evaluated(lab: mosaic.Lab, run: Run) -> None:
+    resumed = lab.train("sb3", algorithm="maskable_ppo", env=ENV, total_timesteps=400, resume_from=run)
+    resumed.wait(300)
+    assert (resumed.state, resumed.step) == ("completed", 400), resumed.reason
+    evaluation = lab.evaluate(env=ENV, operators={"trained": mosaic.operators.rl(run)}, seeds=[1, 2]).wait(
+        120
+    )
+    assert list(evaluation.results()["length"]) == [20, 20]
+    wait_until(lambda: [film.step for film in run.films] == [200], timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("env", "reason"),
+    [
+        ("Corridors-v0", "Corridors-v0 is an environment of several agents (red_0, red_1)"),
+        ("Corridor-v7", "worker 'walks' has no environment 'Corridor-v7'"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_before_anything_starts(
+    lab: mosaic.Lab, env: str, reason: str
+) -> None:
+    before = len(lab.runs)
+    with pytest.raises(ConfigurationError) as refused:
+        lab.train("sb3", algorithm="ppo", env=env, total_timesteps=400, **SMALL)
+    assert reason in str(refused.value)
+    assert len(lab.runs) == before

@@ -1,0 +1,182 @@
+"""The training's side of an environment server: its process, its pipes and the shared memory."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Mapping, Sequence
+
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
+from mosaic_contract.errors import ConfigError, EnvironmentFault, UpstreamFailed
+from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.registry import variables_of_server
+from mosaic_contract.signals import signals_held
+
+STEP_TIMEOUT = 300.0
+"""Seconds that an environment may take for a reset, a step or a picture, unless the configuration says
+otherwise."""
+
+_OPEN_SECONDS = 120.0  # for imports, on a busy machine
+_MARGIN = 15.0  # seconds beyond a limit for the server's own report
+_CLOSE_SECONDS = 3.0
+_DYING_SECONDS = 2.0  # from the end of the output until the exit
+_CHUNK = 1 << 16
+_RETURNED = b'{"type":"returned"}'
+_EMPTY: Mapping[str, Any] = {"type": "returned"}
+_DIED = ChildProcessError.__name__
+_FINAL = (_DIED, "SystemExit", "StepTimeout")
+"""Types of errors after which the server is not used again."""
+
+
+class EnvironmentClient:
+    """A server's process, which makes environments with `command`. Call its methods in one thread.
+
+    Errors of environments are raised as in their own process: `EnvironmentFault` and `ConfigError`, all
+    others as `UpstreamFailed` with their types and tracebacks.
+    """
+
+    def __init__(self, worker: str, command: Sequence[str], step_timeout: float = STEP_TIMEOUT) -> None:
+        self._worker, self._step_timeout = worker, step_timeout
+        self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
+        self._lines: list[bytes] = []
+        self._sent = self._received = 0
+        self._failure: Exception | None = None
+        self.memory = _unnamed_file()
+        self._process = subprocess.Popen(
+            [*command, "--environments"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=[self.memory],
+            env=variables_of_server(),
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        self._poll = select.poll()
+        self._poll.register(self._output, select.POLLIN)
+        atexit.register(self.close)
+        opening = {"protocol": PROTOCOL, "memory": self.memory, "step_timeout": step_timeout}
+        self.request("open", **opening)
+
+    def request(self, command: str, **fields: Any) -> Mapping[str, Any]:
+        """Send a command and return its answer. Raises the environment's error."""
+        line = encode_line({"cmd": command, **fields}, OPERATING_LINE_LIMIT)
+        return self.answer(self.send(line), command)
+
+    def send(self, line: bytes) -> int:
+        """Send an encoded command and return its number. Raises the error after which the server ended."""
+        if self._failure is not None:
+            raise self._failure
+        self._sent += 1
+        with suppress(OSError):  # its output will have ended
+            while line:
+                line = line[os.write(self._input, line) :]
+        return self._sent
+
+    def answer(self, number: int, command: str) -> Mapping[str, Any]:
+        """Return the answer to the command with this number. Raises the environment's error.
+
+        Answers to earlier commands, which a signal has kept from being read, are dropped.
+        """
+        limit = _OPEN_SECONDS if command in ("open", "make", "close") else self._step_timeout + _MARGIN
+        deadline = time.monotonic() + limit
+        while True:
+            line = self._line(command, deadline, limit)
+            message = _EMPTY if line == _RETURNED else decode_line(line)
+            if message["type"] == "beat":
+                continue
+            self._received += 1
+            error = self._error(message) if message["type"] == "error" else None
+            if error is not None and (self._received == number or self._failure is not None):
+                raise error
+            if self._received == number:
+                return message
+
+    def picture(self, form: Mapping[str, Any]) -> Any:
+        """Return the picture of a "rendered" answer."""
+        numpy = import_module("numpy")
+        size = int(numpy.prod(form["shape"])) * numpy.dtype(form["dtype"]).itemsize
+        data = bytearray(os.pread(self.memory, size, form["start"]))
+        return numpy.frombuffer(data, form["dtype"]).reshape(form["shape"])
+
+    def close(self) -> None:
+        """End the server."""
+        process = self._process
+        if process.stdin is None or process.stdin.closed:
+            return
+        process.stdin.close()
+        try:
+            process.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _line(self, command: str, deadline: float, limit: float) -> bytes:
+        while not self._lines:
+            if not self._poll.poll(1e3 * max(0.0, deadline - time.monotonic())):
+                raise self._end(
+                    f"the environment's {command} has not ended after {limit:g} s: it blocks the interpreter "
+                    "(step_timeout)",
+                    "StepTimeout",
+                )
+            with signals_held():  # nothing that was read is lost
+                data = os.read(self._output, _CHUNK)
+                self._lines = self._splitter.feed(data)
+            if not data:
+                raise self._end(f"{self._how_it_ended()} during its {command}", _DIED)
+        return self._lines.pop(0)
+
+    def _error(self, message: Mapping[str, Any]) -> Exception:
+        text, kind = str(message["message"]), str(message["error_type"])
+        if kind in _FINAL:
+            return self._end(text, kind, str(message.get("log", "")))
+        if kind == EnvironmentFault.__name__:
+            return EnvironmentFault(text)
+        if kind == ConfigError.__name__:
+            return ConfigError(text)
+        return UpstreamFailed(text, kind, str(message.get("log", "")))
+
+    def _end(self, text: str, kind: str, log: str = "") -> Exception:
+        """Kill the server and return the error that is raised from now on."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        self._failure = UpstreamFailed(text, kind, log)
+        return self._failure
+
+    def _how_it_ended(self) -> str:
+        process = f"the environment's process (worker '{self._worker}')"
+        try:
+            code = self._process.wait(_DYING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return f"{process} has closed its output"
+        if code >= 0:
+            return f"{process} ended with exit code {code}"
+        return f"{process} was killed by signal {-code} ({signal.Signals(-code).name})"
+
+
+def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
+    """Return this process's client of a server, {"worker", "command", [step_timeout]}; it is started once."""
+    return _client(json.dumps(server), os.getpid())
+
+
+@functools.lru_cache(maxsize=None)
+def _client(server: str, pid: int) -> EnvironmentClient:
+    given = json.loads(server)
+    return EnvironmentClient(given["worker"], given["command"], given.get("step_timeout", STEP_TIMEOUT))
+
+
+def _unnamed_file() -> int:
+    """Return the descriptor of an empty file without a name, in memory if possible."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("mosaic-environments")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

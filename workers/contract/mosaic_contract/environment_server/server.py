@@ -1,0 +1,252 @@
+"""The process that serves environments, with the virtual environment of the worker that makes them."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import traceback
+from importlib import import_module
+from typing import Any, Mapping
+
+from mosaic_contract.arena.channels import KernelChannel
+from mosaic_contract.arena.environment_adapters import mask_method
+from mosaic_contract.arena.environment_factory import MakeEnvironment
+from mosaic_contract.arena.errors import ArenaError, KernelGone
+from mosaic_contract.arena.frame_publisher import seed_libraries
+from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
+from mosaic_contract.arrays import pack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
+from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close
+from mosaic_contract.environment_server.shared_arrays import Region, make_room
+from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line
+from mosaic_contract.fastlane.render import draw
+from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.metadata import WorkerMetadata
+from mosaic_contract.process_exits import ERROR_TYPE, Lines, exit_error, lines_of, report_os_exit
+from mosaic_contract.spaces import describe_space
+
+_RETURNED = b'{"type":"returned"}\n'
+"""The answer to a step whose results are all in shared memory."""
+
+_PLAIN = (EnvironmentFault, ConfigError)
+"""Errors that are complete sentences, without a traceback."""
+
+log = logging.getLogger("mosaic_contract")
+
+
+class ServedEnvironment:
+    """One Gymnasium environment and its region of the memory."""
+
+    def __init__(self, env: Any, env_id: str, region: Region) -> None:
+        check_first_returns(env, env_id)
+        self.env, self.env_id = env, env_id
+        self._region = region
+        self._check = ReturnsCheck(env.observation_space, env_id)
+        self._masks = mask_method(env)
+
+    @property
+    def steps(self) -> int:
+        return self._check.steps
+
+    def reset(self, seed: int | None, options: Any) -> Any:
+        """Reset the environment. Return what is not in memory, as in `step`."""
+        self._check.begin(seed)
+        if seed is not None:
+            seed_libraries(seed)
+        observation, info = self._check.reset(self.env.reset(seed=seed, options=options))
+        return self._rest(observation, info)
+
+    def step(self, message: Any) -> Any:
+        """Play the action in memory. `message` has the parts of it that are not.
+
+        Return what the environment has returned beside what is in memory now, None if nothing.
+        """
+        returned = self._check.step(self.env.step(self._region.action.read(message)))
+        observation, reward, terminated, truncated, info = returned
+        self._region.write_ends(reward, terminated, truncated)
+        return self._rest(observation, info)
+
+    def _rest(self, observation: Any, info: Mapping[str, Any]) -> Any:
+        if self._masks is not None and "action_mask" not in info:
+            info = {**info, "action_mask": self._masks()}
+        rest = self._region.observation.write(observation)
+        if rest is None:
+            return {"info": info} if info else None
+        return {"observation": rest, "info": info}
+
+
+class EnvironmentServer:
+    """All environments of one process of a training. The shim provides `make`."""
+
+    def __init__(self, channel: KernelChannel, worker: WorkerMetadata, make: MakeEnvironment) -> None:
+        self._channel, self._worker, self._make = channel, worker, make
+        self._environments: dict[int, ServedEnvironment] = {}
+        self._memory, self._end, self._made = -1, 0, 0
+        self._command = ""
+        self._current: ServedEnvironment | None = None
+        self._dropped: set[str] = set()
+        self._watchdog = Watchdog(channel.send, self._steps)
+
+    def serve(self) -> None:
+        """Execute commands until `KernelGone` is raised at the end of the training."""
+        commands = {
+            "open": self._open,
+            "make": self._make_one,
+            "reset": self._reset,
+            "step": self._step,
+            "render": self._render,
+            "close": self._close,
+        }
+        report_os_exit(self._left)
+        while True:
+            command = self._channel.command(None)
+            if command is None:
+                continue
+            name = self._command = str(command.get("cmd"))
+            try:
+                if name not in commands:
+                    raise ConfigError(f"unknown command {name!r:.100}; known: {', '.join(commands)}")
+                with self._watchdog.command(name):
+                    commands[name](command)
+            except KernelGone:
+                raise
+            except SystemExit as error:
+                self._left(error.code, lines_of(error.__traceback__))
+            except Exception as error:  # environments raise arbitrary exceptions
+                self._fail(error)
+
+    def close(self) -> None:
+        """Close the environments."""
+        self._watchdog.stop()
+        for served in self._environments.values():
+            close(served.env, served.env_id)
+
+    def _left(self, code: object, lines: Lines) -> int:
+        """Report that the environment's code ended the process; return the exit code."""
+        reached = f"at step {self._steps()} of an episode"
+        self._send_error(ArenaError(exit_error(code, lines, reached), error_type=ERROR_TYPE))
+        return code if isinstance(code, int) else 1
+
+    def _fail(self, error: Exception) -> None:
+        kind = "ConfigError" if isinstance(error, ConfigError) else type(error).__name__
+        trace = (
+            ""
+            if isinstance(error, _PLAIN)
+            else "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        )
+        self._send_error(ArenaError(str(error), error_type=kind, log=trace))
+
+    def _send_error(self, error: ArenaError) -> None:
+        self._channel.send(error.to_message(self._command))
+
+    def _steps(self) -> int:
+        return 0 if self._current is None else self._current.steps
+
+    # ------------------------------------------------------------------ commands
+
+    def _open(self, command: Mapping[str, Any]) -> None:
+        if command.get("protocol", PROTOCOL) != PROTOCOL:
+            raise ConfigError(f"this server speaks protocol {PROTOCOL}, not {command['protocol']!r}")
+        self._memory = int(command["memory"])
+        self._watchdog.start(command.get("step_timeout"))
+        self._channel.send({"type": "opened", "worker": self._worker.name, "version": self._worker.version})
+
+    def _make_one(self, command: Mapping[str, Any]) -> None:
+        env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
+        env = self._make(env_id, settings, command.get("render_mode"))
+        if hasattr(env, "possible_agents"):
+            raise ConfigError(
+                f"{env_id} is an environment of several agents ({', '.join(map(str, env.possible_agents))}), "
+                "and is served to trainings of one agent"
+            )
+        if command.get("render_mode") is not None:
+            env.unwrapped.render_mode = None  # with it, a step does more work in some environments
+        observations, actions = describe_space(env.observation_space), describe_space(env.action_space)
+        start, self._end = self._end, make_room(self._memory, self._end, observations, actions)
+        index, self._made = self._made, self._made + 1
+        region = Region(self._memory, start, observations, actions)
+        self._environments[index] = ServedEnvironment(env, env_id, region)
+        made = {
+            "index": index,
+            "start": start,
+            "observation_space": observations,
+            "action_space": actions,
+            "max_episode_steps": getattr(getattr(env, "spec", None), "max_episode_steps", None),
+            "metadata": {"render_modes": list(env.metadata.get("render_modes") or [])},
+        }
+        self._channel.send({"type": "made", **made})
+
+    def _reset(self, command: Mapping[str, Any]) -> None:
+        self._watchdog.enter(RESET)
+        index = command["index"]
+        served = self._current = self._environments[index]
+        parts = served.reset(command.get("seed"), command.get("options"))
+        self._send_returned({} if parts is None else {str(index): parts})
+
+    def _step(self, command: Mapping[str, Any]) -> None:
+        self._watchdog.enter(STEP)
+        environments, actions = self._environments, command.get("actions") or {}
+        rest = {}
+        for index in command["indices"]:
+            served = self._current = environments[index]
+            parts = served.step(actions.get(str(index)) if actions else None)
+            if parts is not None:
+                rest[str(index)] = parts
+        self._send_returned(rest)
+
+    def _send_returned(self, rest: Mapping[str, Any]) -> None:
+        """Send what environments have returned beside what is in memory, by their indices."""
+        if not rest:
+            self._channel.send_line(_RETURNED)
+            return
+        try:
+            line = encode_line({"type": "returned", "returned": pack(rest)}, OPERATING_LINE_LIMIT)
+        except (TypeError, ValueError, RecursionError, LineTooLong):
+            line = encode_line({"type": "returned", "returned": self._sendable(rest)}, OPERATING_LINE_LIMIT)
+        self._channel.send_line(line)
+
+    def _sendable(self, rest: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the results without the values of infos that JSON cannot represent."""
+        return {
+            index: {
+                **parts,
+                "info": {key: pack(value) for key, value in info.items() if self._fits(key, value)},
+            }
+            for index, parts in rest.items()
+            for info in [parts.get("info") or {}]
+        }
+
+    def _fits(self, key: Any, value: Any) -> bool:
+        try:
+            encode_line({key: pack(value)}, OPERATING_LINE_LIMIT)
+        except (TypeError, ValueError, RecursionError, LineTooLong) as error:
+            if str(key) not in self._dropped:
+                self._dropped.add(str(key))
+                log.warning("info[%r] is not passed to the training: %s", key, one_line(error))
+            return False
+        return True
+
+    def _render(self, command: Mapping[str, Any]) -> None:
+        self._watchdog.enter(RENDER)
+        picture = import_module("numpy").ascontiguousarray(draw([self._environments[command["index"]].env]))
+        os.pwrite(self._memory, memoryview(picture).cast("B"), self._end)
+        form = {"start": self._end, "shape": list(picture.shape), "dtype": str(picture.dtype)}
+        self._channel.send({"type": "rendered", **form})
+
+    def _close(self, command: Mapping[str, Any]) -> None:
+        served = self._environments.pop(command["index"])
+        close(served.env, served.env_id)
+        self._channel.send({"type": "closed", "index": command["index"]})
+
+
+def serve_environments(worker: WorkerMetadata, make: MakeEnvironment, commands: int, messages: int) -> None:
+    """Execute commands from the descriptor `commands` until its end; answers go to `messages`."""
+    faulthandler.enable()  # the stack of a crash in an environment's own code goes to the log
+    server = EnvironmentServer(KernelChannel(commands, messages), worker, make)
+    try:
+        server.serve()
+    except KernelGone:
+        log.debug("the training has ended")
+    finally:
+        server.close()

@@ -1,0 +1,128 @@
+"""The layout of one environment's region of shared memory, the same in both processes.
+
+A region has the reward and the ends of the latest step, the next action and the latest observation. Of
+actions and observations it has the parts with a fixed shape, as arrays; the others are passed in messages.
+Requires NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import struct
+from importlib import import_module
+from typing import Any, Mapping
+
+from mosaic_contract.arrays import is_numeric, pack, unpack
+
+Description = Mapping[str, Any]
+"""A space in the form of `describe_space`."""
+
+_ENDS = struct.Struct("=d??")  # reward, terminated, truncated
+_ALIGNED = 16  # bytes
+_CONTAINERS = ("Dict", "Tuple")
+
+
+class Region:
+    """The region that begins at `start` of the file `memory`. The server makes room for it first."""
+
+    def __init__(self, memory: int, start: int, observations: Description, actions: Description) -> None:
+        first = _aligned(_ENDS.size)
+        second = first + _size(actions)
+        self._map = mmap.mmap(memory, second + _size(observations), offset=start)
+        self.action = _part(actions, self._map, first)
+        self.observation = _part(observations, self._map, second)
+
+    def write_ends(self, reward: float, terminated: bool, truncated: bool) -> None:
+        _ENDS.pack_into(self._map, 0, reward, terminated, truncated)
+
+    def read_ends(self) -> tuple[float, bool, bool]:
+        """Return the reward, terminated and truncated of the latest step."""
+        return _ENDS.unpack_from(self._map)
+
+
+def make_room(memory: int, start: int, observations: Description, actions: Description) -> int:
+    """Reserve the memory of a region and return the start of the next one. Raises `OSError` if there is no
+    space: a later write to memory that is not there would be a fatal SIGBUS."""
+    size = _aligned(_ENDS.size) + _size(actions) + _size(observations)
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(memory, start, size)
+    else:
+        os.ftruncate(memory, start + size)
+    pages = math.ceil(size / mmap.ALLOCATIONGRANULARITY)
+    return start + pages * mmap.ALLOCATIONGRANULARITY
+
+
+class ArrayPart:
+    """An array, or the number of a Discrete space. `write` and `read` exchange nothing in messages."""
+
+    def __init__(self, space: Description, memory: mmap.mmap, start: int) -> None:
+        numpy = import_module("numpy")
+        self._array = numpy.ndarray(tuple(space["shape"]), space["dtype"], memory, start)
+        self._number = space["type"] == "Discrete"
+
+    def write(self, value: Any) -> None:
+        self._array[...] = value
+
+    def read(self, message: Any) -> Any:
+        return self._array.item() if self._number else self._array.copy()
+
+
+class MessagePart:
+    """A value without a fixed shape, which is passed in a message."""
+
+    def write(self, value: Any) -> Any:
+        return pack(value)
+
+    def read(self, message: Any) -> Any:
+        return unpack(message)
+
+
+class ContainerPart:
+    """The value of a Dict or Tuple space."""
+
+    def __init__(self, space: Description, memory: mmap.mmap, start: int) -> None:
+        self._named = space["type"] == "Dict"
+        self._parts = {}
+        for key, inner in _items(space):
+            self._parts[key] = _part(inner, memory, start)
+            start += _size(inner)
+
+    def write(self, value: Any) -> Any:
+        """Write a value and return what is to be passed in a message, None if nothing is."""
+        written = {str(key): part.write(value[key]) for key, part in self._parts.items()}
+        return {key: rest for key, rest in written.items() if rest is not None} or None
+
+    def read(self, message: Any) -> Any:
+        rest = message or {}
+        found = {key: part.read(rest.get(str(key))) for key, part in self._parts.items()}
+        return found if self._named else tuple(found.values())
+
+
+Part = Any
+"""An `ArrayPart`, a `MessagePart` or a `ContainerPart`."""
+
+
+def _part(space: Description, memory: mmap.mmap, start: int) -> Part:
+    if space["type"] in _CONTAINERS:
+        return ContainerPart(space, memory, start)
+    return ArrayPart(space, memory, start) if is_numeric(space.get("dtype")) else MessagePart()
+
+
+def _size(space: Description) -> int:
+    """Return the bytes that a space has in a region."""
+    if space["type"] in _CONTAINERS:
+        return sum(_size(inner) for _, inner in _items(space))
+    if not is_numeric(space.get("dtype")):
+        return 0
+    return _aligned(math.prod(space["shape"]) * import_module("numpy").dtype(space["dtype"]).itemsize)
+
+
+def _items(space: Description) -> list[tuple[Any, Description]]:
+    inner = space["spaces"]
+    return list(inner.items() if isinstance(inner, Mapping) else enumerate(inner))
+
+
+def _aligned(size: int) -> int:
+    return math.ceil(size / _ALIGNED) * _ALIGNED
