@@ -16,14 +16,12 @@ const WIDGETS = {
   controls: './src/widgets/panel/controls.ts',
   footer: './src/widgets/panel/footer.ts',
   collapsible: './src/widgets/panel/collapsible-head.ts',
-  operators_table: './src/widgets/panel/operators-table.ts',
-  trials_table: './src/widgets/panel/trials-table.ts',
+  table: './src/widgets/panel/table.tsx',
   chart_pointer: './src/widgets/panel/chart-pointer.ts',
   film_strip: './src/widgets/panel/film-strip.tsx',
   plot_note: './src/widgets/panel/plot-note.ts',
   frame_wall: './src/widgets/frames/wall.ts',
   comparison: './src/widgets/comparison/comparison.ts',
-  episodes_table: './src/widgets/comparison/episodes-table.ts',
   run_table: './src/widgets/overview/run-table.tsx',
   workspace: './src/widgets/overview/workspace.tsx'
 };

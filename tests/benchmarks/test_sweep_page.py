@@ -33,11 +33,11 @@ WATCH = """() => {
     new PerformanceObserver((list) => window.blocks.push(...list.getEntries().map((one) => one.duration)))
         .observe({entryTypes: ["longtask"]});
     window.updates = 0;
-    new MutationObserver((changes) => { window.updates += changes.some((one) => one.addedNodes.length) })
-        .observe(document.querySelector(".mosaic-panel .mosaic-episodes caption"), {childList: true});
+    new MutationObserver(() => { window.updates += 1 })
+        .observe(document.querySelector(".mosaic-table caption"), {characterData: true, subtree: true});
 }"""
 DRAWN = """(trials) =>
-    document.querySelectorAll(".mosaic-panel .mosaic-episodes tbody tr").length >= trials &&
+    document.querySelectorAll(".mosaic-panel .mosaic-table tbody tr").length >= trials &&
     [...document.querySelectorAll(".mosaic-panel .bqplot .mainheading")]
         .some((one) => one.textContent === "Parallel coordinates")"""
 

@@ -68,7 +68,7 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     slider.press("End")
     expect(widget(page).get_by_text("max", exact=True)).to_be_visible()
     press(page, "Run")
-    rows = widget(page).locator(".mosaic-episodes tbody tr")
+    rows = widget(page).locator(".mosaic-table tbody tr")
     expect(rows).to_have_count(2, timeout=SOON_MS)
     ended = lane(page, "lean").locator(".mosaic-lane-foot .mosaic-chip")
     expect(ended).to_have_text("ended: terminated")

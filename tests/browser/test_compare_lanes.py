@@ -82,7 +82,7 @@ def test_what_an_operator_did_wrong_is_shown(
     expect(move).to_contain_text("illegal")
     expect(lane(page, "wrong").get_by_text("17")).to_be_visible()
     press(page, "Step all")
-    expect(widget(page).locator(".mosaic-episodes tbody td").nth(6)).to_have_text("2")
+    expect(widget(page).locator(".mosaic-table tbody td").nth(6)).to_have_text("2")
     expect(lane(page, "wrong")).to_contain_text("truncated")
 
 

@@ -35,7 +35,7 @@ def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
     expect(panel.locator(".mosaic-chips")).to_have_text("running", timeout=SOON_MS)
     facts = panel.locator(".mosaic-numbers")
     expect(facts).to_contain_text(re.compile(r"\d+ of 10,000 episodes.*left"), timeout=SOON_MS)
-    rows = panel.locator(".mosaic-scores tbody tr")
+    rows = panel.locator(".mosaic-table tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.nth(0)).to_contain_text(re.compile(r"random\d+ of 5,000[\d.]+ \[[\d.]+, [\d.]+\]"))
     expect(panel.locator(".bqplot")).to_have_count(3)

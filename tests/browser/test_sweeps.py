@@ -27,10 +27,10 @@ def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials
     notebook.start(0)
     stopped = page.locator(".mosaic-panel").first
     expect(stopped).to_be_visible(timeout=INSTALL_MS)
-    expect(stopped.locator(".mosaic-episodes caption")).to_have_text("2 running", timeout=SOON_MS)
+    expect(stopped.locator(".mosaic-table caption")).to_have_text("2 running", timeout=SOON_MS)
     stopped.get_by_role("button", name="Stop", exact=True).click()
     expect(stopped.locator(".mosaic-chips")).to_have_text("cancelled", timeout=SOON_MS)
-    expect(stopped.locator(".mosaic-episodes caption")).to_have_text("2 cancelled", timeout=SOON_MS)
+    expect(stopped.locator(".mosaic-table caption")).to_have_text("2 cancelled", timeout=SOON_MS)
     notebook.start(1)
     panel = page.locator(".mosaic-panel").nth(1)
     expect(panel).to_be_visible(timeout=SOON_MS)
@@ -38,12 +38,12 @@ def test_a_sweep_is_stopped_goes_on_and_is_live_while_a_cell_runs_and_its_trials
     wait_until(lambda: (folder / "busy").exists())
     expect(panel.locator(".mosaic-title")).to_have_text("Sweep · ppo CartPole-v1")
     expect(panel.locator(".mosaic-numbers")).to_contain_text("4 of 4 trials", timeout=120_000)
-    rows = panel.locator(".mosaic-episodes tbody tr")
+    rows = panel.locator(".mosaic-table tbody tr")
     expect(rows).to_have_count(4)
-    expect(panel.locator(".mosaic-episodes caption")).to_have_text("4 completed")
+    expect(panel.locator(".mosaic-table caption")).to_have_text("4 completed")
 
     def column(place: int) -> list[float]:
-        cells = panel.locator(f".mosaic-episodes tbody tr td:nth-child({place})").all_inner_texts()
+        cells = panel.locator(f".mosaic-table tbody tr td:nth-child({place})").all_inner_texts()
         return [float(text.replace("−", "-")) for text in cells]
 
     assert column(1) == [3, 2, 1, 0]

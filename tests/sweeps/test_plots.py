@@ -26,7 +26,7 @@ from mosaic_lab.sweeps.table import Intervals, for_files, trials_frame
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
-from mosaic_lab.widgets.sweeps.trials_table import trial_rows
+from mosaic_lab.widgets.sweeps.trials_table import trials_table
 
 COUNT = 40
 PLAN = stored.plan(COUNT)
@@ -164,7 +164,7 @@ def test_nothing_is_drawn_before_a_trial_has_a_value(trials: list[Trial]) -> Non
 
 
 def test_a_value_of_three_seeds_has_its_interval(trials: list[Trial]) -> None:
-    table = trial_rows(PLAN, trials, Intervals(PLAN.aggregate))
+    table = trials_table(PLAN, trials, Intervals(PLAN.aggregate))
     assert [column["title"] for column in table["columns"]][:3] == ["Trial", "State", "episode_return"]
     assert len(table["rows"]) == COUNT
     steps = {row[1]["text"]: row[-2]["key"] for row in table["rows"]}
@@ -174,7 +174,7 @@ def test_a_value_of_three_seeds_has_its_interval(trials: list[Trial]) -> None:
         assert low < high and min(trial.values.values()) <= high and low <= max(trial.values.values())
         assert value == pytest.approx(trial.value, rel=1e-2) and row[2]["key"] == trial.value
     one_seed = [replace(one, values={1: one.value or 0.0}) for one in trials]
-    assert "[" not in trial_rows(PLAN, one_seed, Intervals("mean"))["rows"][0][2]["text"]
+    assert "[" not in trials_table(PLAN, one_seed, Intervals("mean"))["rows"][0][2]["text"]
 
 
 def test_trials_go_into_files_with_mixed_values_as_text(

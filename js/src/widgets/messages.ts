@@ -133,41 +133,22 @@ export interface PlotNoteTraits {
   note: string;
 }
 
-/** `widgets/evaluation/operator_table.py`. */
-export interface OperatorsTableTraits {
-  table: { columns?: string[]; rows?: { label: string; color: string; cells: string[] }[] };
-}
-
-/** A cell of the table of trials; `key` is its sort key. */
-export interface TrialCell {
+export interface TableCell {
   text: string;
-  key: number | string | null;
-  hint: string;
+  /** Shown as a swatch before the text. */
+  color?: string;
+  hint?: string;
+  /** The value by which a sortable table orders its rows. */
+  key?: number | string | null;
 }
 
-/** `widgets/sweeps/trials_table.py`. */
-export interface TrialsTableTraits {
-  table: { columns?: { title: string; numeric: boolean }[]; rows?: TrialCell[][]; caption?: string };
-}
-
-/** A finished episode of a comparison, every value as text (`widgets/comparison/page_state.py`). */
-export interface EpisodeRow {
-  lane: string;
-  color: string;
-  operator: string;
-  seed: string;
-  episode: string;
-  return: string;
-  length: string;
-  end: string;
-  faults: string;
-  seconds: string;
-  returns: Record<string, string>;
-}
-
-export interface EpisodesTableTraits {
-  rows: EpisodeRow[];
-  total: number;
+export interface TableTraits {
+  table: {
+    columns?: { title: string; numeric: boolean }[];
+    rows?: TableCell[][];
+    caption?: string;
+    sortable?: boolean;
+  };
 }
 
 /* ---- frames: `widgets/frames/` ---- */

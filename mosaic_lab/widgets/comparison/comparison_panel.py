@@ -28,7 +28,7 @@ from mosaic_lab.widgets.comparison.collapsible_exchanges import CollapsibleExcha
 from mosaic_lab.widgets.comparison.page_state import (
     MOST_AGENTS,
     Y_LABEL,
-    episode_rows,
+    episodes_table,
     lane_stroke,
     page_state,
     person_action_text,
@@ -39,6 +39,7 @@ from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.wall import page_canvas
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
 from mosaic_lab.widgets.page.page_code import page_code
+from mosaic_lab.widgets.page.panel_widgets import Table
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
@@ -88,15 +89,6 @@ class LanesView(anywidget.AnyWidget):
     presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
 
 
-class EpisodesView(anywidget.AnyWidget):
-    """The finished episodes, newest first. ``total``: the number of all finished episodes, shown or not."""
-
-    _esm = page_code("episodes_table.js")
-
-    rows: t.List[dict[str, Any]] = t.List(t.Dict()).tag(sync=True)
-    total = t.Int(0).tag(sync=True)
-
-
 class _EarlyKey(NamedTuple):
     """A key pressed while no action of its player was awaited; ``refusal``: why it does not count, empty
     while it is kept."""
@@ -141,7 +133,7 @@ class ComparisonPanel(LivePanel):
             language=language,
             state=self._page_state(),
         )
-        self.episodes = EpisodesView()
+        self.episodes = Table()
         self.chart = Chart(Y_LABEL, [lane_stroke(index) for index in range(len(labels))])
         self.chart.figure.layout.height = CHART_HEIGHT
         self.box = VBox([self.lanes, *self.chart.parts, self.episodes])
@@ -280,9 +272,7 @@ class ComparisonPanel(LivePanel):
         if not self.ended and time.monotonic() - self._beat_at >= BEAT_SECONDS:
             self._beat_at = time.monotonic()
             self.lanes.beat += 1
-        rows = episode_rows(view)
-        if rows != self.episodes.rows:
-            self.episodes.rows, self.episodes.total = rows, view["ended"]
+        self.episodes.table = episodes_table(view)
         self._draw_chart(view)
 
     def draw_again(self) -> None:

@@ -30,6 +30,17 @@ _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _LONGEST_TEXT = 20_000  # characters of a description
 _DIGITS = 3
 Y_LABEL = "return"
+_EPISODE_COLUMNS = {
+    "Lane": False,
+    "Operator": False,
+    "Seed": True,
+    "Return": True,
+    "Steps": True,
+    "End": False,
+    "Faults": True,
+    "Time": True,
+}
+"""The titles of the episodes' columns, and whether they are numeric."""
 
 
 def page_state(view: Mapping[str, Any], ended: bool, early: Mapping[tuple[int, str], str]) -> dict[str, Any]:
@@ -50,10 +61,13 @@ def page_state(view: Mapping[str, Any], ended: bool, early: Mapping[tuple[int, s
     }
 
 
-def episode_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the finished episodes as texts, newest first, with the colours of their lanes."""
+def episodes_table(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the contents of a `Table` of the finished episodes, newest first."""
     colors = {lane["label"]: color(lane["index"]) for lane in view["lanes"]}
-    return [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"])]
+    rows = [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"])]
+    more = f", the last {len(rows)} of them here" if view["ended"] > len(rows) else ""
+    columns = [{"title": title, "numeric": numeric} for title, numeric in _EPISODE_COLUMNS.items()]
+    return {"columns": columns, "rows": rows, "caption": f"Finished episodes: {view['ended']}{more}"}
 
 
 def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
@@ -82,23 +96,20 @@ def person_action_text(action: Any, agent: str, view: Mapping[str, Any]) -> str:
     return action_text(index, view["action_meanings"].get(agent))
 
 
-def _row(row: Mapping[str, Any], lane_color: str) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], lane_color: str) -> list[dict[str, str]]:
     returns = {
         name.removeprefix("return "): value for name, value in row.items() if name.startswith("return ")
     }
-    return {
-        "lane": row["lane"],
-        "color": lane_color,
-        "operator": row["operator"],
-        "seed": str(row["seed"]),
-        "episode": str(row["episode_index"]),
-        "return": _returns(row["return"], returns),
-        "length": number(row["length"]),
-        "end": _end(row),
-        "faults": str(row["faults"] or ""),
-        "seconds": duration(row["seconds"]),
-        "returns": {agent: number(value) for agent, value in returns.items()},
-    }
+    return [
+        {"text": row["lane"], "color": lane_color},
+        {"text": row["operator"]},
+        {"text": str(row["seed"])},
+        {"text": _returns(row["return"], returns), "hint": _of_each(returns)},
+        {"text": number(row["length"])},
+        {"text": _end(row)},
+        {"text": str(row["faults"] or "")},
+        {"text": duration(row["seconds"])},
+    ]
 
 
 def _returns(total: float, returns: Mapping[str, float]) -> str:

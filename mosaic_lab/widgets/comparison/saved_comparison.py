@@ -27,10 +27,10 @@ from mosaic_lab.widgets.comparison.exchange_view import (
     speaking_agents,
     total_facts,
 )
-from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episode_rows, return_lines
+from mosaic_lab.widgets.comparison.page_state import Y_LABEL, episodes_table, return_lines
 from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm, html_table, table_html
 from mosaic_lab.widgets.page.visibility import Visibility
 
 SHOW_AGAIN = "running this cell again compares again"
@@ -162,7 +162,9 @@ class SavedComparison:
         view = self._view
         text = f"seed {view['seed']}, {view['mode']} when this notebook was saved; it ends with its kernel, "
         text += f"and {SHOW_AGAIN}"
-        return Caption(text, episodes_table(view) + exchanges_html(view))
+        table = episodes_table(view)
+        rows = table["rows"][:MOST_ROWS]
+        return Caption(text, (table_html(table, rows) if rows else "") + exchanges_html(view))
 
     def picture(self) -> bytes | None:
         """Return the last frames and the returns as PNG."""
@@ -175,13 +177,6 @@ class SavedComparison:
         if lines := return_lines(self._view):
             pictures.append(chart_picture(lines, "steps", f"seed {self._view['seed']}", y_label=Y_LABEL))
         return stacked([picture for picture in pictures if picture])
-
-
-def episodes_table(view: Mapping[str, Any]) -> str:
-    """Return the finished episodes as a small HTML table; an empty string if there are none."""
-    columns = ("lane", "operator", "seed", "return", "length", "end", "faults")
-    rows = [[row[name] for name in columns] for row in episode_rows(view)[:MOST_ROWS]]
-    return html_table(columns, rows) if rows else ""
 
 
 _shown: WeakSet[SavedComparison] = WeakSet()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import anywidget
-import traitlets as t
 from ipywidgets import VBox
 
 from mosaic_lab.chart_style import color
@@ -21,8 +19,8 @@ from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
-from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.saved_form import Caption, html_table
+from mosaic_lab.widgets.page.panel_widgets import Table
+from mosaic_lab.widgets.page.saved_form import Caption, table_html
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_view import Notice, RunView, warning
@@ -30,14 +28,6 @@ from mosaic_lab.widgets.runs.summary import state_reason
 
 MOST_FAILURES = 5
 MOST_STALLS = 3
-
-
-class OperatorsTable(anywidget.AnyWidget):
-    """``table``: see `operator_table.operator_rows`."""
-
-    _esm = page_code("operators_table.js")
-
-    table: t.Dict[str, Any] = t.Dict().tag(sync=True)
 
 
 class EvaluationPanel(FollowingPanel):
@@ -52,7 +42,7 @@ class EvaluationPanel(FollowingPanel):
         super().__init__([self._view], frames)
         self._reader = SnapshotReader(evaluation, self.notify)
         self._drawn: object = None
-        self.table = OperatorsTable()
+        self.table = Table()
         self._figures: list[PlotFigures] = []
         self._chart = VBox([])
         self.box = VBox([self.header, self.table, self._chart, *frames.widgets, self.footer])
@@ -72,8 +62,8 @@ class EvaluationPanel(FollowingPanel):
         snapshot = self._reader.latest or self._reader.read()
         text = f"{self._progress(snapshot)}, {self._view.status.state}"
         text += f", {snapshot.spent} spent" if snapshot.spent else ""
-        rows = ([row["label"], *row["cells"]] for row in snapshot.table["rows"])
-        return Caption(text, html_table(snapshot.table["columns"], rows) + self.saved_notices())
+        table = table_html(snapshot.table, snapshot.table["rows"])
+        return Caption(text, table + self.saved_notices())
 
     def static_picture(self) -> bytes | None:
         snapshot = self._reader.latest or self._reader.read()

@@ -29,20 +29,18 @@ _SHARES = ("success",)
 _LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 
-def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
-    """Return the table: {"columns": [titles], "rows": [{"label", "color", "cells": [texts]}]}.
-
-    A row has a cell for each column except the first. ``total``: the number of episodes per operator.
-    """
+def operators_table(summary: pd.DataFrame, total: int) -> dict[str, Any]:
+    """Return the contents of a `Table`. ``total``: the number of episodes per operator."""
     shown = [name for name in _ESTIMATES if name in summary]
     failures = bool(summary["failed"].any())
-    columns = ["Operator", "Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, shown)]
+    numbers = ["Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, shown)]
+    columns = [{"title": title, "numeric": title != "Operator"} for title in ("Operator", *numbers)]
     rows = []
     for index, (label, values) in enumerate(summary.to_dict("index").items()):
         cells = [f"{values['episodes'] + values['failed']:,} of {total:,}"]
         cells += [f"{values['failed']:,}"] if failures else []
         cells += [_cell(values, name) for name in shown]
-        rows.append({"label": str(label), "color": color(index), "cells": cells})
+        rows.append([{"text": str(label), "color": color(index)}, *({"text": text} for text in cells)])
     return {"columns": columns, "rows": rows}
 
 

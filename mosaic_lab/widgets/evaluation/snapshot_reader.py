@@ -17,7 +17,7 @@ from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, costs_differ, interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
-from mosaic_lab.widgets.evaluation.operator_table import budget_text, operator_rows
+from mosaic_lab.widgets.evaluation.operator_table import budget_text, operators_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ class SnapshotReader:
                 done=evaluation.done if damage else int(summary["episodes"].sum()) + failed,
                 left=evaluation.time_left,
                 failed=failed,
-                table=operator_rows(summary, evaluation.total // len(evaluation.plan.lanes)),
+                table=operators_table(summary, evaluation.total // len(evaluation.plan.lanes)),
                 plots=_plots(summary),
                 spent=_spent(evaluation),
                 failures=failures.most_common(),

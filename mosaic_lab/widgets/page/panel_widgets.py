@@ -1,4 +1,4 @@
-"""The parts of a panel in the page: header, controls, footer.
+"""The parts of a panel in the page: header, controls, table, footer.
 
 Every request of the page is a change of a synced trait, never a custom message: state updates are handled
 while a cell runs, on every supported ipykernel. Actions (Stop, reset, save) are counters that the page
@@ -62,6 +62,18 @@ class Controls(anywidget.AnyWidget):
     pngs = t.Int(0).tag(sync=True)
     csvs = t.Int(0).tag(sync=True)
     download: t.Dict[str, Any] = t.Dict({"name": "", "data": ""}).tag(sync=True)
+
+
+class Table(anywidget.AnyWidget):
+    """A table of texts, hidden without rows.
+
+    ``table``: {"columns": [{"title", "numeric"}], "rows": [[{"text", "color", "hint", "key"}]], "caption",
+    "sortable"}. The user sorts a sortable table by the ``key`` of its cells, None last.
+    """
+
+    _esm = page_code("table.js")
+
+    table: t.Dict[str, Any] = t.Dict().tag(sync=True)
 
 
 class Footer(anywidget.AnyWidget):

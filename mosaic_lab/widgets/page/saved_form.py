@@ -159,6 +159,14 @@ def html_notes(texts: Iterable[str]) -> str:
     return "".join(f'<div style="opacity:.75">{escape(text)}</div>' for text in texts)
 
 
+def table_html(
+    table: Mapping[str, Any], rows: Iterable[Sequence[Mapping[str, Any]]], words: int | None = None
+) -> str:
+    """Return rows of a panel's `Table` as HTML; see `html_table`."""
+    titles = [column["title"] for column in table["columns"]]
+    return html_table(titles, ([cell["text"] for cell in row] for row in rows), words)
+
+
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: int | None = None) -> str:
     """Return texts as an escaped HTML table for a caption.
 

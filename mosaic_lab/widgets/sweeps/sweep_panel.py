@@ -22,12 +22,13 @@ from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
-from mosaic_lab.widgets.page.saved_form import Caption, html_table
+from mosaic_lab.widgets.page.panel_widgets import Table
+from mosaic_lab.widgets.page.saved_form import Caption, table_html
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_view import Notice, RunView, warning
 from mosaic_lab.widgets.runs.summary import state_reason
-from mosaic_lab.widgets.sweeps.trials_table import TrialsTable, states_caption, trial_rows
+from mosaic_lab.widgets.sweeps.trials_table import states_caption, trials_table
 
 SAVED_ROWS = 20
 """Number of trials in the static form: the best ones."""
@@ -89,7 +90,7 @@ class SweepReader:
                 done=sweep.done,
                 best=ranked[0] if ranked else None,
                 ranked=ranked,
-                table=trial_rows(sweep.plan, trials, self._intervals) | {"caption": states_caption(trials)},
+                table=trials_table(sweep.plan, trials, self._intervals),
                 plots=tuple(sweep_plots(sweep.plan, trials, sweep.importance())),
             )
             now = time.monotonic()
@@ -110,7 +111,7 @@ class SweepPanel(FollowingPanel):
         super().__init__([self._view])
         self._reader = SweepReader(sweep, self.notify)
         self._drawn: SweepSnapshot | None = None
-        self.table = TrialsTable()
+        self.table = Table()
         self._figures: list[PlotFigures] = []
         self._shapes: list[object] = []
         self._charts = VBox([])
@@ -130,9 +131,8 @@ class SweepPanel(FollowingPanel):
         """Return the progress, the best trials and the notices, with the reason of a failure."""
         snapshot = self._reader.latest or self._reader.read()
         text = f"{self._progress(snapshot)}, {self._view.status.state}: {states_caption(snapshot.trials)}"
-        columns = [column["title"] for column in snapshot.table["columns"]]
         rows = [snapshot.table["rows"][one.number] for one in snapshot.ranked[:SAVED_ROWS]]
-        table = html_table(columns, ([cell["text"] for cell in row] for row in rows), 2)
+        table = table_html(snapshot.table, rows, 2)
         return Caption(text, table + self.saved_notices())
 
     def static_picture(self) -> bytes | None:

@@ -6,30 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import anywidget
 import numpy as np
-import traitlets as t
 
 from mosaic_lab.number_format import DASH, duration, number
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial
-from mosaic_lab.widgets.page.page_code import page_code
 
 
-class TrialsTable(anywidget.AnyWidget):
-    """``table``: see `trial_rows`. The page sorts it."""
+def trials_table(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -> dict[str, Any]:
+    """Return the contents of a `Table`, a row per trial, in order.
 
-    _esm = page_code("trials_table.js")
-
-    table: t.Dict[str, Any] = t.Dict().tag(sync=True)
-
-
-def trial_rows(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -> dict[str, Any]:
-    """Return the table, a row per trial, in order.
-
-    The result is {"columns": [{"title", "numeric"}], "rows": [[{"text", "key", "hint"}]], "caption"}; ``key``
-    is the sort key of a cell, None last. ``intervals`` are those of earlier calls.
+    ``intervals`` are those of earlier calls.
     """
     names = dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)])
     numeric = [all(_is_number(one.parameters.get(name, 0)) for one in trials) for name in names]
@@ -43,7 +31,7 @@ def trial_rows(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -
     ]
     known = zip(trials, intervals.of(trials), strict=True)
     rows = [_row(plan, one, interval, list(names)) for one, interval in known]
-    return {"columns": columns, "rows": rows, "caption": ""}
+    return {"columns": columns, "rows": rows, "caption": states_caption(trials), "sortable": True}
 
 
 def states_caption(trials: Sequence[Trial]) -> str:

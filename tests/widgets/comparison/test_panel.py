@@ -22,7 +22,7 @@ from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison import comparison_panel
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.operator_facts import operator_facts
-from mosaic_lab.widgets.comparison.page_state import action_text, episode_rows
+from mosaic_lab.widgets.comparison.page_state import action_text, episodes_table
 from mosaic_lab.widgets.comparison.saved_comparison import follow, shows_last_step
 from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.overview.tabs import Tabs
@@ -49,21 +49,25 @@ def test_actions_as_people_read_them() -> None:
 
 
 def test_numbers_that_are_none_reach_the_page_as_text() -> None:
-    numbers = {"return": math.nan, "length": 3, "faults": 0, "seconds": 1.0, "return red": math.inf}
-    words = {"lane": "a", "operator": "x", "seed": 1, "episode_index": 0}
-    ends = {"terminated": False, "truncated": True, "forfeit": None, "success": None}
-    row = numbers | words | ends
-    (shown,) = episode_rows({"lanes": [{"label": "a", "index": 0}], "episodes": [row]})
+    shown = episode_cells({"return": math.nan, "return red": math.inf, "return blue": -math.inf})
     json.dumps(shown, allow_nan=False)
-    assert (shown["return"], shown["returns"], shown["end"]) == ("–", {"red": "∞"}, "truncated")
+    assert shown["Return"] == {"text": "– (red ∞, blue −∞)", "hint": "red ∞, blue −∞"}
+    assert shown["End"]["text"] == "truncated"
 
 
 def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
-    numbers = {"return": 0.0, "length": 3, "faults": 0, "seconds": 1.0, "return ann": 1.0, "return bob": -1.0}
-    words = {"lane": "a", "operator": "x", "seed": 1, "episode_index": 0}
-    ends = {"terminated": True, "truncated": False, "forfeit": None, "success": None}
-    (shown,) = episode_rows({"lanes": [{"label": "a", "index": 0}], "episodes": [numbers | words | ends]})
-    assert shown["return"] == "0 (ann 1, bob −1)"
+    shown = episode_cells({"return": 0.0, "return ann": 1.0, "return bob": -1.0})
+    assert shown["Return"]["text"] == "0 (ann 1, bob −1)"
+
+
+def episode_cells(returns: dict[str, float]) -> dict[str, Any]:
+    """The cells of an episode with these returns, by the titles of their columns."""
+    facts = {"lane": "a", "operator": "x", "seed": 1, "length": 3, "faults": 0, "seconds": 1.0}
+    ends = {"terminated": False, "truncated": True, "forfeit": None, "success": None}
+    lanes = [{"label": "a", "index": 0}]
+    table = episodes_table({"lanes": lanes, "episodes": [returns | facts | ends], "ended": 1})
+    (cells,) = table["rows"]
+    return {column["title"]: cell for column, cell in zip(table["columns"], cells, strict=True)}
 
 
 def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) -> None:

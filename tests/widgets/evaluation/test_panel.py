@@ -19,7 +19,7 @@ from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.run_table import RunList
 from mosaic_lab.widgets import show
 from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
-from mosaic_lab.widgets.evaluation.operator_table import budget_text, operator_rows
+from mosaic_lab.widgets.evaluation.operator_table import budget_text, operators_table
 from mosaic_lab.widgets.page import saved_form, shown_panels
 
 SETUP = """import mosaic_lab as mosaic
@@ -84,14 +84,19 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
     assert "application/vnd.jupyter.widget-view+json" in outputs[live], "the live widget stays"
 
 
+def operator_texts(summary: pd.DataFrame, total: int) -> list[dict[str, str]]:
+    """The texts of the operators' table by the titles of their columns."""
+    table = operators_table(summary, total)
+    titles = [column["title"] for column in table["columns"]]
+    return [dict(zip(titles, (cell["text"] for cell in row), strict=True)) for row in table["rows"]]
+
+
 def test_failures_are_counted_and_shown(odd_home: Path, start_evaluation: Evaluate) -> None:
     walkers = {"well": operators.worker("odd"), "ill": operators.worker("odd", behaviour="die", episode=1)}
     evaluation = start_evaluation(**odd(operators=walkers, seeds=range(3), on_failure="skip")).wait(120)
-    table = operator_rows(evaluation.summary(), 3)
-    assert table["columns"][:3] == ["Operator", "Episodes", "Failed"]
-    assert [row["cells"][:3] for row in table["rows"]] == [
-        ["3 of 3", "0", "210 [210, 210]"],
-        ["3 of 3", "1", "210 [210, 210]"],
+    assert [list(row.items())[:4] for row in operator_texts(evaluation.summary(), 3)] == [
+        [("Operator", name), ("Episodes", "3 of 3"), ("Failed", failed), ("Mean return", "210 [210, 210]")]
+        for name, failed in (("well", "0"), ("ill", "1"))
     ]
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
@@ -116,9 +121,12 @@ def test_success_and_tokens_are_in_the_summary_where_there_are_any(
     assert list(summary["success"]) == [1.0, 1.0]
     assert (summary["success_low"]["quiet"], summary["success_high"]["quiet"]) == (expected.low, 1.0)
     assert summary["output_tokens"]["talks"] == evaluation.results()["output_tokens"].sum() > 0
-    columns = operator_rows(summary, 4)["columns"]
-    assert columns[-3:] == ["Success", "Tokens in", "Tokens out"]
-    assert operator_rows(summary, 4)["rows"][0]["cells"][-3:] == ["100% [51%, 100%]", "–", "–"]
+    quiet, _ = operator_texts(summary, 4)
+    assert list(quiet.items())[-3:] == [
+        ("Success", "100% [51%, 100%]"),
+        ("Tokens in", "–"),
+        ("Tokens out", "–"),
+    ]
     silent = start_evaluation(**odd(operators={"quiet": both["quiet"]}, seeds=[1])).wait(120).summary()
     assert not {"success", "input_tokens", "output_tokens"} & set(silent)
 
@@ -146,10 +154,8 @@ def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
     }
     evaluation = start_evaluation(**odd(operators=players, seeds=range(3))).wait(120)
     summary = evaluation.summary()
-    table = operator_rows(summary, 3)
-    columns = table["columns"]
-    assert columns[-5:] == ["Calls", "Cost", "Latency p50", "Latency p95", "Parse failures"]
-    paid, _, unknown, plain = (dict(zip(columns[1:], row["cells"], strict=True)) for row in table["rows"])
+    paid, _, unknown, plain = operator_texts(summary, 3)
+    assert list(paid)[-5:] == ["Calls", "Cost", "Latency p50", "Latency p95", "Parse failures"]
     assert (paid["Calls"], paid["Cost"], paid["Parse failures"]) == ("120", "$0.24", "60")
     assert (paid["Latency p50"], paid["Latency p95"]) == ("1.3s", "1.3s")
     assert unknown["Cost"] == "unknown"
@@ -178,12 +184,9 @@ def test_the_columns_of_language_models_are_there_from_the_start_and_equal_costs
     talks = {"behaviour": "converse", "category": "llm", "cost": 0.0}
     free = {name: operators.worker("odd", **talks) for name in ("a", "b")}
     evaluation = start_evaluation(**odd(operators=free, seeds=range(2)))
-    first = operator_rows(summary_table(evaluation.plan, [], None, 0), 2)
-    assert {"Tokens in", "Tokens out", "Calls", "Cost"} <= set(first["columns"])
-    assert [dict(zip(first["columns"][1:], row["cells"], strict=True))["Cost"] for row in first["rows"]] == [
-        "–",
-        "–",
-    ]
+    first = operator_texts(summary_table(evaluation.plan, [], None, 0), 2)
+    assert {"Tokens in", "Tokens out", "Calls", "Cost"} <= set(first[0])
+    assert [row["Cost"] for row in first] == ["–", "–"]
     evaluation.wait(120)
     assert "every operator costs $0.00 per episode" in evaluation.cost_plot().note
     panel = EvaluationPanel(evaluation.folder)

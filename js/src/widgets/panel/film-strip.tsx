@@ -3,30 +3,18 @@
  * plays the film of the nearest checkpoint.
  */
 
-import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
-import { createRoot } from 'react-dom/client';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { FilmStrip } from '../../views/films/film-strip.tsx';
 import { nearestFilm } from '../../views/films/film-text.ts';
 import { english } from '../../views/translation.ts';
-import { type Model, onChange, type RenderContext, send } from '../host/anywidget.ts';
+import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import { valueAt } from '../host/bqplot.ts';
+import { useTrait, view } from '../host/react.ts';
 import type { FilmStripTraits } from '../messages.ts';
 
 const ANSWER_MS = 30_000;
 const DRAGGED_PX = 4;
 let requests = Date.now();
-
-/** The current value of a trait, also if it changes before React's effects run. */
-function useTrait<Name extends keyof FilmStripTraits & string>(model: Model<FilmStripTraits>, name: Name) {
-  const subscribe = useCallback(
-    (follow: () => void) => {
-      onChange(model, [name], follow);
-      return () => model.off(`change:${name}`, follow);
-    },
-    [model, name]
-  );
-  return useSyncExternalStore(subscribe, () => model.get(name));
-}
 
 /** Request a film; the answer is the trait `film` with the same number. */
 function load(model: Model<FilmStripTraits>, step: number): Promise<Blob> {
@@ -89,10 +77,4 @@ function Films({ model, el }: RenderContext<FilmStripTraits>) {
   return <FilmStrip films={films} note={note} chosen={chosen} choose={choose} load={get} trans={english} />;
 }
 
-function render({ model, el }: RenderContext<FilmStripTraits>): () => void {
-  const root = createRoot(el);
-  root.render(<Films model={model} el={el} />);
-  return () => root.unmount();
-}
-
-export default { render };
+export default view(Films);

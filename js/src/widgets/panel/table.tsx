@@ -1,0 +1,84 @@
+/** A table of texts: operators of an evaluation, episodes of a comparison, trials of a sweep. */
+
+import { type CSSProperties, memo, useState } from 'react';
+import { ordered } from '../../shared/order.ts';
+import type { RenderContext } from '../host/anywidget.ts';
+import { useTrait, view } from '../host/react.ts';
+import type { TableCell, TableTraits } from '../messages.ts';
+
+/** A sortable table is initially sorted by its first column, descending. */
+function Table({ model }: RenderContext<TableTraits>) {
+  const { columns = [], rows = [], caption, sortable = false } = useTrait(model, 'table');
+  const [{ column, descending }, setOrder] = useState({ column: 0, descending: true });
+  if (rows.length === 0) return null;
+  const heading = (title: string, i: number) => (
+    <button
+      type="button"
+      className="mosaic-sort"
+      onClick={() => setOrder({ column: i, descending: i !== column || !descending })}
+    >
+      {title}
+    </button>
+  );
+  const direction = descending ? 'descending' : 'ascending';
+  return (
+    <div className="mosaic-table">
+      <table>
+        {caption && <caption>{caption}</caption>}
+        <thead>
+          <tr>
+            {columns.map(({ title, numeric }, i) => (
+              <th
+                key={i}
+                scope="col"
+                className={alignment(numeric)}
+                aria-sort={sortable ? (i === column ? direction : 'none') : undefined}
+              >
+                {sortable ? heading(title, i) : title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <Rows
+          rows={sortable ? ordered(rows, row => row[column]?.key ?? null, descending) : rows}
+          numeric={columns.map(({ numeric }) => numeric)}
+        />
+      </table>
+    </div>
+  );
+}
+
+/** Rows are keyed by their content: an update changes few of hundreds. */
+function Rows({ rows, numeric }: { rows: readonly TableCell[][]; numeric: readonly boolean[] }) {
+  const counts = new Map<string, number>();
+  return (
+    <tbody>
+      {rows.map(cells => {
+        const content = JSON.stringify([cells, numeric]);
+        const count = (counts.get(content) ?? 0) + 1;
+        counts.set(content, count);
+        return <Row key={`${count} ${content}`} cells={cells} numeric={numeric} />;
+      })}
+    </tbody>
+  );
+}
+
+const Row = memo(
+  ({ cells, numeric }: { cells: readonly TableCell[]; numeric: readonly boolean[] }) => (
+    <tr>
+      {cells.map(({ text, color, hint }, i) => (
+        <td key={i} className={alignment(numeric[i])} title={hint || undefined}>
+          {color && <i className="mosaic-swatch" style={{ '--mosaic-color': color } as CSSProperties} />}
+          {text}
+        </td>
+      ))}
+    </tr>
+  ),
+  () => true
+);
+
+function alignment(numeric = false): string {
+  return numeric ? 'mosaic-numeric' : '';
+}
+
+export default view(Table);
