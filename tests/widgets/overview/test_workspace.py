@@ -52,5 +52,8 @@ def test_the_picture_is_saved_by_the_cell_itself(
 ) -> None:
     published: list[dict[str, Any]] = []
     monkeypatch.setattr(saved_form, "publish", lambda bundle, *_, **__: published.append(bundle))
+    monkeypatch.setattr(
+        "mosaic_lab.widgets.overview.workspace.MOMENT_SECONDS", 60.0
+    )  # a busy machine draws slowly
     workspace._ipython_display_()
     assert any("image/png" in bundle for bundle in published)
