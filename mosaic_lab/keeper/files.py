@@ -47,8 +47,8 @@ def check_inside(path: Path) -> None:
 def folder_in(parent: Path, name: str) -> Path | None:
     """Return the folder ``name`` in ``parent``; None for a link, ``..`` or anything that is not a folder."""
     try:
-        found = Path(os.path.realpath(parent / name))
-        return found if found == parent / found.name and found.name == name and found.is_dir() else None
+        folder = Path(os.path.realpath(parent / name))
+        return folder if folder == parent / folder.name and folder.name == name and folder.is_dir() else None
     except (OSError, ValueError):  # an invalid file name
         return None
 
@@ -83,11 +83,11 @@ def kind_of(path: Path) -> str | None:
     """Return the kind of a path that is not a regular file, such as "a folder"; None for a regular or missing
     file."""
     try:
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
             check_inside(path)
-            found = path.stat()
-        return _kind(found.st_mode)
+            status = path.stat()
+        return _kind(status.st_mode)
     except NotAFile:
         return f"a link to outside of {_root}"
     except OSError as error:

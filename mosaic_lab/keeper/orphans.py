@@ -93,25 +93,25 @@ def _search(path: Path, variable: str) -> list[psutil.Process]:
 
 
 def _all_marked() -> dict[tuple[str, str], list[psutil.Process]]:
-    found: dict[tuple[str, str], list[psutil.Process]] = {}
+    marked: dict[tuple[str, str], list[psutil.Process]] = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             variables = process.environ()
             for variable in (RUN_DIR_VARIABLE, KEEPER_VARIABLE):
                 if variable in variables:
-                    found.setdefault((variable, variables[variable]), []).append(process)
-    return found
+                    marked.setdefault((variable, variables[variable]), []).append(process)
+    return marked
 
 
 def _below(
     marked: Mapping[tuple[str, str], list[psutil.Process]], path: Path, variable: str
 ) -> list[psutil.Process]:
     """Return the processes with the variable of a run and, for its worker, also those below the guardian."""
-    found = list(marked.get((variable, str(path)), ()))
+    processes = list(marked.get((variable, str(path)), ()))
     for keeper in marked.get((KEEPER_VARIABLE, str(path)), ()) if variable == RUN_DIR_VARIABLE else ():
         with suppress(psutil.Error):
-            found += keeper.children(recursive=True)
-    return list(dict.fromkeys(found))
+            processes += keeper.children(recursive=True)
+    return list(dict.fromkeys(processes))
 
 
 def _running(process: psutil.Process) -> bool:

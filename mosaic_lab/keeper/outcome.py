@@ -136,8 +136,8 @@ def _killed(evidence: Evidence) -> str:
     if evidence.event is not None:
         reason += f", after its {evidence.event} line"
     if by_hand and not evidence.oom_kills:
-        known = "no sign of" if evidence.oom_kills == 0 else "this system does not report whether it was"
-        reason += f" ({known} the out-of-memory killer)"
+        sign = "no sign of" if evidence.oom_kills == 0 else "this system does not report whether it was"
+        reason += f" ({sign} the out-of-memory killer)"
     return reason + _out_of_memory(evidence)
 
 
@@ -148,8 +148,8 @@ def _failed(evidence: Evidence) -> str:
     elif own:  # every failure that a worker reports has exit code 1
         reason = own if evidence.exit_code == 1 else f"{own} ({evidence.ended})"
     elif evidence.unread:
-        known = "it is not known whether it ran to the end"
-        reason = f"its telemetry.jsonl was deleted, so {known} ({evidence.ended})"
+        unknown = "it is not known whether it ran to the end"
+        reason = f"its telemetry.jsonl was deleted, so {unknown} ({evidence.ended})"
     elif evidence.exit_code == 0 and evidence.event is None:
         reason = f"the environment or a library ended the process (exit code 0) {evidence.reached}".rstrip()
     else:

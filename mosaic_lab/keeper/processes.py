@@ -136,7 +136,7 @@ def descendants(pid: int) -> list[int]:
 def usage_below(pid: int, without: Collection[int]) -> ProcessUsage | None:
     """Return the resources used by the processes below ``pid`` and the children they have reaped; None
     without /proc."""
-    stats = [stat for one, stat in _below(pid).items() if one not in without]
+    stats = [stat for child, stat in _below(pid).items() if child not in without]
     if not stats and start_time(os.getpid()) is None:
         return None
     ticks = sum(int(field) for stat in stats for field in stat[11:15])
@@ -153,13 +153,13 @@ def _below(pid: int) -> dict[int, list[bytes]]:
     children: dict[int, list[int]] = {}
     for entry, stat in stats.items():
         children.setdefault(int(stat[1]), []).append(entry)
-    found: dict[int, list[bytes]] = {}
+    below: dict[int, list[bytes]] = {}
     waiting = [pid]
     while waiting:
         for child in children.get(waiting.pop(), []):
-            found[child] = stats[child]
+            below[child] = stats[child]
             waiting.append(child)
-    return found
+    return below
 
 
 def _stat(pid: int) -> list[bytes] | None:

@@ -121,8 +121,8 @@ def queued(reason: str, timestamp: float) -> RunStatus:
 def _read(cls: type[_T], data: object) -> _T:
     if not isinstance(data, Mapping):
         raise TypeError(f"{data!r:.100} is not an object")
-    known = (field for field in fields(cls) if field.name in data)
-    return cls(**{field.name: _READERS[str(field.type)](data[field.name]) for field in known})
+    recorded = (field for field in fields(cls) if field.name in data)
+    return cls(**{field.name: _READERS[str(field.type)](data[field.name]) for field in recorded})
 
 
 def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -48,22 +48,22 @@ def started_config(path: Path) -> Mapping[str, Any] | None:
 
 def progress(path: Path) -> Mapping[str, int]:
     """Return the newest ``step`` and ``episode`` reported near the end of the file."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for message in _from_end(path, (HEARTBEAT, METRICS, CHECKPOINT_SAVED, RUN_COMPLETED), 1 << 16):
         payload = _payload(message)
         for name, key in (("step", "step"), ("episode", "episode"), ("episode", "episodes")):
             value = payload.get(key)
-            if name not in found and is_count(value):
-                found[name] = int(value)
-        if len(found) == 2:
+            if name not in counts and is_count(value):
+                counts[name] = int(value)
+        if len(counts) == 2:
             break
-    return found
+    return counts
 
 
 def recent_values(path: Path, names: Sequence[str], count: int) -> list[float]:
     """Return the last ``count`` values, oldest first, of the first of ``names`` reported near the end of the
     file."""
-    found: dict[str, list[float]] = {name: [] for name in names}
+    by_name: dict[str, list[float]] = {name: [] for name in names}
     for message in _from_end(path, (METRICS,), _VALUES_WINDOW, names):
         values = _payload(message).get("values")
         if not isinstance(values, dict):
@@ -71,10 +71,10 @@ def recent_values(path: Path, names: Sequence[str], count: int) -> list[float]:
         for name in names:
             value = values.get(name)
             if _is_finite(value):
-                found[name].append(float(value))
-        if len(found[names[0]]) >= count:
+                by_name[name].append(float(value))
+        if len(by_name[names[0]]) >= count:
             break
-    return next((newest[:count][::-1] for newest in found.values() if newest), [])
+    return next((newest[:count][::-1] for newest in by_name.values() if newest), [])
 
 
 def recent_returns(path: Path, count: int) -> list[float]:

@@ -130,9 +130,9 @@ class WorkerProcess:
 
     def end_all(self, pause: Callable[[float], None], *, patient: bool) -> None:
         """End all living descendants. Unless ``patient``, SIGKILL is sent without a preceding SIGTERM."""
-        known = {self.pid, *self.helpers}
+        expected = {self.pid, *self.helpers}
         ended = end_descendants(self.reap, pause, TERM_AFTER, KILL_AFTER if patient else TERM_AFTER)
-        self.leftovers |= ended - known
+        self.leftovers |= ended - expected
         if sys.platform != "linux":
             processes.send_group(self.pid, signal.SIGKILL)
         shutil.rmtree(self._scratch, ignore_errors=True)

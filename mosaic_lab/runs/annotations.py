@@ -38,8 +38,8 @@ class Annotations:
 
 def read_annotations(folder: RunFolder) -> Annotations:
     """Return the annotations of a run; fields that are missing or of the wrong type are empty."""
-    found = folder.document(folder.path / FILE)
-    name, tags, notes = found.get("name"), found.get("tags"), found.get("notes")
+    document = folder.document(folder.path / FILE)
+    name, tags, notes = document.get("name"), document.get("tags"), document.get("notes")
     return Annotations(
         sanitize(name)[:LONGEST_NAME] if isinstance(name, str) else "",
         tuple(_readable(tags)) if isinstance(tags, list) else (),
@@ -76,13 +76,13 @@ def checked_tags(tags: Any) -> tuple[str, ...]:
     """Return the tags in the given order, without duplicates."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise ConfigurationError(f'tags={tags!r:.80}: must be a list, such as ["baseline", "paper"]')
-    found = list(tags)
-    for tag in found:
+    texts = list(tags)
+    for tag in texts:
         if not isinstance(tag, str) or not tag.strip() or "\n" in tag or len(tag.strip()) > LONGEST_TAG:
             raise ConfigurationError(
                 f"tags: {tag!r:.80} is not a tag: it must have 1 to {LONGEST_TAG} characters"
             )
-    kept = tuple(dict.fromkeys(sanitize(tag).strip() for tag in found))
+    kept = tuple(dict.fromkeys(sanitize(tag).strip() for tag in texts))
     if len(kept) > MOST_TAGS:
         raise ConfigurationError(f"tags: a run can have {MOST_TAGS}, these are {len(kept)}")
     return kept

@@ -28,15 +28,15 @@ def checkpoint_path(source: Any) -> Path:
         )
     if isinstance(source, Run):
         return _newest(source)
-    given = source.path if isinstance(source, Checkpoint) else source
-    if not isinstance(given, str | Path):
-        raise ConfigurationError(f"{given!r} is neither a run, a checkpoint nor the path of one")
-    path = Path(given).expanduser().resolve()
+    location = source.path if isinstance(source, Checkpoint) else source
+    if not isinstance(location, str | Path):
+        raise ConfigurationError(f"{location!r} is neither a run, a checkpoint nor the path of one")
+    path = Path(location).expanduser().resolve()
     if (path / "launch.json").is_file():
         return _newest(Run(path))
     if not path.exists():
-        bare = Path(given).name == str(given) and not path.suffix
-        of_a_run = f'; pass a run as lab.run("{given}")' if bare else ""
+        bare = Path(location).name == str(location) and not path.suffix
+        of_a_run = f'; pass a run as lab.run("{location}")' if bare else ""
         raise ConfigurationError(f"there is no checkpoint {path}{_others(path) or of_a_run}")
     if path.is_dir() and not description_of(path).is_file() and (whole := _beside(path)):
         raise ConfigurationError(f"{path} is a part of a checkpoint: give {whole.name}, which is beside it")
@@ -61,7 +61,7 @@ def _newest(run: Run) -> Path:
 
 def _others(path: Path) -> str:
     """Return an error's list of the checkpoints in the folder of ``path``."""
-    names = sorted(one.name for one in path.parent.glob(f"*{path.suffix or '.pt'}"))
+    names = sorted(checkpoint.name for checkpoint in path.parent.glob(f"*{path.suffix or '.pt'}"))
     more = f", … ({len(names)} total)" if len(names) > _NAMED else ""
     return f"; {path.parent} has {', '.join(names[-_NAMED:])}{more}" if names else ""
 
@@ -69,5 +69,7 @@ def _others(path: Path) -> str:
 def _beside(path: Path) -> Path | None:
     """Return the described file to which a folder belongs: ``step-7.pt`` for ``step-7.rllib``."""
     description = path.with_suffix(".json")
-    files = sorted(one for one in path.parent.glob(f"{path.stem}.*") if one.is_file() and one != description)
+    files = sorted(
+        file for file in path.parent.glob(f"{path.stem}.*") if file.is_file() and file != description
+    )
     return files[0] if description.is_file() and files else None

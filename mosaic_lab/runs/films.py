@@ -146,10 +146,10 @@ class Films(Sequence[Film]):
             if film.step == step:
                 return film
         steps = [f"{film.step}" for film in self][-_NAMED:]
-        known = f"the newest are of steps {', '.join(steps)}" if steps else "it has none"
+        newest = f"the newest are of steps {', '.join(steps)}" if steps else "it has none"
         why = self.missing.get(step)
         raise MosaicError(
-            f"run {self._folder.run_id} has no film of step {step}" + (f" ({why})" if why else f": {known}")
+            f"run {self._folder.run_id} has no film of step {step}" + (f" ({why})" if why else f": {newest}")
         )
 
     @property
@@ -198,9 +198,9 @@ def film(folder: RunFolder, step: int) -> tuple[str, bytes]:
 def makers(folder: RunFolder) -> list[RunFolder]:
     """Return the folders of the runs that film the run in ``folder``, oldest first."""
     beside = (RunFolder(path) for path in folder.path.parent.glob(f"*-{WORKER}-*"))
-    launches = [(one, one.document(one.launch_path)) for one in beside]
-    own = [(one, launch) for one, launch in launches if launch.get("parent") == folder.run_id]
-    return [one for one, _ in sorted(own, key=lambda found: found[1].get("created", 0.0))]
+    launches = [(maker, maker.document(maker.launch_path)) for maker in beside]
+    own = [(maker, launch) for maker, launch in launches if launch.get("parent") == folder.run_id]
+    return [maker for maker, _ in sorted(own, key=lambda pair: pair[1].get("created", 0.0))]
 
 
 def _working(folders: Sequence[RunFolder]) -> RunFolder | None:

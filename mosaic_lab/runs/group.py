@@ -221,13 +221,13 @@ def record_starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[
 def unstarted_seeds(store: RunStore) -> dict[str, list[int]]:
     """Return, by group, the seeds that were never started because the kernel that started the group
     exited."""
-    found = {}
+    seeds = {}
     for path in sorted(_starting_folder(store).glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
             content = read_json(path)
             if not identified(content["starter"]):
-                found[path.stem] = [int(seed) for seed in content["remaining"]]
-    return found
+                seeds[path.stem] = [int(seed) for seed in content["remaining"]]
+    return seeds
 
 
 def _starting_folder(store: RunStore) -> Path:

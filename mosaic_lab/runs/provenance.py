@@ -22,7 +22,7 @@ def provenance(
     With ``program`` ({"path", "cwd"}, the user's program that the worker runs), also that program and its git
     commit.
     """
-    known = {
+    facts = {
         "mosaic_lab": __version__,
         "python": sys.version,
         "python_executable": sys.executable,
@@ -33,8 +33,8 @@ def provenance(
         "environment": dict(worker_environment),
     }
     if program is not None:
-        known["program"] = {**program, "git": git_state(Path(program["cwd"]))}
-    return known
+        facts["program"] = {**program, "git": git_state(Path(program["cwd"]))}
+    return facts
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:

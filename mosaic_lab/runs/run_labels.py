@@ -94,8 +94,8 @@ def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:
     "seed 2"]``. The remaining words may be empty, or equal for several labels.
     """
     words = [_words(label) for label in labels]
-    common = [word for word in (words[0] if words else ()) if all(word in one for one in words)]
-    return " ".join(common), [" ".join(word for word in one if word not in common) for one in words]
+    common = [word for word in (words[0] if words else ()) if all(word in each for each in words)]
+    return " ".join(common), [" ".join(word for word in each if word not in common) for each in words]
 
 
 def without_seed(label: str) -> str:
@@ -133,10 +133,11 @@ def differing_settings(runs: Sequence[Run]) -> list[str]:
     Only settings given to at least one run are considered, because values that upstream derives from them are
     redundant. Values not given are upstream's defaults.
     """
-    known = [run_settings(run) for run in runs]
-    given = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
-    keep = [name for name in given if len({repr(one.get(name)) for one in known}) > 1][:MOST_SETTINGS]
-    return [", ".join(f"{name}={_value(one, name)}" for name in keep) for one in known]
+    settings = [run_settings(run) for run in runs]
+    names = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
+    different = [name for name in names if len({repr(of_run.get(name)) for of_run in settings}) > 1]
+    keep = different[:MOST_SETTINGS]
+    return [", ".join(f"{name}={_value(of_run, name)}" for name in keep) for of_run in settings]
 
 
 def run_settings(run: Run) -> dict[str, Any]:
@@ -146,23 +147,23 @@ def run_settings(run: Run) -> dict[str, Any]:
 
 def _named_settings(run: Run) -> dict[str, Any]:
     """Return the keywords of `Lab.train` that affect learning."""
-    found = {name: run.config.get(name) for name in ("algorithm", "env_id", "total_timesteps")}
+    keywords = {name: run.config.get(name) for name in ("algorithm", "env_id", "total_timesteps")}
     checkpoint = run.config.get("checkpoint")
-    found["resume_from"] = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
-    found["wrappers"] = run.config.get("wrappers") or None
-    return {name: value for name, value in found.items() if value is not None}
+    keywords["resume_from"] = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
+    keywords["wrappers"] = run.config.get("wrappers") or None
+    return {name: value for name, value in keywords.items() if value is not None}
 
 
 def _hyperparameters(run: Run) -> Mapping[str, Any]:
-    given = run.config.get("hyperparameters")
-    return given if isinstance(given, Mapping) else {}
+    values = run.config.get("hyperparameters")
+    return values if isinstance(values, Mapping) else {}
 
 
-def _value(known: Mapping[str, Any], name: str) -> str:
+def _value(settings: Mapping[str, Any], name: str) -> str:
     """Return the value of a setting, ``default`` if only upstream knows it."""
     if name == "resume_from":
-        return PurePath(str(known[name])).name if name in known else "nothing"
-    return shortened(str(known[name]) if name in known else "default", MOST_LETTERS)
+        return PurePath(str(settings[name])).name if name in settings else "nothing"
+    return shortened(str(settings[name]) if name in settings else "default", MOST_LETTERS)
 
 
 def _words(label: str) -> list[str]:

@@ -118,8 +118,8 @@ class RunRecord:
 
     def _part_of(self, kind: str) -> str | None:
         whole = self._launch.get(kind)
-        found = whole.get("id") if isinstance(whole, dict) else None
-        return found if isinstance(found, str) else None
+        run_id = whole.get("id") if isinstance(whole, dict) else None
+        return run_id if isinstance(run_id, str) else None
 
     @property
     def on(self) -> str | None:
@@ -162,8 +162,8 @@ class RunRecord:
 
         For a run that was not started by `Lab.train`, only the explicitly given ones.
         """
-        known = self._launch.get("hyperparameters") or self.config.get("hyperparameters")
-        return known if isinstance(known, dict) else {}
+        hyperparameters = self._launch.get("hyperparameters") or self.config.get("hyperparameters")
+        return hyperparameters if isinstance(hyperparameters, dict) else {}
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -176,8 +176,8 @@ class RunRecord:
         """Why the library was not installed from its preferred source (`WorkerEnvironment.fallback`), or
         empty."""
         environment = self.provenance.get("environment")
-        found = environment.get("fallback") if isinstance(environment, dict) else ""
-        return sanitize(found) if isinstance(found, str) else ""
+        reason = environment.get("fallback") if isinstance(environment, dict) else ""
+        return sanitize(reason) if isinstance(reason, str) else ""
 
     # ------------------------------------------------------------ how it goes
 
@@ -398,9 +398,9 @@ def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFr
 
     points = read(name)
     if name is not None and all(table.empty for table in points) and all(run.finished for run in runs):
-        known = {one for table in read(None) for one in table["name"]}
-        if any(not one.startswith(SYSTEM_PREFIX) for one in known):
-            raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, known)}")
+        names = {reported for table in read(None) for reported in table["name"]}
+        if any(not reported.startswith(SYSTEM_PREFIX) for reported in names):
+            raise ConfigurationError(f"metric {name!r} was not reported{nearest(name, names)}")
     return points
 
 
