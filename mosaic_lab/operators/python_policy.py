@@ -86,11 +86,11 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
             f"{spec.name} answers in this kernel, and an evaluation runs without it: people play in "
             "lab.compare(...)"
         )
-    given = spec.function.given
-    if reference := policy_files.reference_of(given):
+    policy = spec.function.policy
+    if reference := policy_files.reference_of(policy):
         file = python(reference, spec.name)
         return spec.with_(worker=file.worker, settings=file.settings, function=None)
     raise ConfigurationError(
-        f"{function_name(given)} exists only in this kernel, and an evaluation is a separate process that "
-        f"outlives it. {policy_files.how_to_import(given)}"
+        f"{function_name(policy)} exists only in this kernel, and an evaluation is a separate process that "
+        f"outlives it. {policy_files.how_to_import(policy)}"
     )

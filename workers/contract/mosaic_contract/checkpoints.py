@@ -219,8 +219,11 @@ def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
 def environment_described(config: TrainingConfig, *, restarts: bool = False) -> dict[str, Any]:
     """Return the description's fields about the keywords and the observation wrappers of a training's
     environment, empty without any. `restarts` is passed to `atari.record`."""
-    found = {"env_settings": config.hyperparameters.get(ENV_KWARGS.name), "wrappers": list(config.wrappers)}
-    fields: dict[str, Any] = {name: value for name, value in found.items() if value}
+    settings = {
+        "env_settings": config.hyperparameters.get(ENV_KWARGS.name),
+        "wrappers": list(config.wrappers),
+    }
+    fields: dict[str, Any] = {name: value for name, value in settings.items() if value}
     if ATARI in config.wrappers:
         fields[ATARI] = record(config.env_id, restarts=restarts)
     return fields
@@ -232,22 +235,22 @@ def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
-def space_misfit(trained: Mapping[str, Any], found: Mapping[str, Any], wrappers: Sequence[str] = ()) -> str:
+def space_misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], wrappers: Sequence[str] = ()) -> str:
     """Return why a training on one environment cannot continue in another, "" if it can.
 
-    `trained` and `found` describe the environments: "env_id", and spaces in the form read by `spaces_of`.
+    `trained` and `offered` describe the environments: "env_id", and spaces in the form read by `spaces_of`.
     `wrappers` names the observation wrappers of both.
     """
-    before, after = spaces_of(trained), spaces_of(found)
+    before, after = spaces_of(trained), spaces_of(offered)
     if set(before) != set(after):
         return f"its agents are {', '.join(sorted(after))}, those before were {', '.join(sorted(before))}"
     for agent, spaces in after.items():
         whose = "" if agent == ALONE else f"{agent}: "
         observations = [
-            observation_transform(one["observation_space"], wrappers, str(of.get("env_id"))).space
-            for one, of in ((before[agent], trained), (spaces, found))
+            observation_transform(space["observation_space"], wrappers, str(of.get("env_id"))).space
+            for space, of in ((before[agent], trained), (spaces, offered))
         ]
-        actions = [one["action_space"] for one in (before[agent], spaces)]
+        actions = [space["action_space"] for space in (before[agent], spaces)]
         for (one, other), what in ((observations, "observations"), (actions, "actions")):
             if why := misfit(one, other, what):
                 return whose + why

@@ -29,8 +29,8 @@ def discover() -> list[dict[str, Any]]:
 def _entry_points() -> set[tuple[str, str]]:
     everything: Any = metadata.entry_points()
     modern = hasattr(everything, "select")  # Python 3.10 and newer
-    found = everything.select(group=GROUP) if modern else everything.get(GROUP, ())
-    return {(point.name, point.value) for point in found}
+    points = everything.select(group=GROUP) if modern else everything.get(GROUP, ())
+    return {(point.name, point.value) for point in points}
 
 
 def _describe(name: str, value: str) -> dict[str, Any]:

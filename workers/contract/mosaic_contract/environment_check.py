@@ -55,9 +55,10 @@ def probe(env_id: str, make: Callable[[], Any]) -> tuple[Any, Mapping[str, Any]]
 
 def _check_version(env: Any, env_id: str) -> None:
     """Raise `ConfigError` for an id that Gymnasium completed: the newest version depends on the release."""
-    made, name = str(getattr(getattr(env, "spec", None), "id", "")), env_id.rpartition(":")[2]
-    if made.startswith(f"{name}-v"):
-        raise ConfigError(f"environment {env_id!r} lacks its version: write {env_id + made[len(name) :]!r}")
+    made_id, name = str(getattr(getattr(env, "spec", None), "id", "")), env_id.rpartition(":")[2]
+    if made_id.startswith(f"{name}-v"):
+        complete = env_id + made_id[len(name) :]
+        raise ConfigError(f"environment {env_id!r} lacks its version: write {complete!r}")
 
 
 def close(env: Any, env_id: str) -> None:
@@ -136,9 +137,8 @@ def _try_out(env: Any, env_id: str) -> Mapping[str, Any]:
     except Exception as error:  # environments raise arbitrary exceptions
         raise EnvironmentFault(_unresettable(env, env_id, error)) from None
     check.compare("reset", observation)
-    actions = (
-        {one: _sample(env.action_space(one)) for one in env.agents} if team else _sample(env.action_space)
-    )
+    space = env.action_space
+    actions = {agent: _sample(space(agent)) for agent in env.agents} if team else _sample(space)
     try:
         returned = env.step(actions)
     except EnvironmentFault:
@@ -173,7 +173,9 @@ def _takes_seed(reset: Any) -> bool:
         parameters = inspect.signature(reset).parameters
     except (TypeError, ValueError):  # some methods written in C have no signature
         return True
-    return "seed" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return "seed" in parameters or any(
+        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
 
 
 class EpisodeCheck:
@@ -286,16 +288,16 @@ class TeamCheck(EpisodeCheck):
             for misfit in excluded_numbers(self._spaces[agent], seen):
                 raise self.misfit(misfit, method, f" of {agent}")
 
-    def _observations(self, found: Mapping[Any, Any], method: str) -> dict[Any, Any]:
-        known = self._converters
-        if unknown := [agent for agent in found if agent not in known]:
+    def _observations(self, observations: Mapping[Any, Any], method: str) -> dict[Any, Any]:
+        converters = self._converters
+        if unknown := [agent for agent in observations if agent not in converters]:
             raise EnvironmentFault(
                 f"{method}() of {self.env_id} returns an observation of {unknown[0]}, which is not among its "
-                f"possible_agents: {', '.join(map(str, known))}"
+                f"possible_agents: {', '.join(map(str, converters))}"
             )
         return {
-            agent: self.observation(known[agent], value, method, f" of {agent}")
-            for agent, value in found.items()
+            agent: self.observation(converters[agent], value, method, f" of {agent}")
+            for agent, value in observations.items()
         }
 
 
@@ -348,8 +350,8 @@ def _wrapper_class() -> Any:
             return observation, _without_statistics(info)
 
         def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
-            found = self._check.step(self.env.step(action + self._start if self._start else action))
-            return (*found[:4], _without_statistics(found[4])) if _STATISTICS in found[4] else found
+            result = self._check.step(self.env.step(action + self._start if self._start else action))
+            return (*result[:4], _without_statistics(result[4])) if _STATISTICS in result[4] else result
 
         def close(self) -> None:
             close(self.env, self._check.env_id)

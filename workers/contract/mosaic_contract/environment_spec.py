@@ -69,7 +69,7 @@ class EnvironmentSpec:
             agent: observation_transform(describe_space(space), wrappers, self.env_id)
             for agent, space in self.observations.items()
         }
-        observations = {agent: make_space(one.space) for agent, one in transforms.items()}
+        observations = {agent: make_space(transform.space) for agent, transform in transforms.items()}
         return replace(self, observations=observations, actions=actions)
 
     def observation_problems(self, algorithm: str, *, wraps: bool = False) -> Iterator[str]:

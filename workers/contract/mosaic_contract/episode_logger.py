@@ -111,8 +111,8 @@ def with_losses(values: Mapping[str, float], losses: Losses) -> dict[str, float]
     named = dict(values)
     for name, patterns in losses.items():
         for pattern in patterns:
-            found = [value for key, value in values.items() if fnmatchcase(key, pattern)]
-            if found:
-                named[name] = sum(found) / len(found)
+            matching = [value for key, value in values.items() if fnmatchcase(key, pattern)]
+            if matching:
+                named[name] = sum(matching) / len(matching)
                 break
     return named

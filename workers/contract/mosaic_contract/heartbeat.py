@@ -82,10 +82,10 @@ def _from_ps(root: int) -> Usage:
         ["ps", "-A", "-o", "pid=,ppid=,rss=,time="], capture_output=True, text=True, timeout=10, check=False
     ).stdout
     rows = {int(row[0]): row[1:4] for row in map(str.split, listing.splitlines()) if len(row) == 4}
-    tree, found = set(), {root}
-    while found:
-        tree |= found
-        found = {pid for pid, row in rows.items() if int(row[0]) in found} - tree
+    tree, generation = set(), {root}
+    while generation:
+        tree |= generation
+        generation = {pid for pid, row in rows.items() if int(row[0]) in generation} - tree
     used = [rows[pid] for pid in tree if pid in rows]
     return Usage(sum(int(row[1]) for row in used) / 2**10, sum(_seconds(row[2]) for row in used))
 

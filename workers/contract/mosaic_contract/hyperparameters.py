@@ -70,14 +70,14 @@ ENV_KWARGS = Parameter("env_kwargs", dict, {}, "Keyword arguments of the environ
 def env_kwargs_of(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the environment's keyword arguments, in which tuples are tuples again. Raises `ConfigError`."""
     try:
-        given = converted(ENV_KWARGS, hyperparameters.get(ENV_KWARGS.name, {}))
+        env_kwargs = converted(ENV_KWARGS, hyperparameters.get(ENV_KWARGS.name, {}))
     except ValueError as error:
         raise ConfigError(f"hyperparameter {ENV_KWARGS.name!r}: {error}") from None
-    return dict(with_tuples(given))
+    return dict(with_tuples(env_kwargs))
 
 
 def check_hyperparameters(
-    given: Mapping[str, Any], known: Mapping[str, Parameter], problems: Iterable[str] = ()
+    values: Mapping[str, Any], parameters: Mapping[str, Parameter], problems: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return all hyperparameters of a run: the given values, checked and converted, and defaults for the
     rest.
@@ -86,18 +86,18 @@ def check_hyperparameters(
     names, with the equivalent or nearest known name, wrong types, invalid choices and values outside the
     limits.
     """
-    found = list(problems)
-    resolved = {name: parameter.default for name, parameter in known.items()}
-    for name, value in given.items():
-        if name not in known:
-            found.append(_unknown(name, known))
+    errors = list(problems)
+    resolved = {name: parameter.default for name, parameter in parameters.items()}
+    for name, value in values.items():
+        if name not in parameters:
+            errors.append(_unknown(name, parameters))
             continue
         try:
-            resolved[name] = converted(known[name], value)
+            resolved[name] = converted(parameters[name], value)
         except ValueError as error:
-            found.append(f"hyperparameter {name!r}: {error}")
-    if found:
-        raise ConfigError(found)
+            errors.append(f"hyperparameter {name!r}: {error}")
+    if errors:
+        raise ConfigError(errors)
     return resolved
 
 
@@ -105,12 +105,14 @@ def merged(kinds: Mapping[str, Mapping[str, Parameter]]) -> Iterator[Parameter]:
     """Yield the parameters of several kinds of environments, each once. If defaults differ, or a kind lacks a
     parameter, it has no default and its help lists the default of each kind."""
     for name in dict.fromkeys(name for parameters in kinds.values() for name in parameters):
-        found = {kind: parameters[name] for kind, parameters in kinds.items() if name in parameters}
-        last = list(found.values())[-1]
-        if len(found) == len(kinds) and all(one.default == last.default for one in found.values()):
+        by_kind = {kind: parameters[name] for kind, parameters in kinds.items() if name in parameters}
+        last = list(by_kind.values())[-1]
+        if len(by_kind) == len(kinds) and all(
+            parameter.default == last.default for parameter in by_kind.values()
+        ):
             yield last
         else:
-            defaults = ", ".join(f"{kind} {one.default}" for kind, one in found.items())
+            defaults = ", ".join(f"{kind} {parameter.default}" for kind, parameter in by_kind.items())
             meaning = f"{last.help}; " if last.help else ""
             yield replace(last, default=None, help=f"{meaning}by default: {defaults}")
 
@@ -128,13 +130,16 @@ def with_limits(
     minimum). Parameters in `above_zero` must be greater than 0, those in `to_one` at most 1.
     """
 
-    def limited(one: Parameter) -> Parameter:
-        above = 0 if one.name in above_zero else None
-        minimum = least.get(one.name, 1 if one.type is int else 0) if above is None else None
-        maximum = 1 if one.name in to_one else None
-        return replace(one, minimum=minimum, maximum=maximum, exclusive_minimum=above)
+    def limited(parameter: Parameter) -> Parameter:
+        above = 0 if parameter.name in above_zero else None
+        minimum = least.get(parameter.name, 1 if parameter.type is int else 0) if above is None else None
+        maximum = 1 if parameter.name in to_one else None
+        return replace(parameter, minimum=minimum, maximum=maximum, exclusive_minimum=above)
 
-    return {name: limited(one) if one.type in (int, float) else one for name, one in parameters.items()}
+    return {
+        name: limited(parameter) if parameter.type in (int, float) else parameter
+        for name, parameter in parameters.items()
+    }
 
 
 def outside_limits(value: float, limits: Mapping[str, Any]) -> str:
@@ -157,10 +162,12 @@ def not_widths(values: Mapping[str, Any], may_be_empty: Collection[str] = ()) ->
                 yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
 
 
-def _unknown(name: str, known: Collection[str]) -> str:
+def _unknown(name: str, parameters: Collection[str]) -> str:
     if name in OWN_FIELDS:
         return f"{name!r} is a field of the configuration{lab_keyword(name)}, not a hyperparameter"
-    if alike := sorted(other for names in _ONE_THING if name in names for other in names if other in known):
+    if alike := sorted(
+        other for names in _ONE_THING if name in names for other in names if other in parameters
+    ):
         return f"unknown hyperparameter {name!r}; here it is called {' or '.join(map(repr, alike))}"
     if name in _OF_THE_ENVIRONMENT:
         return (
@@ -168,7 +175,7 @@ def _unknown(name: str, known: Collection[str]) -> str:
             "register an id with them in a module, gymnasium.register(..., kwargs=...), and give "
             'env="module:Id-v0"'
         )
-    hint = nearest(name, known)
+    hint = nearest(name, parameters)
     meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.75)
     if meant and "did you mean" not in hint:
         hint = f"; did you mean lab.train's {meant[0]}= ({_LAB_OPTIONS[meant[0]]})?"

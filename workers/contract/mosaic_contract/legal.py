@@ -107,7 +107,7 @@ def _tuple(described: Mapping[str, Any]) -> Reader:
     def read(value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)) or len(value) != len(readers):
             raise ValueError(f"{value!r:.200} is not a list of {len(readers)} actions")
-        return [one(part) for one, part in zip(readers, value)]
+        return [reader(part) for reader, part in zip(readers, value)]
 
     return read
 
@@ -118,7 +118,7 @@ def _dict(described: Mapping[str, Any]) -> Reader:
     def read(value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping) or set(value) != set(readers):
             raise ValueError(f"{value!r:.200} is not a dict of actions for {', '.join(readers)}")
-        return {key: one(value[key]) for key, one in readers.items()}
+        return {key: reader(value[key]) for key, reader in readers.items()}
 
     return read
 

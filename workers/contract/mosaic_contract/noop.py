@@ -90,8 +90,8 @@ def _zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
         return str(space.get("characters") or " ")[0] * int(space.get("min_length", 0)), False
     parts = space.get("spaces")
     if kind == "Dict" and isinstance(parts, Mapping):
-        found = {name: _zero(part) for name, part in parts.items()}
-        return {name: action for name, (action, _) in found.items()}, any(c for _, c in found.values())
+        actions = {name: _zero(part) for name, part in parts.items()}
+        return {name: action for name, (action, _) in actions.items()}, any(c for _, c in actions.values())
     if kind == "Tuple" and isinstance(parts, Sequence):
         several = [_zero(part) for part in parts]
         return [action for action, _ in several], any(clipped for _, clipped in several)

@@ -94,15 +94,15 @@ def _box(space: Any) -> Convert:
 
 def _as_array(numpy: Any, value: Any, shape: tuple[int, ...], dtype: Any, expected: str) -> Any:
     try:
-        found = numpy.asarray(value)
+        array = numpy.asarray(value)
     except ValueError:  # lists of different lengths
-        found = numpy.asarray(value, dtype=object)
-    if found.dtype.kind not in "bifu":
+        array = numpy.asarray(value, dtype=object)
+    if array.dtype.kind not in "bifu":
         raise Misfit(f"is {value!r:.100}; its space is {expected}")
-    if found.shape != shape and not found.size == math.prod(shape) == 1:
-        raise Misfit(f"has the shape {found.shape}; its space has {shape}")
-    converted = found.reshape(shape).astype(dtype)
-    if dtype.kind != "f" and not numpy.array_equal(converted, found.reshape(shape)):
+    if array.shape != shape and not array.size == math.prod(shape) == 1:
+        raise Misfit(f"has the shape {array.shape}; its space has {shape}")
+    converted = array.reshape(shape).astype(dtype)
+    if dtype.kind != "f" and not numpy.array_equal(converted, array.reshape(shape)):
         raise Misfit(f"is {value!r:.100}, which {dtype} of its space cannot hold")
     return converted
 
@@ -124,11 +124,11 @@ def _container(space: Any) -> Convert:
             except LookupError:
                 raise Misfit(f"lacks {key!r}") from None
             try:
-                found = part(value)
+                checked = part(value)
             except Misfit as misfit:
                 raise type(misfit)(str(misfit), f"[{key!r}]{misfit.path}") from None
-            if found is not value:
-                changed[key] = found
+            if checked is not value:
+                changed[key] = checked
         if not changed:
             return observation
         if named:

@@ -98,8 +98,8 @@ class OperatorServer:
             return next(iter(self._agents.values()))
         agent = self._agents.get(player_id) if isinstance(player_id, str) else None
         if agent is None:
-            known = ", ".join(self._agents) or "none: init_agent comes first"
-            raise BadMessage(f"there is no agent {player_id!r:.100} here; there are: {known}")
+            agents = ", ".join(self._agents) or "none: init_agent comes first"
+            raise BadMessage(f"there is no agent {player_id!r:.100} here; there are: {agents}")
         return agent
 
     def close(self) -> bool:

@@ -39,8 +39,8 @@ def pettingzoo_module(env_id: str) -> str | None:
     """
     family, _, name = env_id.rpartition("/")
     families = [_ALIASES.get(family, family)] if family else _PACKAGES
-    known = next((f"{_PACKAGES[one]}.{name}" for one in families if name in _names(one)), None)
-    return known or (env_id if _is_own_module(env_id) else None)
+    full_id = next((f"{_PACKAGES[package]}.{name}" for package in families if name in _names(package)), None)
+    return full_id or (env_id if _is_own_module(env_id) else None)
 
 
 def _is_own_module(env_id: str) -> bool:

@@ -69,7 +69,7 @@ def leave_within(seconds: float, code: int) -> None:
 
 def _waited_for() -> List[str]:
     main = threading.main_thread()
-    return [one.name for one in threading.enumerate() if one is not main and not one.daemon]
+    return [thread.name for thread in threading.enumerate() if thread is not main and not thread.daemon]
 
 
 def lines_of(trace: Optional[TracebackType]) -> Lines:
@@ -83,10 +83,10 @@ def exit_error(code: object, lines: Lines, reached: str) -> str:
     status = (
         f"exit code {code or 0}" if code is None or isinstance(code, int) else f"exit code 1, {code!r:.300}"
     )
-    found = [(_owner(frame), frame, line) for frame, line in reversed(lines)]
+    owned = [(_owner(frame), frame, line) for frame, line in reversed(lines)]
     for owner, who in (("user", "the environment"), ("library", "a library")):
-        for one, frame, line in found:
-            if one == owner:
+        for frame_owner, frame, line in owned:
+            if frame_owner == owner:
                 file = Path(frame.f_code.co_filename).name
                 place = f"line {line} of {file}, in {frame.f_code.co_name}"
                 return f"{who} ended the process ({status}) {reached}: {place}"

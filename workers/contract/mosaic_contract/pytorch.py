@@ -60,16 +60,16 @@ def torch_device(requested: str) -> str:
     torch = import_module("torch")
     if torch.cuda.is_available() or requested == "cpu":
         return "cuda" if requested == "auto" else requested
-    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     seen = "no GPU is visible to this run"
-    if given:
-        seen = f"PyTorch {torch.__version__} finds none of this run's GPUs (CUDA_VISIBLE_DEVICES={given})"
+    if visible:
+        seen = f"PyTorch {torch.__version__} finds none of this run's GPUs (CUDA_VISIBLE_DEVICES={visible})"
     if requested != "auto":
         raise ConfigError(
             f"device={requested!r}, and {seen}: give it one (lab.train(..., gpus=1)), or choose "
             "device='auto' or 'cpu'"
         )
-    if given:
+    if visible:
         log.warning("%s: it trains on the CPU", seen)
     return "cpu"
 

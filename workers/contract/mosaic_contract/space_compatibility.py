@@ -17,24 +17,24 @@ _TOLERANCE = 1e-5  # relative, for bounds: they are 32-bit numbers
 _SIZE = {"Box": "shape", "Discrete": "n", "MultiDiscrete": "nvec", "MultiBinary": "n"}
 
 
-def misfit(trained: Mapping[str, Any], found: Mapping[str, Any], what: str) -> str:
-    """Return why a policy trained for one space cannot be used on the space `found`, "" if it can.
+def misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], what: str) -> str:
+    """Return why a policy trained for one space cannot be used on the space `offered`, "" if it can.
 
     `what` is "observations" or "actions", the first word of the sentence.
     """
-    if _form(trained) != _form(found):
-        return f"{what} are {text_of(found)}, the policy was trained for {text_of(trained)}"
-    if what == "actions" and not _same_bounds(trained, found):
-        return f"{what} reach {_bounds(found)}, the policy was trained for {_bounds(trained)}"
+    if _form(trained) != _form(offered):
+        return f"{what} are {text_of(offered)}, the policy was trained for {text_of(trained)}"
+    if what == "actions" and not _same_bounds(trained, offered):
+        return f"{what} reach {_bounds(offered)}, the policy was trained for {_bounds(trained)}"
     return ""
 
 
 def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the advice on a misfit of `who` if its environment was made with keywords."""
     if settings:
-        given = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
+        values = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
         same = f"env_kwargs={dict(settings)!r:.500}"
-        yield f"{who} was trained with {given}: give the environment the same ({same})"
+        yield f"{who} was trained with {values}: give the environment the same ({same})"
 
 
 def text_of(space: Mapping[str, Any]) -> str:
@@ -53,7 +53,7 @@ def text_of(space: Mapping[str, Any]) -> str:
         return f"MultiBinary({'×'.join(map(str, size)) if isinstance(size, list) else size})"
     inner = space.get("spaces")
     if isinstance(inner, Mapping):
-        return f"{kind}({', '.join(f'{name}: {text_of(one)}' for name, one in inner.items())})"
+        return f"{kind}({', '.join(f'{name}: {text_of(part)}' for name, part in inner.items())})"
     if isinstance(inner, Sequence):
         return f"{kind}({', '.join(map(text_of, inner))})"
     return kind

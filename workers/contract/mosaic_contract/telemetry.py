@@ -321,13 +321,13 @@ class MetricValues:
 
     def numbers(self, values: Mapping[Any, Any]) -> dict[str, float]:
         """Return the numbers in a row by name. Arrays and tensors with one element count as numbers."""
-        found = {}
+        numbers = {}
         for name, value in flat(values):
             try:
-                found[name] = _number(value)
+                numbers[name] = _number(value)
             except (TypeError, ValueError, RuntimeError):  # the last: PyTorch, for several numbers
                 self._name(name, value)
-        return found
+        return numbers
 
     def _name(self, name: str, value: Any) -> None:
         if name not in self._named and len(self._named) < _MOST_NAMED:

@@ -68,14 +68,16 @@ def _policy(make: Callable[[Path, Any], Policy], path: Path, modified: int) -> P
 def _check_spaces(described: Description, setup: AgentSetup) -> None:
     """Raise `ConfigError` if a checkpoint has no policy for an agent, or the policy has other spaces."""
     policy = f"{described['algorithm']} of {described['env_id']}"
-    known = spaces_of(described)
-    spaces = known.get(setup.player_id) if "agents" in described else next(iter(known.values()))
+    by_agent = spaces_of(described)
+    spaces = by_agent.get(setup.player_id) if "agents" in described else next(iter(by_agent.values()))
     if spaces is None:
-        raise ConfigError(f"{policy} has no policy for {setup.player_id}; it has those of {', '.join(known)}")
+        raise ConfigError(
+            f"{policy} has no policy for {setup.player_id}; it has those of {', '.join(by_agent)}"
+        )
     problems = [
         f"{policy} cannot act for {setup.player_id}: its {text}"
         for name, what in (("observation_space", "observations"), ("action_space", "actions"))
-        if (found := getattr(setup, name)) is not None and (text := misfit(spaces[name], found, what))
+        if (space := getattr(setup, name)) is not None and (text := misfit(spaces[name], space, what))
     ]
     if problems:
         raise ConfigError([*problems, *same_settings(policy, env_settings_of(described))])

@@ -52,10 +52,10 @@ class PlannedTraining:
         """Resolve and validate a training. Raises `ConfigError` with all problems."""
         config = cls.adapted(config)
         check_algorithm(config.algorithm, cls.ALGORITHMS)
-        resume_from, given = cls._resumed(config)
-        config, own_spec, spec = cls.probed(cls._wrapped(config, resume_from), given)
+        resume_from, hyperparameters = cls._resumed(config)
+        config, own_spec, spec = cls.probed(cls._wrapped(config, resume_from), hyperparameters)
         algorithm = cls.ALGORITHMS[config.algorithm]
-        draft = cls(replace(config, hyperparameters=given), resume_from, algorithm, own_spec, spec)
+        draft = cls(replace(config, hyperparameters=hyperparameters), resume_from, algorithm, own_spec, spec)
         values = draft.checked([*draft.misfits(), *draft._start_problems(config)])
         plan = replace(draft, config=replace(config, hyperparameters=values))
         if wrong := list(plan.disagreements()):
@@ -68,7 +68,9 @@ class PlannedTraining:
         return config
 
     @classmethod
-    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> Tuple[TrainingConfig, Any, Any]:
+    def probed(
+        cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
+    ) -> Tuple[TrainingConfig, Any, Any]:
         """Check the environment, given the hyperparameters.
 
         Return the configuration, in which the environment may decide on the algorithm, and the environment's

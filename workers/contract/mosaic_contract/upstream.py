@@ -36,7 +36,8 @@ def class_in(path: Path, name: str) -> ast.ClassDef:
 
 def method_of(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     """Return a method of a class, None if the class itself does not define it."""
-    return next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
+    methods = (statement for statement in node.body if isinstance(statement, ast.FunctionDef))
+    return next((method for method in methods if method.name == name), None)
 
 
 def arguments_of(node: ast.ClassDef) -> Iterator[tuple[ast.arg, ast.expr]]:

@@ -48,7 +48,7 @@ def error_text(error: BaseException, file: Path) -> str:
         frames = frames.tb_next  # skip our own frames
     traceback.print_exception(type(error), error, frames or error.__traceback__)
     text = one_line(error)
-    lines = [one for one in traceback.extract_tb(frames) if Path(one.filename) == file]
+    lines = [line for line in traceback.extract_tb(frames) if Path(line.filename) == file]
     if not lines:
         return text
     inside = "" if lines[-1].name == "<module>" else f", in {lines[-1].name}"
@@ -64,9 +64,9 @@ def _imported(file: Path) -> Any:
         sys.path.insert(0, str(base))
     if len(parts) > 1:
         return importlib.import_module(".".join(parts))
-    known = sys.modules.get(file.stem)
-    if getattr(known, "__file__", None) == str(file):  # loaded for another agent of this process
-        return known
+    loaded = sys.modules.get(file.stem)
+    if getattr(loaded, "__file__", None) == str(file):  # loaded for another agent of this process
+        return loaded
     spec = importlib.util.spec_from_file_location(file.stem, file)  # its name may not be a valid identifier
     assert spec is not None and spec.loader is not None, "it ends with .py"
     module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)

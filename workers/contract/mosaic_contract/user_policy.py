@@ -31,23 +31,23 @@ class UserPolicy:
     ``episode_end(total_reward, steps)``. Raises `ConfigError` for an object that cannot be called this way.
     """
 
-    def __init__(self, given: Any) -> None:
-        if isinstance(given, type):
+    def __init__(self, policy: Any) -> None:
+        if isinstance(policy, type):
             raise ConfigError(
-                f"{given.__name__} is a class: give an instance, {given.__name__}(), or "
-                f'operators.python("FILE.py:{given.__name__}")'
+                f"{policy.__name__} is a class: give an instance, {policy.__name__}(), or "
+                f'operators.python("FILE.py:{policy.__name__}")'
             )
-        select, predict = getattr(given, "select_action", None), getattr(given, "predict", None)
-        self.given = given
+        select, predict = getattr(policy, "select_action", None), getattr(policy, "predict", None)
+        self.policy = policy
         self._predicts = select is None and callable(predict)
-        call: Any = predict if self._predicts else given if select is None else select
+        call: Any = predict if self._predicts else policy if select is None else select
         if not callable(call):
             raise ConfigError(
-                f"{given!r:.200} is neither callable nor has it select_action(observation) or "
+                f"{policy!r:.200} is neither callable nor has it select_action(observation) or "
                 "predict(observation)"
             )
         if inspect.iscoroutinefunction(call):
-            raise ConfigError(f"{given!r:.200} is an async function: give one that returns the action")
+            raise ConfigError(f"{policy!r:.200} is an async function: give one that returns the action")
         self._call: Callable[..., Any] = call
         self._masked, self._taken = _taken(call, _OF_MODELS if self._predicts else ())
 
@@ -60,27 +60,27 @@ class UserPolicy:
 
     def _predict(self, observation: Any, memory: Memory, context: Mapping[str, Any]) -> Any:
         agent = context.get("agent")
-        known = {
+        available = {
             **context,
             "state": memory.get(agent),
             "episode_start": import_module("numpy").array([agent not in memory]),
             "deterministic": True,
             "action_masks": context.get("action_mask"),
         }
-        answer = self._call(observation, **{name: known.get(name) for name in self._taken})
+        answer = self._call(observation, **{name: available.get(name) for name in self._taken})
         action, memory[agent] = answer if type(answer) is tuple and len(answer) == 2 else (answer, None)
         return action
 
     def episode_begin(self, seed: Optional[int], episode_index: int) -> None:
         """Call the object's ``episode_begin``, else its ``reset``, if it has one."""
-        if callable(begin := getattr(self.given, "episode_begin", None)):
+        if callable(begin := getattr(self.policy, "episode_begin", None)):
             begin(seed, episode_index)
-        elif callable(reset := getattr(self.given, "reset", None)):
+        elif callable(reset := getattr(self.policy, "reset", None)):
             reset(**({"seed": seed} if _takes_seed(reset) else {}))
 
     def episode_end(self, total_reward: float, steps: int) -> None:
         """Call the object's ``episode_end``, if it has one."""
-        if callable(end := getattr(self.given, "episode_end", None)):
+        if callable(end := getattr(self.policy, "episode_end", None)):
             end(total_reward, steps)
 
 

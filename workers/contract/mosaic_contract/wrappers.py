@@ -75,15 +75,15 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
         if name not in _MAKERS:
             raise ConfigError(f"unknown observation wrapper {name!r:.100}{nearest(str(name), _MAKERS)}")
         try:
-            one = _MAKERS[name](space)
+            wrapper = _MAKERS[name](space)
         except _Misfit as misfit:
             after = f" after {', '.join(names[:index])}" if index else ""
             raise ConfigError(
                 f"the observation wrapper {name!r} {misfit}; the observations of {env_id}{after} are "
                 f"{text_of(space)}"
             ) from None
-        space = one.space
-        steps.append(one.observe)
+        space = wrapper.space
+        steps.append(wrapper.observe)
     return ObservationTransform(space, steps[0] if len(steps) == 1 else functools.partial(_apply, steps))
 
 
@@ -97,8 +97,8 @@ def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
         env, names = signs_of_rewards(env), [name for name in names if name != ATARI]
     if not names:
         return env
-    made = observation_transform(describe_space(env.observation_space), names, env_id)
-    return _wrapper_class()(env, made)
+    transform = observation_transform(describe_space(env.observation_space), names, env_id)
+    return _wrapper_class()(env, transform)
 
 
 def advice(space: Any, env_id: str) -> str:
@@ -131,10 +131,10 @@ def _wrapper_class() -> Any:
     class Observing(gymnasium.ObservationWrapper):  # type: ignore[name-defined]
         """An environment with transformed observations."""
 
-        def __init__(self, env: Any, made: ObservationTransform) -> None:
+        def __init__(self, env: Any, transform: ObservationTransform) -> None:
             super().__init__(env)
-            self.observation_space = make_space(made.space)
-            self._observe = made.observe
+            self.observation_space = make_space(transform.space)
+            self._observe = transform.observe
 
         def observation(self, observation: Any) -> Any:
             return self._observe(observation)

@@ -314,8 +314,8 @@ class Arena:
 def _described(seats: Seats, environment: EnvironmentAdapter) -> dict[str, Any]:
     """Return the message field with the states described to human players who act next; empty if there are
     none."""
-    found = seats.descriptions(environment.turn)
-    return {"descriptions": found} if found else {}
+    descriptions = seats.descriptions(environment.turn)
+    return {"descriptions": descriptions} if descriptions else {}
 
 
 def _seed(value: Any) -> int:

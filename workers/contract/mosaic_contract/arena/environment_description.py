@@ -143,8 +143,8 @@ def _teams_of(agents: Sequence[str], facts: Mapping[str, EnvironmentFacts]) -> d
     adversary). Ids without a number belong to no team."""
     teams: dict[str, list[str]] = {}
     for agent in agents:
-        known, numbered = facts[agent].team, _NUMBERED.fullmatch(agent)
-        team = known if known is not None else numbered and numbered.group(1)
+        own_team, numbered = facts[agent].team, _NUMBERED.fullmatch(agent)
+        team = own_team if own_team is not None else numbered and numbered.group(1)
         if team:
             teams.setdefault(team, []).append(agent)
     return teams
@@ -176,16 +176,16 @@ def _versions(environment: EnvironmentAdapter, packages: Sequence[str]) -> dict[
     """Return the versions of Python, NumPy, the packages of the environment's classes, and `packages`."""
     inner: Any = environment.env
     classes = [*type(inner).__mro__, *type(getattr(inner, "unwrapped", inner)).__mro__]
-    found = {"python": sys.version.partition(" ")[0]}
+    versions = {"python": sys.version.partition(" ")[0]}
     modules = [cls.__module__.partition(".")[0] for cls in classes]
     for package in dict.fromkeys(["numpy", *modules, *packages]):
         for name in (package, package.replace("_", "-")):
             try:
-                found[name] = metadata.version(name)
+                versions[name] = metadata.version(name)
                 break
             except metadata.PackageNotFoundError:
                 continue
-    return found
+    return versions
 
 
 def facts_of_joints(names: Sequence[str], space: Any, task: str, package: str) -> EnvironmentFacts:

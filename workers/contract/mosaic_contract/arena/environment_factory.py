@@ -28,16 +28,16 @@ _GYMNASIUMS = ("max_episode_steps",)  # settings of gymnasium.make itself
 def check_settings(env_id: str, settings: Mapping[str, Any], maker: Any, also: Sequence[str] = ()) -> None:
     """Raise `ConfigError` for settings that are neither keywords of the class or function `maker` nor in
     `also`, suggesting the nearest known names. Accepts everything if `maker` takes arbitrary keywords."""
-    known = _keywords(maker)
-    if known is None:
+    keywords = _keywords(maker)
+    if keywords is None:
         return
-    known = sorted({*known, *also} - {*_OURS})
-    lower = {name.lower(): name for name in known}
+    keywords = sorted({*keywords, *also} - {*_OURS})
+    lower = {name.lower(): name for name in keywords}
     problems = []
     for name in settings:
-        if name not in known:
+        if name not in keywords:
             near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
-            hint = f"did you mean {lower[near[0]]!r}?" if near else f"it has {', '.join(known) or 'none'}"
+            hint = f"did you mean {lower[near[0]]!r}?" if near else f"it has {', '.join(keywords) or 'none'}"
             problems.append(f"{env_id} has no setting {name!r}: {hint}")
     if problems:
         raise ConfigError(problems)
@@ -107,20 +107,21 @@ def _first_line(error: Exception) -> str:
 def _keywords(maker: Any) -> list[str] | None:
     """Return the keywords of a function, or of a class and the base classes that it forwards keywords to;
     None: any keyword."""
-    found = []
+    keywords = []
     for function in _inits(maker) if inspect.isclass(maker) else [maker]:
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):  # some functions written in C have no signature
             return None
-        found += [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-        if not any(one.kind is one.VAR_KEYWORD for one in parameters):
-            return found
+        by_keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        keywords += [parameter.name for parameter in parameters if parameter.kind in by_keyword]
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            return keywords
     return None
 
 
 def _inits(cls: type) -> Iterator[Any]:
-    return (one.__dict__["__init__"] for one in cls.__mro__ if "__init__" in one.__dict__)
+    return (base.__dict__["__init__"] for base in cls.__mro__ if "__init__" in base.__dict__)
 
 
 class NumberedAgents:

@@ -25,8 +25,10 @@ Exchange = Mapping[str, Any]
 
 def exchanges_of(answer: Mapping[str, Any]) -> list[Exchange]:
     """Return the exchanges of an operator's answer."""
-    given = answer.get("exchanges")
-    return [one for one in given[-_MOST:] if isinstance(one, Mapping)] if isinstance(given, list) else []
+    exchanges = answer.get("exchanges")
+    if not isinstance(exchanges, list):
+        return []
+    return [exchange for exchange in exchanges[-_MOST:] if isinstance(exchange, Mapping)]
 
 
 def number_of(exchange: Exchange, name: str) -> float | None:

@@ -58,12 +58,12 @@ class Mailboxes:
             if problems:
                 call.fault_text = "; ".join([call.fault_text, *problems] if call.fault_text else problems)
 
-    def _checked(self, sender: str, given: Any) -> tuple[list[dict[str, str]], list[str]]:
+    def _checked(self, sender: str, outgoing: Any) -> tuple[list[dict[str, str]], list[str]]:
         """Return the deliverable messages, and the problems of the others."""
-        if not isinstance(given, list):
-            return [], [f"its messages are not a list: {given!r:.100}"]
+        if not isinstance(outgoing, list):
+            return [], [f"its messages are not a list: {outgoing!r:.100}"]
         messages, problems = [], []
-        for message in given[:MOST_MESSAGES]:
+        for message in outgoing[:MOST_MESSAGES]:
             to, text = (message.get("to"), message.get("text")) if isinstance(message, dict) else (None, None)
             if not (isinstance(to, str) and isinstance(text, str) and text):
                 problems.append(f'a message must be {{"to": agent, "text": text}}, not {message!r:.100}')
@@ -74,8 +74,8 @@ class Mailboxes:
                 if len(text) > MOST_CHARACTERS:
                     problems.append(f"a message of {len(text)} characters was cut to {MOST_CHARACTERS}")
                 messages.append({"to": to, "text": text[:MOST_CHARACTERS]})
-        if len(given) > MOST_MESSAGES:
-            problems.append(f"{len(given) - MOST_MESSAGES} messages beyond {MOST_MESSAGES} were dropped")
+        if len(outgoing) > MOST_MESSAGES:
+            problems.append(f"{len(outgoing) - MOST_MESSAGES} messages beyond {MOST_MESSAGES} were dropped")
         return messages, problems
 
     def _receivers(self, sender: str, to: str) -> list[str]:

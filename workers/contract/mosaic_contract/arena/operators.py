@@ -126,15 +126,15 @@ class KernelOperator(ArenaOperator):
 
 def sendable(info: Mapping[str, Any]) -> dict[str, Any]:
     """Return the serializable part of an environment's info; the action mask is sent separately."""
-    found = {}
+    facts = {}
     for key, value in info.items():
         if key == "action_mask" or not isinstance(key, str):
             continue
-        packed = found[key] = pack(value)
+        packed = facts[key] = pack(value)
         if type(packed) in _SURE:
             continue
         try:
             encode_line({key: packed}, OPERATING_LINE_LIMIT)
         except (TypeError, ValueError, RecursionError):
-            del found[key]
-    return found
+            del facts[key]
+    return facts

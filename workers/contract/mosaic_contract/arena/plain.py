@@ -21,12 +21,12 @@ _SEED = re.compile(r"(?<![\w-])--seed(?![\w-])")
 
 def introduction(about: Mapping[str, Any]) -> dict[str, Any]:
     """Return "init_agent" for a plain operator, converted from the full message."""
-    known = {name: about[name] for name in ("observation_space", "action_space")}
+    spaces = {name: about[name] for name in ("observation_space", "action_space")}
     meanings = about["settings"].get("action_meanings")
     if meanings is not None:
-        known["action_meanings"] = meanings
+        spaces["action_meanings"] = meanings
     message = {name: about[name] for name in ("cmd", "game_name", "player_id")}
-    return {**message, **known, "settings": {**known, **unpack(about["settings"])}}
+    return {**message, **spaces, "settings": {**spaces, **unpack(about["settings"])}}
 
 
 def question(call: Call) -> dict[str, Any]:

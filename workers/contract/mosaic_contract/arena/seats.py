@@ -205,12 +205,12 @@ class Seats:
     def descriptions(self, agents: Sequence[str]) -> dict[str, Any]:
         """Return the described state for each of `agents` with an operator in the kernel that needs it, for
         human players to read before they act. Raises `ArenaError`."""
-        found = {}
+        descriptions = {}
         for agent in agents:
             operator = self.of_agent[agent]
             if isinstance(operator, KernelOperator) and DESCRIPTION in operator.needs:
-                found[agent] = {**self._hints.mission(agent), **(self._hints.described(agent) or {})}
-        return {agent: described for agent, described in found.items() if described}
+                descriptions[agent] = {**self._hints.mission(agent), **(self._hints.described(agent) or {})}
+        return {agent: described for agent, described in descriptions.items() if described}
 
     def answer(self, message: Mapping[str, Any]) -> None:
         """Handle the kernel's answer to a request; an answer that is not awaited is dropped."""

@@ -39,15 +39,15 @@ class ArenaChecks:
         with self.subject.start("describe", "--describe") as process:
             expect_exit(process, 0, START_SECONDS)
             try:
-                known = [str(name) for name in json.loads(b"\n".join(process.lines()))["environments"]]
+                ids = [str(name) for name in json.loads(b"\n".join(process.lines()))["environments"]]
             except (ValueError, KeyError, TypeError):
                 raise Unmet(
                     "one JSON object that lists environments", repr(process.lines())[:500], process
                 ) from None
-        if not known and not self.env_id:
+        if not ids and not self.env_id:
             raise Unmet('ids of environments, or "environment" in conformance.json', "none", process)
-        self.env_id = self.env_id or known[0]
-        return f"{len(known)} ids"
+        self.env_id = self.env_id or ids[0]
+        return f"{len(ids)} ids"
 
     def arena(self) -> str:
         with conversation(self.subject, "arena", "--arena", unsolicited=("beat", "thinking")) as talk:
@@ -88,8 +88,8 @@ class ArenaChecks:
                 f"opened with agents, and a paradigm among {_PARADIGMS}", repr(opened)[:500], talk.process
             )
         for agent in agents:
-            found = (spaces or {}).get(agent) or {}
-            if not all("type" in (found.get(name) or {}) for name in ("observation", "action")):
+            description = (spaces or {}).get(agent) or {}
+            if not all("type" in (description.get(name) or {}) for name in ("observation", "action")):
                 raise Unmet(f"descriptions of both spaces of {agent}", repr(spaces)[:500], talk.process)
         return agents
 

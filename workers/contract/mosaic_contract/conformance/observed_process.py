@@ -105,11 +105,11 @@ class ObservedProcess:
 
     def messages(self) -> list[dict[str, Any]]:
         """Return the JSON objects on stdout so far, without invalid lines."""
-        found = []
+        messages = []
         for line in self.lines():
             with contextlib.suppress(BadLine):
-                found.append(decode_line(line))
-        return found
+                messages.append(decode_line(line))
+        return messages
 
     def log_tail(self, lines: int = 12) -> str:
         """Return the last lines of stderr."""

@@ -114,8 +114,8 @@ class OperatorChecks:
 
     def _action_spaces(self) -> list[dict[str, Any]]:
         names = [str(name).lower() for name in self.subject.capabilities.get("action_spaces", [])]
-        known = {_SAME.get(name, name): None for name in names}
-        return [dict(_ACTIONS[name]) for name in known if name in _ACTIONS] or [dict(_ACTIONS["discrete"])]
+        kinds = {_SAME.get(name, name): None for name in names}
+        return [dict(_ACTIONS[name]) for name in kinds if name in _ACTIONS] or [dict(_ACTIONS["discrete"])]
 
     def _settings(self) -> dict[str, Any]:
         saved = [

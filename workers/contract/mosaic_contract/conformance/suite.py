@@ -113,21 +113,21 @@ def check_worker(
     `LookupError` if the worker is not found, or if it trains and its package contains no `conformance.json`.
     """
     workers = _discovered(python)
-    found = [worker for worker in workers if name in (None, worker["name"])]
-    if len(found) != 1:
+    matching = [worker for worker in workers if name in (None, worker["name"])]
+    if len(matching) != 1:
         names = ", ".join(worker["name"] for worker in workers) or "none"
         raise LookupError(f"no single worker {name or ''} in this environment; it has: {names}")
-    if "error" in found[0]:
-        raise LookupError(f"the metadata of {found[0]['name']} cannot be read: {found[0]['error']}")
-    path = Path(found[0]["folder"], "conformance.json")
-    if path.exists() or "train" in found[0]["capabilities"].get("modes", []):
+    if "error" in matching[0]:
+        raise LookupError(f"the metadata of {matching[0]['name']} cannot be read: {matching[0]['error']}")
+    path = Path(matching[0]["folder"], "conformance.json")
+    if path.exists() or "train" in matching[0]["capabilities"].get("modes", []):
         try:
             text = path.read_text(encoding="utf-8")
             options.setdefault("config", json.loads(text.replace("{package}", str(path.parent))))
         except (OSError, ValueError) as error:
             raise LookupError(f"the suite needs {path} with a tiny configuration: {error}") from None
     options.setdefault("config", {})
-    return run_conformance([python, "-m", found[0]["program"]], python=python, **options)
+    return run_conformance([python, "-m", matching[0]["program"]], python=python, **options)
 
 
 def format_report(results: Sequence[CheckResult]) -> str:

@@ -59,13 +59,13 @@ class TrainingChecks:
         return f"{len(self.resolved.get('hyperparameters', {}))} hyperparameters resolved"
 
     def bad_configuration(self) -> str:
-        known = max(self.resolved.get("hyperparameters") or [""], key=len)
-        misspelt = f"{known}x" if known else "no_such_hyperparameter"
+        longest = max(self.resolved.get("hyperparameters") or [""], key=len)
+        misspelt = f"{longest}x" if longest else "no_such_hyperparameter"
         unknown = {**self.tiny, misspelt: 1}
         wrong_type = {**self.tiny, "total_timesteps": "many"}
         for what, config, arguments, named in (
-            (f"unknown hyperparameter {misspelt!r}, dry", unknown, ["--dry-run"], known or misspelt),
-            (f"unknown hyperparameter {misspelt!r}", unknown, [], known or misspelt),
+            (f"unknown hyperparameter {misspelt!r}, dry", unknown, ["--dry-run"], longest or misspelt),
+            (f"unknown hyperparameter {misspelt!r}", unknown, [], longest or misspelt),
             ('total_timesteps "many", dry', wrong_type, ["--dry-run"], "total_timesteps"),
             ("a file that is not JSON, dry", "{not json", ["--dry-run"], ""),
         ):

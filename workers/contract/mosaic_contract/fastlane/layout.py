@@ -88,17 +88,18 @@ class Ring:
         except OSError:
             return None
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_size < HEADER_BYTES:
+            status = os.fstat(descriptor)
+            ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+            if not ours or status.st_size < HEADER_BYTES:
                 return None
-            ring = cls(path, descriptor, found.st_size // 8 * 8)
+            ring = cls(path, descriptor, status.st_size // 8 * 8)
         except (OSError, ValueError):
             return None
         finally:
             os.close(descriptor)
         slot = ring.words[SLOT_BYTES_AT]
         whole = slot % 8 == 0 and (slot == 0 or slot > PIXELS_AT)
-        if ring.words[MAGIC_AT] != MAGIC or not whole or HEADER_BYTES + SLOTS * slot > found.st_size:
+        if ring.words[MAGIC_AT] != MAGIC or not whole or HEADER_BYTES + SLOTS * slot > status.st_size:
             return None
         ring.lay_out()
         return ring

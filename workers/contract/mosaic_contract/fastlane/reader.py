@@ -150,17 +150,17 @@ class FrameReader:
         path = ring_files.target(self._run_dir)
         if path is None or (ring is not None and path == ring.path):
             return ring
-        found = Ring.open(path) if path.parent.name == ring_files.folders()[0].name else None
-        if found is None:
+        newer = Ring.open(path) if path.parent.name == ring_files.folders()[0].name else None
+        if newer is None:
             return ring
-        if found.writer != self._writer:
-            self._before, self._seen, self._writer = self._before + self._seen, 0, found.writer
-        self._ring = found
-        return found
+        if newer.writer != self._writer:
+            self._before, self._seen, self._writer = self._before + self._seen, 0, newer.writer
+        self._ring = newer
+        return newer
 
 
-def _hud(texts: bytes, given: int, *record: Any) -> Hud:
+def _hud(texts: bytes, present: int, *record: Any) -> Hud:
     *numbers, agent_bytes, text_bytes = record
-    known = [number if given >> place & 1 else None for place, number in enumerate(numbers)]
+    values = [number if present >> place & 1 else None for place, number in enumerate(numbers)]
     agent, text = texts[:agent_bytes], texts[agent_bytes : agent_bytes + text_bytes]
-    return Hud._make((*known, agent.decode("utf-8", "replace"), text.decode("utf-8", "replace")))
+    return Hud._make((*values, agent.decode("utf-8", "replace"), text.decode("utf-8", "replace")))

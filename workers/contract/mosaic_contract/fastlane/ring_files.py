@@ -101,8 +101,8 @@ def _locked(folder: Path, how: int) -> Iterator[None]:
     """Hold a lock on the folder. Raises OSError if it is not exclusively ours, or is locked for too long."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        found = os.fstat(descriptor)
-        if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o022:
             raise PermissionError(errno.EPERM, f"{folder} can be written by others")
         deadline = time.monotonic() + _PATIENCE
         while True:

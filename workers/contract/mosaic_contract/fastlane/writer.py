@@ -179,7 +179,7 @@ class FrameWriter:
 
     def _write_record(self, slot: int, hud: Hud) -> None:
         episode, step, reward, episode_return, speed, agent, text = hud
-        given = (
+        present = (
             (episode is not None)
             | (step is not None) << 1
             | (reward is not None) << 2
@@ -190,7 +190,7 @@ class FrameWriter:
         agent_data = clipped(agent, layout.AGENT_LIMIT) if agent else b""
         data = agent_data + clipped(text, layout.TEXT_LIMIT) if text else agent_data
         _pack(
-            *(self._ring.memory, slot + layout.RECORD_AT, time.time(), height, width, channels, given),
+            *(self._ring.memory, slot + layout.RECORD_AT, time.time(), height, width, channels, present),
             *(episode or 0, step or 0, reward or 0.0, episode_return or 0.0, speed or 0.0),
             *(len(agent_data), len(data) - len(agent_data)),
         )

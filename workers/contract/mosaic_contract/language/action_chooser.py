@@ -74,9 +74,9 @@ class ChosenAction:
             self.action,
             action_str=f"default: {self.name}" if self.is_default else self.name,
             reasoning=_reasoning(exchanges),
-            input_tokens=sum(one.input_tokens or 0 for one in exchanges),
-            output_tokens=sum(one.output_tokens or 0 for one in exchanges),
-            exchanges=[one.to_dict() for one in exchanges],
+            input_tokens=sum(exchange.input_tokens or 0 for exchange in exchanges),
+            output_tokens=sum(exchange.output_tokens or 0 for exchange in exchanges),
+            exchanges=[exchange.to_dict() for exchange in exchanges],
             messages=messages,
         )
 
@@ -184,7 +184,12 @@ def _reasoning(exchanges: Sequence[Exchange]) -> str:
 
     Text that a repaired answer repeats from the previous answer appears once.
     """
-    parts = [text for one in exchanges for text in (one.reasoning.strip(), reasoning_in(one.answer)) if text]
+    parts = [
+        text
+        for exchange in exchanges
+        for text in (exchange.reasoning.strip(), reasoning_in(exchange.answer))
+        if text
+    ]
     return "\n\n".join(dict.fromkeys(parts))[:_LONGEST_REASONING]
 
 
@@ -236,9 +241,9 @@ def _text_form(space: Mapping[str, Any]) -> str:
     unless they include every character that can be typed."""
     least, most = space.get("min_length", 0), space.get("max_length", "a few")
     length = f"at most {most}" if not least else f"exactly {most}" if least == most else f"{least} to {most}"
-    known = sorted(set(space.get("characters") or _TYPED))
+    characters = sorted(set(space.get("characters") or _TYPED))
     form = f"a text of one line, {length} characters"
-    return form if set(known) >= _TYPED else f"{form}, of these only: {', '.join(_runs(known))}"
+    return form if set(characters) >= _TYPED else f"{form}, of these only: {', '.join(_runs(characters))}"
 
 
 def _runs(characters: Sequence[str]) -> Iterator[str]:
@@ -248,6 +253,6 @@ def _runs(characters: Sequence[str]) -> Iterator[str]:
         if at < len(characters) and ord(characters[at]) == ord(characters[at - 1]) + 1:
             continue
         run = characters[first:at]
-        names = [_NAMES.get(one, one) for one in run]
+        names = [_NAMES.get(character, character) for character in run]
         yield from [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
         first = at

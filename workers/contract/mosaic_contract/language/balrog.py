@@ -89,13 +89,13 @@ def _read_thought(answer: str) -> AgentAnswer:
 
 
 def _read_marked(answer: str) -> AgentAnswer:
-    found = _MARKED.search(answer)
-    return AgentAnswer(found[1].strip() if found else answer.strip())
+    marked = _MARKED.search(answer)
+    return AgentAnswer(marked[1].strip() if marked else answer.strip())
 
 
 def _read_marked_thought(answer: str) -> AgentAnswer:
-    found = _MARKED.search(answer)
-    return AgentAnswer(found[1].strip() if found else NOT_MARKED, answer)
+    marked = _MARKED.search(answer)
+    return AgentAnswer(marked[1].strip() if marked else NOT_MARKED, answer)
 
 
 def _read_plan(answer: str) -> AgentAnswer:
@@ -107,8 +107,8 @@ def _read_plan(answer: str) -> AgentAnswer:
 
 def _after(text: str, mark: str) -> tuple[str, bool, str]:
     """Return the text before the first mark, whether there is one, and the text after it. Case is ignored."""
-    found = re.search(re.escape(mark), text, re.IGNORECASE)
-    return (text[: found.start()], True, text[found.end() :]) if found else (text, False, "")
+    match = re.search(re.escape(mark), text, re.IGNORECASE)
+    return (text[: match.start()], True, text[match.end() :]) if match else (text, False, "")
 
 
 AGENTS: dict[str, Agent] = {

@@ -92,8 +92,8 @@ class Budget:
 
     def _fits(self, ledger: dict[str, Any], usd: float | None, tokens: int, reserved: Any) -> bool:
         reserved = list(reserved)
-        spent_usd = ledger["usd"] + sum(one[1] for one in reserved) + (usd or 0.0)
-        spent_tokens = ledger["tokens"] + sum(one[2] for one in reserved) + tokens
+        spent_usd = ledger["usd"] + sum(reservation[1] for reservation in reserved) + (usd or 0.0)
+        spent_tokens = ledger["tokens"] + sum(reservation[2] for reservation in reserved) + tokens
         return (self._usd is None or spent_usd <= self._usd + _TINY) and (
             self._tokens is None or spent_tokens <= self._tokens
         )
@@ -128,10 +128,14 @@ class Budget:
     def _release_abandoned(self, ledger: dict[str, Any]) -> None:
         """Release the reservations of dead processes. Since such a process may have recorded an exchange
         without booking it, everything is counted again."""
-        holders = {one[0] for one in ledger["reserved"].values()} - {self._holder}
+        holders = {reservation[0] for reservation in ledger["reserved"].values()} - {self._holder}
         dead = {holder for holder in holders if not self._lives(holder)}
         if dead:
-            kept = {name: one for name, one in ledger["reserved"].items() if one[0] not in dead}
+            kept = {
+                name: reservation
+                for name, reservation in ledger["reserved"].items()
+                if reservation[0] not in dead
+            }
             ledger.update(spent(self._folder, self._price), reserved=kept)
 
     def _lives(self, holder: str) -> bool:

@@ -163,15 +163,17 @@ class Endpoint:
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
         """Record which part of a request the model rejects, according to the text of its error. Return False
         if it is not an optional part."""
-        has_system = "system" in request or any(one["role"] == "system" for one in request["messages"])
+        has_system = "system" in request or any(
+            message["role"] == "system" for message in request["messages"]
+        )
         refused = {
             "system": has_system and _NO_SYSTEM.search(text),
             "consecutive turns": re.search(r"\balternat", text, re.I),
             "stream": "stream" in request and _NO_STREAM.search(text),
         }
-        found = {name for name, said in refused.items() if said} - self._left_out
-        self._left_out |= found
-        return bool(found)
+        newly_refused = {name for name, said in refused.items() if said} - self._left_out
+        self._left_out |= newly_refused
+        return bool(newly_refused)
 
     def _connected(self) -> Any:
         with self._lock:
@@ -186,7 +188,7 @@ class Endpoint:
             raise EndpointRefused(f"{self.package}'s SDK is not in this environment: {error}") from None
         for name in _LIBRARIES:  # their logs contain prompts and addresses
             logging.getLogger(name).setLevel(logging.WARNING)
-        given = {} if self._key is None else {"api_key": self._key}
+        credentials = {} if self._key is None else {"api_key": self._key}
         timeout = self.settings.timeout
         try:
             return getattr(sdk, self.client_class)(
@@ -195,7 +197,7 @@ class Endpoint:
                 timeout=timeout,
                 http_client=bounded_client(sdk, timeout),
                 default_headers=self._headers,
-                **given,
+                **credentials,
             )
         except Exception as error:
             raise EndpointRefused(self._shown(f"no client for {self.settings.where}: {error}")) from None
@@ -256,11 +258,11 @@ class Endpoint:
         """Redact the key and the values of variables, whether given to the SDK or found by it, and any
         prefixes and suffixes of them repeated by an endpoint. Values shorter than `shortest` characters are
         kept: in an answer they may be a word of the game."""
-        found = {self._key, *(getattr(self._client, name, None) for name in ("api_key", "auth_token"))}
-        found |= {os.environ.get(name) for name in self.settings.variables}
+        secrets = {self._key, *(getattr(self._client, name, None) for name in ("api_key", "auth_token"))}
+        secrets |= {os.environ.get(name) for name in self.settings.variables}
         parts = {
             part
-            for secret in (str(one) for one in found - {None, "", _NO_KEY})
+            for secret in (str(value) for value in secrets - {None, "", _NO_KEY})
             if len(secret) >= shortest
             and (secret[:_SHORTEST_PART] in text or secret[-_SHORTEST_PART:] in text)
             for length in range(min(len(secret), _SHORTEST_PART), len(secret) + 1)

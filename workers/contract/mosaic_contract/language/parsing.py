@@ -40,14 +40,14 @@ class Actions:
         self._names: dict[int, str] = {}
         if self.discrete:
             start, count = int(space.get("start", 0)), int(space["n"])
-            given = [" ".join(str(name).split()) for name in names or ()]
+            texts = [" ".join(str(name).split()) for name in names or ()]
             named = (
-                len(given) == count
-                and len({_plain(name) for name in given}) == count
-                and all(map(_plain, given))
+                len(texts) == count
+                and len({_plain(name) for name in texts}) == count
+                and all(map(_plain, texts))
             )
             self._names = {
-                start + index: given[index] if named else str(start + index) for index in range(count)
+                start + index: texts[index] if named else str(start + index) for index in range(count)
             }
         self._by_name = {_plain(name): action for action, name in self._names.items()}
 
@@ -81,19 +81,19 @@ class Actions:
     def parse(self, answer: str, legal: Sequence[int]) -> Parsed:
         """Return the one action in an answer; without one, a fault: "unparsed", "illegal" or "ambiguous".
         `legal` are the currently legal actions of a Discrete space."""
-        found = list(dict.fromkeys(_stripped(text) for text in _ACTION.findall(answer)))
-        if not found:
+        actions = list(dict.fromkeys(_stripped(text) for text in _ACTION.findall(answer)))
+        if not actions:
             whole = _stripped(answer)
-            known = self._by_name.get(_plain(whole)) if self.discrete else None
-            if known is None:
+            named = self._by_name.get(_plain(whole)) if self.discrete else None
+            if named is None:
                 return Parsed(None, None, ("unparsed",))
-            found = [whole]
-        if len({_plain(text) for text in found}) > 1:
+            actions = [whole]
+        if len({_plain(text) for text in actions}) > 1:
             return Parsed(None, None, ("ambiguous",))
-        if not found[0]:
+        if not actions[0]:
             return Parsed(None, None, ("unparsed",))
         try:
-            return Parsed(self._action(found[0], legal), found[0][:_LONGEST])
+            return Parsed(self._action(actions[0], legal), actions[0][:_LONGEST])
         except (ValueError, RecursionError):
             return Parsed(None, None, ("illegal",))
 
@@ -106,9 +106,9 @@ class Actions:
             return action
         if self._kind != "Text":
             return self._read(json.loads(text))
-        known, length = self._space.get("characters"), len(text)
+        characters, length = self._space.get("characters"), len(text)
         fits = self._space.get("min_length", 0) <= length <= self._space.get("max_length", length)
-        if not fits or (known and not set(text) <= set(known)):
+        if not fits or (characters and not set(text) <= set(characters)):
             raise ValueError("the text has a length or characters that the environment does not know")
         return text
 
@@ -122,13 +122,13 @@ def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) 
     """Return the messages {"to", "text"} in an answer, from lines such as `MESSAGE agent_1: text`, to these
     agents or to "all". Messages longer than `MESSAGE_LIMIT` are truncated; those after the first `limit` are
     dropped."""
-    known = {_plain(agent): agent for agent in (*agents, "all")}
-    found = [
-        {"to": known[_plain(to)], "text": text[:MESSAGE_LIMIT]}
+    recipients = {_plain(agent): agent for agent in (*agents, "all")}
+    messages = [
+        {"to": recipients[_plain(to)], "text": text[:MESSAGE_LIMIT]}
         for to, text in _MESSAGE.findall(answer)
-        if _plain(to) in known
+        if _plain(to) in recipients
     ]
-    return found[:limit]
+    return messages[:limit]
 
 
 def reasoning_in(answer: str) -> str:

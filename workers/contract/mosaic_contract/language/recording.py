@@ -150,8 +150,8 @@ class RecordingIndex:
 
     def find(self, moment: Moment, prompt_sha256: str) -> dict[str, Any] | None:
         """Return the latest exchange at a moment with this prompt, None if there is none."""
-        for path, offset, found in reversed(self._at(moment)):
-            if found == prompt_sha256:
+        for path, offset, recorded_sha256 in reversed(self._at(moment)):
+            if recorded_sha256 == prompt_sha256:
                 return self._read(path, offset)
         return None
 

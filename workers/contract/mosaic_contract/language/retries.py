@@ -93,10 +93,10 @@ def required_wait(headers: Mapping[str, str], text: str) -> float | None:
     """Return the seconds that a response requires before the next request: from Retry-After, else from the
     text of its error ("try again in 20s"), else from the reset time of a limit; None if it has none of these.
     """
-    found = _retry_after(headers)
-    if found is None and (said := _SAID.search(text)):
-        found = _seconds(said[1])
-    return _reset(headers) if found is None else found
+    seconds = _retry_after(headers)
+    if seconds is None and (said := _SAID.search(text)):
+        seconds = _seconds(said[1])
+    return _reset(headers) if seconds is None else seconds
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -119,8 +119,8 @@ def _reset(headers: Mapping[str, str]) -> float | None:
     the headers identify them."""
     resets = {}
     for name, text in headers.items():
-        kind, found, rest = name.lower().partition("ratelimit-reset")
-        if found and (seconds := _seconds(text)) is not None:
+        kind, separator, rest = name.lower().partition("ratelimit-reset")
+        if separator and (seconds := _seconds(text)) is not None:
             resets[f"{kind}ratelimit-remaining{rest}"] = seconds
     used_up = [seconds for name, seconds in resets.items() if headers.get(name, "").strip() == "0"]
     return min(used_up or resets.values(), default=None)
@@ -135,7 +135,8 @@ def _seconds(text: str) -> float | None:
         parts = _PART.findall(text)
         units = [next((u for u in _UNITS if unit.lower().startswith(u)), "") for _, unit in parts]
         try:
-            return sum(float(one) * _UNITS[unit] for (one, _), unit in zip(parts, units)) if parts else None
+            seconds = sum(float(amount) * _UNITS[unit] for (amount, _), unit in zip(parts, units))
+            return seconds if parts else None
         except (KeyError, ValueError):
             return None
     if not 0 <= number < 1e15:

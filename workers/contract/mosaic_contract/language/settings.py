@@ -86,29 +86,29 @@ class ModelSettings:
     def read(cls, settings: Mapping[str, Any]) -> ModelSettings:
         """Read an operator's settings; unrelated keys are ignored. Raises `ConfigError` with all problems."""
         problems: list[str] = []
-        known = {field.name for field in fields(cls)} - {"temperature_fixed"}
-        given = {name: settings[name] for name in known & settings.keys()}
-        for name in known - {"temperature", "api_key_env", "base_url", "seed", "prices"}:
-            if given.get(name) is None:
-                given.pop(name, None)
-        provider = given.setdefault("provider", OPENAI)
+        names = {field.name for field in fields(cls)} - {"temperature_fixed"}
+        values = {name: settings[name] for name in names & settings.keys()}
+        for name in names - {"temperature", "api_key_env", "base_url", "seed", "prices"}:
+            if values.get(name) is None:
+                values.pop(name, None)
+        provider = values.setdefault("provider", OPENAI)
         if provider not in PROVIDERS:
             problems.append(f"provider={provider!r:.100}: must be one of {', '.join(PROVIDERS)}")
             provider = OPENAI
-        given.setdefault("max_tokens", default_max_tokens(provider, given.get("model")))
-        if "base_url" not in given or given["base_url"] is None:
-            given.setdefault("api_key_env", KEY_VARIABLES.get(provider))
-        given["temperature_fixed"] = given.get("temperature") is not None
-        _check_texts(given, problems)
-        _check_numbers(given, problems)
-        given["prices"] = _prices(given.get("prices"), problems)
-        given["headers"] = _headers(given.get("headers", {}), problems)
-        given["body"] = _body(given.get("body", {}), problems)
-        if provider == LOCAL and (given["headers"] or given["body"] != "{}"):
+        values.setdefault("max_tokens", default_max_tokens(provider, values.get("model")))
+        if "base_url" not in values or values["base_url"] is None:
+            values.setdefault("api_key_env", KEY_VARIABLES.get(provider))
+        values["temperature_fixed"] = values.get("temperature") is not None
+        _check_texts(values, problems)
+        _check_numbers(values, problems)
+        values["prices"] = _prices(values.get("prices"), problems)
+        values["headers"] = _headers(values.get("headers", {}), problems)
+        values["body"] = _body(values.get("body", {}), problems)
+        if provider == LOCAL and (values["headers"] or values["body"] != "{}"):
             problems.append(f"headers= and body= are for a server; {_IN_PROCESS}")
         if problems:
             raise ConfigError(problems)
-        return cls(**given)
+        return cls(**values)
 
     @property
     def variables(self) -> list[str]:
@@ -127,10 +127,10 @@ def filled(text: str) -> str:
     """Return a string with its variables, `${NAME}`, replaced by their values. Raises `ConfigError` for a
     variable that is not set."""
 
-    def value(found: re.Match[str]) -> str:
-        if not os.environ.get(found[1]):
-            raise ConfigError(f"{found[0]} in base_url= or headers=: set the environment variable {found[1]}")
-        return os.environ[found[1]]
+    def value(match: re.Match[str]) -> str:
+        if not os.environ.get(match[1]):
+            raise ConfigError(f"{match[0]} in base_url= or headers=: set the environment variable {match[1]}")
+        return os.environ[match[1]]
 
     return _VARIABLE.sub(value, text)
 
@@ -140,22 +140,22 @@ def default_max_tokens(provider: str, model: Any) -> int:
     return _FEW_TOKENS if provider == LOCAL and model == BUNDLED else _MAX_TOKENS[provider]
 
 
-def _check_texts(given: Mapping[str, Any], problems: list[str]) -> None:
-    if not isinstance(given.get("model"), str) or not given["model"]:
-        problems.append(f"model={given.get('model')!r:.100}: must be the model's name")
-    url = given.get("base_url")
+def _check_texts(values: Mapping[str, Any], problems: list[str]) -> None:
+    if not isinstance(values.get("model"), str) or not values["model"]:
+        problems.append(f"model={values.get('model')!r:.100}: must be the model's name")
+    url = values.get("base_url")
     if url is not None and not (isinstance(url, str) and url.startswith(("http://", "https://"))):
         problems.append(f"base_url={url!r:.200}: must be an address that begins with http:// or https://")
-    if url is not None and given["provider"] == LOCAL:
+    if url is not None and values["provider"] == LOCAL:
         problems.append(f"base_url= is for a server; {_IN_PROCESS}")
-    variable = given.get("api_key_env")
+    variable = values.get("api_key_env")
     if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
         problems.append("api_key_env is the name of an environment variable, never the key itself")
-    if given.get("detail", "auto") not in _DETAILS:
-        problems.append(f"detail={given['detail']!r:.100}: must be one of {', '.join(_DETAILS)}")
+    if values.get("detail", "auto") not in _DETAILS:
+        problems.append(f"detail={values['detail']!r:.100}: must be one of {', '.join(_DETAILS)}")
 
 
-def _check_numbers(given: Mapping[str, Any], problems: list[str]) -> None:
+def _check_numbers(values: Mapping[str, Any], problems: list[str]) -> None:
     limits: dict[str, tuple[float, float, bool]] = {  # minimum, maximum, whether an integer
         "temperature": (0, 2, False),
         "max_tokens": (1, _MOST_TOKENS, True),
@@ -165,7 +165,7 @@ def _check_numbers(given: Mapping[str, Any], problems: list[str]) -> None:
         "seed": (0, 2**63 - 1, True),
     }
     for name, (low, high, whole) in limits.items():
-        value, kind = given.get(name), "an integer" if whole else "a number"
+        value, kind = values.get(name), "an integer" if whole else "a number"
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):

@@ -53,13 +53,13 @@ class StreamedReply:
     ) -> None:
         """Record the plausible numbers reported by an endpoint; others are unknown."""
         read, written, cached = tokens(input_tokens), tokens(output_tokens), tokens(cached)
-        found = {
+        counts = {
             "input_tokens": read,
             "output_tokens": written,
             "cached_tokens": min(cached, read) if cached is not None and read is not None else None,
             "cost_usd": float(cost) if type(cost) in (int, float) and 0 <= cost <= _MOST_USD else None,
         }
-        self.usage.update({name: value for name, value in found.items() if value is not None})
+        self.usage.update({name: value for name, value in counts.items() if value is not None})
 
     def reply(self) -> Reply:
         """Return the answer so far."""

@@ -44,17 +44,17 @@ class Describer:
         self._agent = setup.player_id
         self._space = setup.observation_space
         meanings = settings.get("action_meanings")
-        meanings = [str(one) for one in meanings] if isinstance(meanings, (list, tuple)) else None
-        mates = [str(one) for one in settings.get("teammates") or ()]
+        meanings = [str(meaning) for meaning in meanings] if isinstance(meanings, (list, tuple)) else None
+        mates = [str(mate) for mate in settings.get("teammates") or ()]
         describer = _describer(setup, meanings, mates)
         own = str(settings.get("instructions") or "").strip()
         self._custom: Callable[..., str] | None = None
         if settings.get("describe"):
             self._custom = custom.describer(settings["describe"])
-        known = describer is not None
+        has_rules = describer is not None
         self._describer = describer or spaces.describer(self._space)
         self.rules = "\n".join(
-            part for part in (self._describer.rules if known or not own else "", own) if part
+            part for part in (self._describer.rules if has_rules or not own else "", own) if part
         )
         self.advice, self.role = self._describer.advice, self._describer.role
         if mates and not self.role:
@@ -82,9 +82,9 @@ class Describer:
                 teammates=dict(teammates or {}),
                 description=dict(description or {}),
             )
-        given = (description or {}).get("text")
-        if isinstance(given, str) and given.strip():
-            return given[:_MOST_TEXT]
+        text = (description or {}).get("text")
+        if isinstance(text, str) and text.strip():
+            return text[:_MOST_TEXT]
         return self._read(self._describer.observe, observation, description)
 
     def of_others(
@@ -94,10 +94,11 @@ class Describer:
         if not self._describer.shares:
             return {}
         said = (description or {}).get("teammates")
-        known: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+        descriptions: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
         read = self._describer.of_other or self._describer.observe
         return {
-            agent: self._read(read, seen, known.get(agent)) for agent, seen in (observations or {}).items()
+            agent: self._read(read, seen, descriptions.get(agent))
+            for agent, seen in (observations or {}).items()
         }
 
     def _read(self, read: Observe, observation: Any, description: Mapping[str, Any] | None) -> str:

@@ -130,8 +130,8 @@ def _hanabi(bits: Any) -> str:
             _one(flags[start + 25 : start + 30], list(_HANABI)),
             _one(flags[start + 30 : start + 35], "12345"),
         ]
-        known = " ".join(hint for hint in hints if hint)
-        own.append(f"card {card + 1}: {known or 'no hint'}; {len(could)} cards are possible")
+        hint_text = " ".join(hint for hint in hints if hint)
+        own.append(f"card {card + 1}: {hint_text or 'no hint'}; {len(could)} cards are possible")
     return "\n".join(
         [
             f"Fireworks so far: {', '.join(works)}.",
@@ -240,8 +240,8 @@ def describer(
     parts = (space or {}).get("spaces")
     inner = (parts.get("observation") if isinstance(parts, Mapping) else space) or {}
     rules, advice, shape, observe = _GAMES[name]
-    found = inner.get("shape")
-    if found != shape and not (shape is None and isinstance(found, list) and len(found) == 3):
+    actual = inner.get("shape")
+    if actual != shape and not (shape is None and isinstance(actual, list) and len(actual) == 3):
         return None
     names = None
     if name == "go":

@@ -48,7 +48,7 @@ def _taken(function: Any, file: Path) -> tuple[str, ...]:
     except (TypeError, ValueError):
         return ()
     parameters = signature.parameters.values()
-    any_keyword = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    any_keyword = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     taken = tuple(name for name in CONTEXT if any_keyword or name in signature.parameters)
     try:
         signature.bind(object(), **dict.fromkeys(taken))

@@ -187,9 +187,9 @@ def describer(
 
 def names_of(meanings: Sequence[str] | None) -> list[str] | None:
     """Return our names of actions with these meanings; None if some are not MiniGrid's."""
-    if not meanings or any(str(one) not in ACTIONS for one in meanings):
+    if not meanings or any(str(meaning) not in ACTIONS for meaning in meanings):
         return None
-    return [ACTIONS[str(one)] for one in meanings]
+    return [ACTIONS[str(meaning)] for meaning in meanings]
 
 
 def _cell(code: Sequence[int], right: int, forward: int) -> Cell:
@@ -199,11 +199,11 @@ def _cell(code: Sequence[int], right: int, forward: int) -> Cell:
         raise ValueError(f"{kind} is not a kind of object that is known")
     name, carries = kinds[kind], kinds[kind] == "agent" and state >= _HAS_BALL
     states = DIRECTIONS if name == "agent" else STATES
-    known = state % _HAS_BALL if carries else state
+    index = state % _HAS_BALL if carries else state
     return Cell(
         name,
         COLOURS[colour] if 0 <= colour < len(COLOURS) else f"colour {colour}",
-        states[known] if 0 <= known < len(states) else "",
+        states[index] if 0 <= index < len(states) else "",
         right,
         forward,
         carries,

@@ -157,10 +157,10 @@ def describer(
     """Return the describer of an mpe2 environment for the agent with this space; None for any other."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
     shape = (space or {}).get("shape")
-    known = _KNOWN.get(name, {}).get(shape[0]) if isinstance(shape, list) and len(shape) == 1 else None
-    if known is None:
+    game = _KNOWN.get(name, {}).get(shape[0]) if isinstance(shape, list) and len(shape) == 1 else None
+    if game is None:
         return None
-    rules, advice, parts = known
+    rules, advice, parts = game
     return EnvironmentDescriber(
         rules=_WORLD + rules,
         advice=advice,

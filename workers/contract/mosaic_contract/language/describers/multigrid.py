@@ -115,12 +115,12 @@ def _observed(observation: Any, description: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _of_other(observation: Any, known: Mapping[str, Any]) -> str:
+def _of_other(observation: Any, position: Mapping[str, Any]) -> str:
     """Describe a teammate's view, after its position and direction relative to the reader."""
     lines = [text_of_other(view_of(observation))]
-    if "ahead" in known and "right" in known:
-        place = place_of(int(known["right"]), int(known["ahead"]))
-        looks = _LOOKS.get(str(known.get("facing")), "")
+    if "ahead" in position and "right" in position:
+        place = place_of(int(position["right"]), int(position["ahead"]))
+        looks = _LOOKS.get(str(position.get("facing")), "")
         lines.insert(0, f"From you it is {place}{looks and f' and looks {looks}'}.")
     return "\n".join(lines)
 
