@@ -77,5 +77,5 @@ class ConsoleEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def numbers(self) -> Mapping[str, Any]:
         """Return the variables defined by the game's memory map: the score, lives, …."""
-        found: Mapping[str, Any] = self.unwrapped.data.lookup_all()
-        return found
+        variables: Mapping[str, Any] = self.unwrapped.data.lookup_all()
+        return variables

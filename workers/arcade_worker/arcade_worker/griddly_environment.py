@@ -88,13 +88,13 @@ class GriddlyEnvironment(gymnasium.Env[Any, Any]):
 
     def _named(self) -> dict[tuple[int, int], str]:
         """Return the names of upstream's actions, by type and choice number."""
-        found = {}
+        names = {}
         for kind, name in enumerate(self._types):
             choices = self._game.action_input_mappings[name]["InputMappings"]
             for number in sorted(map(int, choices)):
                 text = choices[str(number)]["Description"].lower()
-                found[kind, number] = text if name in text else f"{name.replace('_', ' ')} {text}".strip()
-        return found
+                names[kind, number] = text if name in text else f"{name.replace('_', ' ')} {text}".strip()
+        return names
 
     def _legal(self) -> Any:
         """Return the mask of actions that currently have an effect."""
@@ -148,14 +148,14 @@ class Sprites:
 
     @cached_property
     def _images(self) -> dict[str, Any]:
-        found = {}
+        pictures = {}
         for name, thing in self._objects.items():
             drawn = thing.get("Observers", {}).get("Sprite2D")
             if drawn:
                 first = drawn[0] if isinstance(drawn, list) else drawn
                 images = first["Image"]
-                found[name] = _image(images if isinstance(images, str) else images[0])
-        return found
+                pictures[name] = _image(images if isinstance(images, str) else images[0])
+        return pictures
 
 
 def _image(name: str) -> Any:

@@ -59,10 +59,10 @@ def _games() -> dict[str, Path]:
     """Return the files of single-player games with an avatar, by upstream's ids."""
     import yaml
 
-    found = {}
+    files = {}
     for file in (upstream_folder("griddly") / "resources" / "games").rglob("*.yaml"):
         about = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)["Environment"]
         player = about.get("Player", {})
         if "AvatarObject" in player and player.get("Count", 1) == 1:
-            found[f"GDY-{about['Name'].replace(' ', '-')}-v0"] = file
-    return found
+            files[f"GDY-{about['Name'].replace(' ', '-')}-v0"] = file
+    return files

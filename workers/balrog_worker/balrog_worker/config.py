@@ -60,7 +60,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     for name in values["envs"] or ():
         if name not in _ALL:
             problems.append(f"envs: {name!r} is not a BALROG environment; these are {', '.join(_ALL)}")
-    if not all(isinstance(one, str) and "=" in one for one in values["overrides"]):
+    if not all(isinstance(override, str) and "=" in override for override in values["overrides"]):
         problems.append(f"overrides={values['overrides']!r:.200}: must be strings such as client.timeout=30")
     values["checkout"] = _checkout(config, values["checkout"], problems)
     values["python"] = _python(config, values, problems)
@@ -90,8 +90,8 @@ def command(config: TrainingConfig, results: Path) -> list[str]:
         "eval.resume_from": str(results),
         "hydra.run.dir": str(results.parent / "hydra"),
     }
-    given = [f"{name}={_quoted(value)}" for name, value in settings.items() if value is not None]
-    return [values["python"], SCRIPT, *given, *values["overrides"]]
+    arguments = [f"{name}={_quoted(value)}" for name, value in settings.items() if value is not None]
+    return [values["python"], SCRIPT, *arguments, *values["overrides"]]
 
 
 def _quoted(value: Any) -> str:
@@ -101,11 +101,11 @@ def _quoted(value: Any) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _checkout(config: TrainingConfig, given: str, problems: list[str]) -> str:
-    if not given:
+def _checkout(config: TrainingConfig, checkout: str, problems: list[str]) -> str:
+    if not checkout:
         problems.append('checkout: give the folder of a checkout of BALROG, checkout="~/BALROG"')
         return ""
-    folder = (config.launch_dir / Path(given).expanduser()).resolve()
+    folder = (config.launch_dir / Path(checkout).expanduser()).resolve()
     lacking = [name for name in _NEEDED if not (folder / name).is_file()]
     if lacking:
         problems.append(f"checkout: {folder} is not a checkout of BALROG, it has no {', '.join(lacking)}")
@@ -117,17 +117,17 @@ def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str])
 
     Links in its path are not resolved, because they make it a virtual environment's.
     """
-    given = values["python"]
-    if not given:
+    python = values["python"]
+    if not python:
         own = Path(values["checkout"] or ".", ".venv", "bin", "python")
         if values["checkout"] and not own.is_file():
             problems.append("python: give the interpreter of the environment with BALROG's dependencies")
         return str(own)
-    if os.sep not in given:
-        found = shutil.which(given)
+    if os.sep not in python:
+        program = shutil.which(python)
     else:
-        path = config.launch_dir / Path(given).expanduser()
-        found = str(path) if path.is_file() and os.access(path, os.X_OK) else None
-    if found is None:
-        problems.append(f"python: {given!r} is not a program that can be started")
-    return found or given
+        path = config.launch_dir / Path(python).expanduser()
+        program = str(path) if path.is_file() and os.access(path, os.X_OK) else None
+    if program is None:
+        problems.append(f"python: {python!r} is not a program that can be started")
+    return program or python

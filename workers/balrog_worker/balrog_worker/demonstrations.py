@@ -33,13 +33,13 @@ class Demonstration:
 
 def load(settings: Mapping[str, Any]) -> list[Demonstration]:
     """Return the episodes at the path in `demonstrations`. Raises `ConfigError` if there are none."""
-    given = settings.get("demonstrations")
-    if not given:
+    source = settings.get("demonstrations")
+    if not source:
         raise ConfigError(
             'agent="few_shot" needs demonstrations: the path of a JSON file with episodes, or a run that '
             "recorded some"
         )
-    path = Path(str(given))
+    path = Path(str(source))
     if not path.exists():
         raise ConfigError(f"demonstrations: there is no {path}")
     episodes = list(_recorded(path)) if path.is_dir() else _from_file(path)
@@ -74,13 +74,14 @@ def _from_file(path: Path) -> list[Demonstration]:
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
-        found = []
-        for one in json.loads(path.read_text(encoding="utf-8")):
-            observations, actions = list(map(str, one["observations"])), list(map(str, one["actions"]))
+        demonstrations = []
+        for episode in json.loads(path.read_text(encoding="utf-8")):
+            observations = list(map(str, episode["observations"]))
+            actions = list(map(str, episode["actions"]))
             if len(observations) - len(actions) not in (0, 1):
                 raise ValueError(f"{len(observations)} observations and {len(actions)} actions in an episode")
-            found.append(Demonstration(observations, actions, one.get("seed")))
-        return found
+            demonstrations.append(Demonstration(observations, actions, episode.get("seed")))
+        return demonstrations
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigError(f"demonstrations: {path} cannot be read: {error!r}") from None
 
@@ -88,11 +89,11 @@ def _from_file(path: Path) -> list[Demonstration]:
 def _recorded(folder: Path) -> Iterator[Demonstration]:
     """Yield the episodes in a folder of exchanges, by lane, seed and number."""
     episodes: dict[tuple[Any, ...], dict[int, tuple[str, str]]] = defaultdict(dict)
-    for one in recording.read(folder):
-        if one.get("parsed") and one.get("prompt"):
-            key = (str(one.get("lane")), one.get("seed") or 0, one.get("episode_index") or 0)
-            observed = observation_in(str(one["prompt"][-1].get("text", "")))
-            episodes[key][int(one.get("step_index") or 0)] = (observed, str(one["parsed"]))
+    for exchange in recording.read(folder):
+        if exchange.get("parsed") and exchange.get("prompt"):
+            key = (str(exchange.get("lane")), exchange.get("seed") or 0, exchange.get("episode_index") or 0)
+            observed = observation_in(str(exchange["prompt"][-1].get("text", "")))
+            episodes[key][int(exchange.get("step_index") or 0)] = (observed, str(exchange["parsed"]))
     for key in sorted(episodes):
         steps = [episodes[key][step] for step in sorted(episodes[key])]
         yield Demonstration([text for text, _ in steps], [action for _, action in steps], key[1])

@@ -68,10 +68,10 @@ def game_of(setup: AgentSetup, describer: Describer, description: Mapping[str, A
     default = description.get("default_action") or _default(actions)
     if "default_action" in description:  # BALROG's environments have complete instructions
         return Game(str(setup.settings.get("instructions")), actions, str(default))
-    known = ", ".join(actions) if actions else "any text"
+    choices = ", ".join(actions) if actions else "any text"
     parts = [
         describer.rules or f"You play {setup.game_name}.",
-        f"Your actions are: {known}.",
+        f"Your actions are: {choices}.",
         HISTORY_FOLLOWS,
     ]
     return Game("\n\n".join(parts), actions, str(default))

@@ -106,7 +106,9 @@ class BalrogOperator:
             self._game = game_of(self._setup, self._describer, description or {})
         self._opening = [Turn("user", self._game.opening(LEARN if self._agent.learns else BEGIN))]
         if self._agent.learns:
-            others = [one for one in self._episodes if one.seed is None or one.seed != self._seed]
+            others = [
+                episode for episode in self._episodes if episode.seed is None or episode.seed != self._seed
+            ]
             chosen = others[: self._icl_episodes]
             self._opening += demonstration_turns(chosen, self._most_demonstrated)
 

@@ -151,10 +151,10 @@ class EpisodeFiles:
         """Return the numbers in upstream's summary.json; missing ones are left out."""
         try:
             summary = json.loads((self._folder / "summary.json").read_text(encoding="utf-8"))
-            found = {name: float(summary[name]) for name in ("average_progress", "standard_error")}
-            for family, one in summary["environments"].items():
-                found[f"progress/{family}"] = float(one["progression_percentage"])
-            return found
+            metrics = {name: float(summary[name]) for name in ("average_progress", "standard_error")}
+            for family, results in summary["environments"].items():
+                metrics[f"progress/{family}"] = float(results["progression_percentage"])
+            return metrics
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             log.warning("upstream's summary.json cannot be read: %r", error)
             return {}

@@ -68,10 +68,10 @@ class Dialog:
             if query in text:
                 last = self._replies + 1 == self._limits.max_turns
                 return Parsed(None if last else query, query)
-        found = _MOVE.search(text)
-        if found is None:
+        match = _MOVE.search(text)
+        if match is None:
             return Parsed(None, None, ("unparsed",))
-        move = found[1]
+        move = match[1]
         if move in self._position.legal:
             return Parsed(f"{MOVE} {move}", f"{MOVE} {move}")
         return Parsed(None, None, ("illegal" if _UCI.fullmatch(move) else "unparsed",))
@@ -98,6 +98,6 @@ class Dialog:
             return self._position.drawn()
         if action == MOVES:
             return ",".join(self._position.legal)
-        if found := _MOVE.search(reply.lower()):
-            return f"Failed to make move: {found[1]} is not a legal move here."
+        if match := _MOVE.search(reply.lower()):
+            return f"Failed to make move: {match[1]} is not a legal move here."
         return f"Invalid action. Reply with {BOARD}, {MOVES} or {MOVE} <move>."

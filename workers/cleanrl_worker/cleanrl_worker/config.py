@@ -46,14 +46,16 @@ class ScriptPlan(PlannedTraining):
         return replace(config, algorithm=algorithm.name)
 
     @classmethod
-    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
+    def probed(
+        cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
+    ) -> tuple[TrainingConfig, Any, Any]:
         upstream = _upstream()
         algorithm = _of_environment(ALGORITHMS[config.algorithm], config)
         _check_available(algorithm, upstream)
         if algorithm.games:
             config = replace(config, wrappers=config.wrappers or (ATARI,))
-        video = given.get("capture_video") is True
-        keywords = env_kwargs_of(given)
+        video = hyperparameters.get("capture_video") is True
+        keywords = env_kwargs_of(hyperparameters)
         own_spec = spec_of(config.env_id, config.wrappers, keywords, legacy=upstream.legacy, render=video)
         spec = own_spec.wrapped(config.wrappers)
         return replace(config, algorithm=_of_actions(algorithm, spec).name), own_spec, spec
@@ -75,11 +77,11 @@ class ScriptPlan(PlannedTraining):
                 yield f"{name}: services on the network are switched off in this worker; leave it out"
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        known = parameters_of(self.upstream.script(self.algorithm.script))
+        parameters = parameters_of(self.upstream.script(self.algorithm.script))
         saved = self.resume_from[1]["hyperparameters"] if self.resume_from else {}
-        others = SWITCHED_OFF | (set(saved) - set(known))  # from a checkpoint of another script
-        given = {name: value for name, value in self.hyperparameters.items() if name not in others}
-        return check_hyperparameters(given, known, problems)
+        others = SWITCHED_OFF | (set(saved) - set(parameters))  # from a checkpoint of another script
+        hyperparameters = {name: value for name, value in self.hyperparameters.items() if name not in others}
+        return check_hyperparameters(hyperparameters, parameters, problems)
 
     def disagreements(self) -> Iterator[str]:
         if problem := _rollout_problem(self.algorithm, self.hyperparameters, self.rollout):

@@ -35,14 +35,14 @@ def parameters_of(script: Path) -> dict[str, Parameter]:
     service. `capture_video` is off by default, also in the one script of the release that has it on.
     """
     tree = parsed(script)
-    found = {p.name: p for p in (*_dataclass_fields(tree, script), *_argparse_options(tree, script))}
+    every = {p.name: p for p in (*_dataclass_fields(tree, script), *_argparse_options(tree, script))}
     hidden = SET_BY_THE_RUN | SWITCHED_OFF | _computed(tree)
-    known = {name: parameter for name, parameter in found.items() if name not in hidden}
-    video = known.get("capture_video")
+    shown = {name: parameter for name, parameter in every.items() if name not in hidden}
+    video = shown.get("capture_video")
     if video is not None:
-        known["capture_video"] = Parameter(video.name, bool, False, video.help)
-    known[ENV_KWARGS.name] = ENV_KWARGS
-    return with_limits(known, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+        shown["capture_video"] = Parameter(video.name, bool, False, video.help)
+    shown[ENV_KWARGS.name] = ENV_KWARGS
+    return with_limits(shown, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def _dataclass_fields(tree: ast.Module, script: Path) -> Iterator[Parameter]:

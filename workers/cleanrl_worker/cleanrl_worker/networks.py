@@ -68,8 +68,8 @@ def make_network(
         network = network_class(observation_space.shape[0], action_space.shape[0], environments)
     elif algorithm in ("c51", "c51_atari", "rainbow_atari"):
         atoms = {key: hyperparameters[key] for key in ("n_atoms", "v_min", "v_max")}
-        given = {"env": environments, **({"device": _CPU} if legacy else {})}
-        network = network_class(**given, **atoms)
+        options = {"env": environments, **({"device": _CPU} if legacy else {})}
+        network = network_class(**options, **atoms)
     elif algorithm == "rpo":
         network = network_class(environments, hyperparameters["rpo_alpha"])
     else:
@@ -140,8 +140,8 @@ def _scores_of_game(network: Any, algorithm: str) -> Scores:
         expected: torch.Tensor = (network(x) * network.support).sum(2)
         return expected
 
-    known = {"ppo_atari": ppo, "sac_atari": sac, "c51_atari": c51, "rainbow_atari": rainbow}
-    return known.get(algorithm, network.forward)
+    functions = {"ppo_atari": ppo, "sac_atari": sac, "c51_atari": c51, "rainbow_atari": rainbow}
+    return functions.get(algorithm, network.forward)
 
 
 def acts_of(

@@ -46,8 +46,8 @@ def operate(setup: AgentSetup) -> Operator:
     """Return the operator of one agent. Raises `ConfigError` for an unusable checkpoint."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
-    made = DiscreteOperator if policy.scores is not None else ContinuousOperator
-    return as_trained(described, made(policy, deterministic, setup.seed))
+    operator_class = DiscreteOperator if policy.scores is not None else ContinuousOperator
+    return as_trained(described, operator_class(policy, deterministic, setup.seed))
 
 
 class ScriptOperator:
@@ -166,8 +166,8 @@ def _make(path: Path, description: dict[str, Any]) -> CleanRLPolicy:
             scores = scores_of(network, algorithm.name, legacy=legacy)
             scores(nothing)
         else:
-            given = {"action_space": action_space, "hyperparameters": hyperparameters}
-            acts = acts_of(network, algorithm.name, legacy=legacy, **given)
+            keywords = {"action_space": action_space, "hyperparameters": hyperparameters}
+            acts = acts_of(network, algorithm.name, legacy=legacy, **keywords)
             acts(nothing, None)
     return CleanRLPolicy(description, observe, action_space, scores, acts)
 

@@ -86,7 +86,7 @@ _MPE = (
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     """Return information about one agent of an environment from `environments.make`."""
     inner = env.unwrapped
-    agents = [str(one) for one in getattr(env, "possible_agents", ())]
+    agents = [str(agent) for agent in getattr(env, "possible_agents", ())]
     space = env.action_space(agent) if agents else env.action_space
     size = int(getattr(space, "n", 0))
     # These games have no teams: players compete, and other observations are hidden from them.

@@ -30,15 +30,15 @@ class CraftaxEnvironment(JaxEnvironment):
         self.constants = importlib.import_module(f"{package}.constants")
         self._renderer = importlib.import_module(f"{package}.renderer")
         _keep_textures_in_cache(self.constants, package)
-        made = make_craftax_env_from_name(env_id, auto_reset=False)
-        params = made.default_params
+        upstream_env = make_craftax_env_from_name(env_id, auto_reset=False)
+        params = upstream_env.default_params
         if unknown := [name for name in settings if not hasattr(params, name)]:
             raise ConfigError(f"{env_id} has no setting {unknown[0]!r}: it has {', '.join(vars(params))}")
         params = params.replace(**settings)
-        super().__init__(env_id, made, params, render_mode)
-        shape = made.observation_space(params).shape
+        super().__init__(env_id, upstream_env, params, render_mode)
+        shape = upstream_env.observation_space(params).shape
         self.observation_space = spaces.Box(0.0, 1.0, shape, numpy.float32)
-        self.action_space = spaces.Discrete(int(made.action_space(params).n))
+        self.action_space = spaces.Discrete(int(upstream_env.action_space(params).n))
         self._draw: Any = None
 
     def late(self, state: Any, over: Any) -> Any:
@@ -97,13 +97,13 @@ def described_classic(state: Any, constants: Any) -> str:
 
 
 def _creatures(state: Any) -> dict[tuple[int, int], str]:
-    found = {}
+    names = {}
     for kind, name in _CREATURES.items():
         mobs = getattr(state, kind)
         for position, there in zip(numpy.asarray(mobs.position), numpy.asarray(mobs.mask)):
             if there:
-                found[(int(position[0]), int(position[1]))] = name
-    return found
+                names[(int(position[0]), int(position[1]))] = name
+    return names
 
 
 def _block(blocks: Any, place: tuple[int, int], constants: Any) -> str:

@@ -33,18 +33,18 @@ class GymnaxEnvironment(JaxEnvironment):
     """
 
     def __init__(self, env_id: str, name: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
-        made, params = gymnax.make(name)
-        known = set(vars(params))
-        check_settings(env_id, settings, factories[name], also=sorted(known))
-        changed = {key: value for key, value in settings.items() if key in known}
-        others = {key: value for key, value in settings.items() if key not in known}
+        upstream_env, params = gymnax.make(name)
+        fields = set(vars(params))
+        check_settings(env_id, settings, factories[name], also=sorted(fields))
+        changed = {key: value for key, value in settings.items() if key in fields}
+        others = {key: value for key, value in settings.items() if key not in fields}
         if others:
-            made, params = gymnax.make(name, **others)
+            upstream_env, params = gymnax.make(name, **others)
         params = params.replace(**changed)
-        super().__init__(env_id, made, params, render_mode)
+        super().__init__(env_id, upstream_env, params, render_mode)
         self.name = name
-        self.observation_space = gymnax_space_to_gym_space(made.observation_space(params))
-        self.action_space = gymnax_space_to_gym_space(made.action_space(params))
+        self.observation_space = gymnax_space_to_gym_space(upstream_env.observation_space(params))
+        self.action_space = gymnax_space_to_gym_space(upstream_env.action_space(params))
 
     def observed(self, observation: Any) -> Any:
         if isinstance(self.observation_space, spaces.Discrete):

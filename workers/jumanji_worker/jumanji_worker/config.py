@@ -27,7 +27,9 @@ class JumanjiPlan(PlannedTraining):
     LARGEST_SEED = 2**32 - 1
 
     @classmethod
-    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, None, None]:
+    def probed(
+        cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
+    ) -> tuple[TrainingConfig, None, None]:
         if bare(config.env_id) not in TRAINED:
             raise ConfigError(
                 f"{config.env_id} can be compared and evaluated on here, not trained on; "
@@ -40,8 +42,8 @@ class JumanjiPlan(PlannedTraining):
         return bound(parameters_of(self.config.algorithm, self.config.env_id))
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        known = parameters_of(self.config.algorithm, self.config.env_id)
-        return check_hyperparameters(self.hyperparameters, known, problems)
+        parameters = parameters_of(self.config.algorithm, self.config.env_id)
+        return check_hyperparameters(self.hyperparameters, parameters, problems)
 
     def disagreements(self) -> Iterable[str]:
         wrong = list(not_widths(self.hyperparameters))

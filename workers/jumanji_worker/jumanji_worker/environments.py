@@ -54,7 +54,7 @@ def bare(env_id: str) -> str:
 
 def _nearest(name: str) -> str:
     """Return the end of an error about an unknown id; ids are compared without versions."""
-    kinds = {_kind(one): one for one in known()}
+    kinds = {_kind(upstream_id): upstream_id for upstream_id in known()}
     near = difflib.get_close_matches(_kind(name), kinds, n=1, cutoff=_ALIKE)
     return f"; did you mean {kinds[near[0]]!r}?" if near else f"; it has {', '.join(known())}"
 

@@ -44,10 +44,10 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     return {"a2c": list(a2c), "ppo": list(_of_ppo().values())}
 
 
-def bound(known: Iterable[str]) -> dict[str, str]:
+def bound(names: Iterable[str]) -> dict[str, str]:
     """Return the hyperparameters that a resumed training cannot change, each with the reason."""
     reason = "what a checkpoint holds, networks or environments, is built by it"
-    return {name: reason for name in known if name not in _NOT_BUILT_BY}
+    return {name: reason for name in names if name not in _NOT_BUILT_BY}
 
 
 @dataclass(frozen=True)
@@ -91,27 +91,27 @@ def _number(value: Any) -> Any:
 
 
 def _of_a2c(name: str) -> dict[str, Parameter]:
-    found = {
+    parameters = {
         key: Parameter(key, type(value), value)
         for section in _SECTIONS
         for key, value in _document(name)[section].items()
         if key not in _NOT_HERE
     }
-    return _limited(found)
+    return _limited(parameters)
 
 
 @functools.cache
 def _of_ppo() -> dict[str, Parameter]:
     node = class_in(upstream_folder("sbx") / "ppo" / "ppo.py", "PPO")
     meanings = meanings_of(ast.get_docstring(node))
-    found = {}
+    parameters = {}
     for argument, default in arguments_of(node):
         kinds = ast.unparse(argument.annotation).split(" | ") if argument.annotation else []
-        kind = next((_KINDS[one] for one in kinds if one in _KINDS), None)
+        kind = next((_KINDS[text] for text in kinds if text in _KINDS), None)
         name = argument.arg
         if kind is not None and name not in _NO_EFFECT:
-            found[name] = Parameter(name, kind, ast.literal_eval(default), meanings.get(name, ""))
-    return _limited({**found, **OWN_OF_PPO})
+            parameters[name] = Parameter(name, kind, ast.literal_eval(default), meanings.get(name, ""))
+    return _limited({**parameters, **OWN_OF_PPO})
 
 
 def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:

@@ -29,8 +29,8 @@ def from_file(path: Path, like: Any) -> Any:
     """
     leaves, form = jax.tree_util.tree_flatten_with_path(like)
     with loading(path), np.load(path, allow_pickle=False) as file:
-        found = [_fitting(file[(name := jax.tree_util.keystr(at))], leaf, name) for at, leaf in leaves]
-    return jax.tree_util.tree_unflatten(form, found)
+        arrays = [_fitting(file[(name := jax.tree_util.keystr(at))], leaf, name) for at, leaf in leaves]
+    return jax.tree_util.tree_unflatten(form, arrays)
 
 
 def _fitting(array: Any, leaf: Any, name: str) -> Any:

@@ -57,19 +57,19 @@ class ActionConversion:
         return tuple(mask) if self._counts and not self._joint else mask.ravel()
 
 
-def like(template: Any, given: Any) -> Any:
+def like(template: Any, observation: Any) -> Any:
     """Return Jumanji's observation for an arena's observation: nested dicts of arrays.
 
     `template` is any observation of the environment.
     """
     if hasattr(template, "_asdict"):
         parts = template._asdict()
-        return template._replace(**{name: like(part, given[name]) for name, part in parts.items()})
+        return template._replace(**{name: like(part, observation[name]) for name, part in parts.items()})
     if dataclasses.is_dataclass(template):
         names = [field.name for field in dataclasses.fields(template)]
-        parts = {name: like(getattr(template, name), given[name]) for name in names}
+        parts = {name: like(getattr(template, name), observation[name]) for name in names}
         return dataclasses.replace(template, **parts)  # type: ignore[type-var]
-    array = np.asarray(given)
+    array = np.asarray(observation)
     if array.size != math.prod(template.shape):
         raise ValueError(f"an observation has {array.shape} where the policy takes {template.shape}")
     return array.astype(template.dtype).reshape(template.shape)

@@ -32,7 +32,7 @@ class LanguageOperator:
         self._chooser = ActionChooser(setup, self._describer.names, structured)
         game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._others, mates = (
-            [str(one) for one in setup.settings.get(name) or () if one != setup.player_id]
+            [str(agent) for agent in setup.settings.get(name) or () if agent != setup.player_id]
             for name in ("agents", "teammates")
         )
         self._system = system_text(
@@ -96,8 +96,8 @@ class LanguageOperator:
         self._past.append((turn, choice.remembered))
         sent: list[dict[str, str]] = []
         if self._settings.messages:
-            for one in choice.exchanges:  # a repaired answer often repeats the messages of the first
-                sent += [new for new in messages_in(one.answer, self._others) if new not in sent]
+            for exchange in choice.exchanges:  # a repaired answer often repeats the messages of the first
+                sent += [new for new in messages_in(exchange.answer, self._others) if new not in sent]
         return choice.decision(sent)
 
     def close(self) -> None:

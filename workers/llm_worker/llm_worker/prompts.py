@@ -27,23 +27,23 @@ class PromptSettings:
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> PromptSettings:
         """Read the prompt settings from an agent's settings. Raises `ConfigError` with every problem."""
-        given = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
+        values = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
         problems = []
-        if given.get("coordination", "rules") not in COORDINATION:
+        if values.get("coordination", "rules") not in COORDINATION:
             problems.append(
-                f"coordination must be one of {', '.join(COORDINATION)}, not {given['coordination']!r:.100}"
+                f"coordination must be one of {', '.join(COORDINATION)}, not {values['coordination']!r:.100}"
             )
         for name in ("theory_of_mind", "messages", "structured"):
-            if not isinstance(given.get(name, False), bool):
-                problems.append(f"{name} must be true or false, not {given[name]!r:.100}")
-        history = given.get("history", 0)
+            if not isinstance(values.get(name, False), bool):
+                problems.append(f"{name} must be true or false, not {values[name]!r:.100}")
+        history = values.get("history", 0)
         if type(history) is not int or not 0 <= history <= _MOST_HISTORY:
             problems.append(f"history must be an integer from 0 to {_MOST_HISTORY}, not {history!r:.100}")
-        if given.get("structured") is True and given.get("messages") is True:
+        if values.get("structured") is True and values.get("messages") is True:
             problems.append("structured leaves no room for messages in an answer: use one of the two")
         if problems:
             raise ConfigError(problems)
-        return cls(**given)
+        return cls(**values)
 
 
 def system_text(
@@ -62,7 +62,7 @@ def system_text(
     parts = [f"You are the agent {agent} in the environment {game}.", describer.rules]
     if mates:
         parts.append(f"Your teammates: {', '.join(mates)}.")
-    if rivals := [one for one in others if one not in mates]:
+    if rivals := [other for other in others if other not in mates]:
         parts.append(f"Other agents: {', '.join(rivals)}.")
     if settings.coordination != "rules" and describer.advice:
         parts.append(f"Advice: {describer.advice}")
@@ -110,6 +110,9 @@ def observation_text(
     for agent, seen in (teammates or {}).items():
         parts.append(f"What {agent} sees:\n{seen}")
     if messages:
-        lines = [f"- from {one.get('from', 'another agent')}: {one.get('text', '')}" for one in messages]
+        lines = [
+            f"- from {message.get('from', 'another agent')}: {message.get('text', '')}"
+            for message in messages
+        ]
         parts.append("\n".join(["Messages to you:", *lines]))
     return "\n\n".join(part for part in [*parts, choices] if part)

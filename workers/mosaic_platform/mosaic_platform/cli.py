@@ -18,8 +18,8 @@ from .introduction import introduction
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the metadata of the platform's worker in this environment, in MOSAIC Lab's terms."""
-    found = introduction()
-    return WorkerMetadata.from_dict(found.metadata), WorkerCapabilities.from_dict(found.capabilities)
+    worker = introduction()
+    return WorkerMetadata.from_dict(worker.metadata), WorkerCapabilities.from_dict(worker.capabilities)
 
 
 WORKER = Worker(
@@ -34,8 +34,8 @@ WORKER = Worker(
 def become_operator(arguments: list[str]) -> NoReturn:
     """Replace this process by the worker, run with these arguments."""
     worker = introduction()
-    given = {} if "--run-id" in arguments else {"run-id": worker.name}
-    words = command(worker, given, *arguments)
+    options = {} if "--run-id" in arguments else {"run-id": worker.name}
+    words = command(worker, options, *arguments)
     os.execv(words[0], words)
 
 

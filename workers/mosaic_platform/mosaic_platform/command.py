@@ -25,9 +25,9 @@ def command(worker: Introduction, options: Mapping[str, object], *flags: str) ->
 def options_of(worker: Introduction, settings: Mapping[str, object]) -> dict[str, object]:
     """Return a user's settings, `policy_path=…`, as options. Raises `ConfigError` for unknown ones."""
     options = {name.replace("_", "-"): value for name, value in settings.items()}
-    known = [option.removeprefix("--") for option in worker.options]
+    names = [option.removeprefix("--") for option in worker.options]
     problems = [
-        f"{worker.name} has no option --{name}{nearest(name, known)}" for name in options if name not in known
+        f"{worker.name} has no option --{name}{nearest(name, names)}" for name in options if name not in names
     ]
     if problems:
         raise ConfigError(problems)

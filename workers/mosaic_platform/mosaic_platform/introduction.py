@@ -60,19 +60,19 @@ def introduction() -> Introduction:
         kept = Introduction(**json.loads(_KEPT.read_text(encoding="utf-8")))
         if kept.stamp == stamp and kept.name == adapter.name:
             return kept
-    found = _find_out(adapter, worker, folder, stamp)
+    new = _find_out(adapter, worker, folder, stamp)
     with suppress(OSError):  # without write access, the package is read each time
         part = _KEPT.with_name(f".{os.getpid()}.json")
-        part.write_text(json.dumps(asdict(found)), encoding="utf-8")
+        part.write_text(json.dumps(asdict(new)), encoding="utf-8")
         part.replace(_KEPT)
-    return found
+    return new
 
 
 def _entry_points() -> tuple[EntryPoint, EntryPoint]:
     """Return the adapter's entry point and the worker's."""
-    found = list(entry_points(group=GROUP))
-    ours = [point for point in found if point.module == f"{__package__}.cli"]
-    others = {point.value: point for point in found if point not in ours}
+    points = list(entry_points(group=GROUP))
+    ours = [point for point in points if point.module == f"{__package__}.cli"]
+    others = {point.value: point for point in points if point not in ours}
     if len(ours) != 1 or len(others) != 1:
         names = ", ".join(point.name for point in others.values()) or "none"
         raise LookupError(f"the adapter needs one worker of the platform in its environment; it has: {names}")
@@ -95,7 +95,7 @@ def _find_out(adapter: EntryPoint, worker: EntryPoint, folder: Path, stamp: list
     texts = {file.relative_to(folder).as_posix(): _text(file) for file in folder.rglob("*.py")}
     command = "cli.py" if "cli.py" in texts else "__main__.py"
     options = sorted(set(_OPTION.findall(texts.get(command, ""))))
-    about, capabilities = (_document(one) for one in worker.load()())
+    about, capabilities = (_document(part) for part in worker.load()())
     fields, sections = _configuration(texts.get("config.py", ""))
     return Introduction(
         name=adapter.name,
@@ -128,8 +128,12 @@ def _configuration(text: str) -> tuple[list[str], dict[str, list[str]]]:
 
 def _fields(node: ast.ClassDef) -> dict[str, str]:
     """Return the annotated names of a class, with the source text of their types."""
-    found = [one for one in node.body if isinstance(one, ast.AnnAssign)]
-    return {one.target.id: ast.unparse(one.annotation) for one in found if isinstance(one.target, ast.Name)}
+    assignments = [statement for statement in node.body if isinstance(statement, ast.AnnAssign)]
+    return {
+        assignment.target.id: ast.unparse(assignment.annotation)
+        for assignment in assignments
+        if isinstance(assignment.target, ast.Name)
+    }
 
 
 def _document(about: Any) -> dict[str, Any]:
@@ -148,7 +152,9 @@ def _metadata(about: Mapping[str, Any], name: str, worker: EntryPoint) -> dict[s
 
 def _capabilities(about: Mapping[str, Any], modes: list[str]) -> dict[str, Any]:
     kinds = (re.sub(r"[^a-z]", "", str(kind).lower()) for kind in about.get("action_spaces", ()))
-    paradigms = {_PARADIGMS[one] for one in about.get("supported_paradigms", ()) if one in _PARADIGMS}
+    paradigms = {
+        _PARADIGMS[paradigm] for paradigm in about.get("supported_paradigms", ()) if paradigm in _PARADIGMS
+    }
     return {
         **about,
         "supported_paradigms": sorted(paradigms | {"single_agent"}),

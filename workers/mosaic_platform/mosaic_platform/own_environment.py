@@ -35,8 +35,8 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> O
     worker = introduction()
     if "arena" not in worker.capabilities["modes"]:
         raise ConfigError(f"{worker.name} owns no environment: it has no commands 'reset' and 'step'")
-    given = {"run-id": worker.name, "task": env_id, "env-id": env_id, **options_of(worker, settings)}
-    env = OwnEnvironment(command(worker, given, "--interactive"), worker.name)
+    options = {"run-id": worker.name, "task": env_id, "env-id": env_id, **options_of(worker, settings)}
+    env = OwnEnvironment(command(worker, options, "--interactive"), worker.name)
     try:
         env.reset()  # the worker makes its environment only now
     except RuntimeError as error:

@@ -50,46 +50,50 @@ def document(worker: Introduction, config: TrainingConfig) -> dict[str, Any]:
         "algorithm": config.algorithm,
         "total_timesteps": config.total_timesteps,
     }
-    made: dict[str, Any] = {"seed": config.seed}
+    document: dict[str, Any] = {"seed": config.seed}
     problems = []
     for field, names in _NAMES.items():
-        placed = [_place(worker, made, name, values[field]) for name in names if values[field] not in ("", 0)]
+        placed = [
+            _place(worker, document, name, values[field]) for name in names if values[field] not in ("", 0)
+        ]
         if field in _OPTIONAL and placed and not any(placed):
             problems.append(f"{worker.name} has no field for {field} in its configuration: leave it out")
-    given = dict(config.hyperparameters)
-    extras = {**(config.raw.get("extras") or {}), **(given.pop("extras", None) or {})}
+    hyperparameters = dict(config.hyperparameters)
+    extras = {**(config.raw.get("extras") or {}), **(hyperparameters.pop("extras", None) or {})}
     if "extras" in worker.fields:
-        made["extras"] = {"tensorboard_dir": "tensorboard", **extras}
-    unplaced = {name: value for name, value in given.items() if not _place(worker, made, name, value)}
-    if unplaced and not _place(worker, made, "algo_params", unplaced):
+        document["extras"] = {"tensorboard_dir": "tensorboard", **extras}
+    unplaced = {
+        name: value for name, value in hyperparameters.items() if not _place(worker, document, name, value)
+    }
+    if unplaced and not _place(worker, document, "algo_params", unplaced):
         if "extras" in worker.fields:
-            made["extras"]["algo_params"] = unplaced
+            document["extras"]["algo_params"] = unplaced
         else:
             problems += [_unknown(worker, name) for name in unplaced]
     if problems:
         raise ConfigError(problems)
-    return made
+    return document
 
 
-def _place(worker: Introduction, made: dict[str, Any], name: str, value: Any) -> bool:
+def _place(worker: Introduction, document: dict[str, Any], name: str, value: Any) -> bool:
     """Put a value into the field of its name, at the top or in the first section that has one, and return
     whether there is any. The value of a section is added to what is in it."""
     if name in worker.sections and isinstance(value, Mapping):
-        made[name] = {**made.get(name, {}), **value}
+        document[name] = {**document.get(name, {}), **value}
     elif name in worker.fields:
-        made[name] = value
+        document[name] = value
     else:
         for section, fields in worker.sections.items():
             if name in fields:
-                made.setdefault(section, {})[name] = value
+                document.setdefault(section, {})[name] = value
                 return True
         return False
     return True
 
 
 def _unknown(worker: Introduction, name: str) -> str:
-    known = [*worker.fields, *(one for fields in worker.sections.values() for one in fields)]
-    return f"{worker.name} has no field {name!r} in its configuration{nearest(name, known)}"
+    names = [*worker.fields, *(field for fields in worker.sections.values() for field in fields)]
+    return f"{worker.name} has no field {name!r} in its configuration{nearest(name, names)}"
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:

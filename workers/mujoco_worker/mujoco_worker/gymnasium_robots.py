@@ -32,8 +32,8 @@ _TOO_OLD = "Pusher-v4"  # requires MuJoCo < 3
 def ids() -> tuple[str, ...]:
     import gymnasium
 
-    known = (f"{name}-v{version}" for name in _TASKS for version in (4, 5))
-    return tuple(env_id for env_id in known if env_id in gymnasium.registry and env_id != _TOO_OLD)
+    ids = (f"{name}-v{version}" for name in _TASKS for version in (4, 5))
+    return tuple(env_id for env_id in ids if env_id in gymnasium.registry and env_id != _TOO_OLD)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:

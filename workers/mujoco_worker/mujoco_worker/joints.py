@@ -11,7 +11,10 @@ from mosaic_contract.arena import facts_of_joints as facts_of_named_joints
 def actuator_names(model: Any) -> list[str]:
     """Return the names of a MuJoCo model's actuators, or the joint's name for an unnamed actuator."""
     actuators = [model.actuator(index) for index in range(model.nu)]
-    return [one.name or model.joint(int(one.trnid[0])).name or f"actuator {one.id}" for one in actuators]
+    return [
+        actuator.name or model.joint(int(actuator.trnid[0])).name or f"actuator {actuator.id}"
+        for actuator in actuators
+    ]
 
 
 def facts_of_joints(names: Sequence[str], space: Any, task: str) -> EnvironmentFacts:

@@ -48,7 +48,7 @@ def ids() -> list[str]:
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     module = importlib.import_module(f"pettingzoo.atari.{env_id.removeprefix(_PREFIX)}")
-    own = [one.name for one in inspect.signature(module.raw_env).parameters.values()]
+    own = [parameter.name for parameter in inspect.signature(module.raw_env).parameters.values()]
     check_settings(env_id, settings, _nothing, also=[*own[:-1], *_SETTINGS])  # the last parameter is **kwargs
     roms = Path(_located("ale_py")) / "roms"
     return module.parallel_env(render_mode=render_mode, auto_rom_install_path=str(roms), **settings)

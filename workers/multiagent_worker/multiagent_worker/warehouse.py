@@ -68,13 +68,13 @@ def _around(inner: Any, me: Any) -> list[str]:
     lines = []
     for y in range(max(0, me.y - reach), min(height, me.y + reach + 1)):
         for x in range(max(0, me.x - reach), min(width, me.x + reach + 1)):
-            found = []
+            things = []
             if (x, y) in shelves:
-                found.append(_shelf(inner, shelves[x, y]))
+                things.append(_shelf(inner, shelves[x, y]))
             if (x, y) in robots:
-                found.append(f"a robot that looks {robots[x, y].dir.name.lower()}")
-            if found:
-                lines.append(f"- at ({x}, {y}): {', '.join(found)}")
+                things.append(f"a robot that looks {robots[x, y].dir.name.lower()}")
+            if things:
+                lines.append(f"- at ({x}, {y}): {', '.join(things)}")
     return lines or ["- nothing"]
 
 

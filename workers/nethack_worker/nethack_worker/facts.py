@@ -100,12 +100,12 @@ def _line(characters: Any) -> str:
 
 def _around(descriptions: Any, x: int, y: int) -> str:
     height, width = descriptions.shape[:2]
-    found = {
+    around = {
         name: _line(descriptions[y + down, x + right])
         for name, (down, right) in _AROUND.items()
         if 0 <= y + down < height and 0 <= x + right < width
     }
-    return "\n".join(f"{name}: {what}" for name, what in found.items() if what) or "nothing"
+    return "\n".join(f"{name}: {what}" for name, what in around.items() if what) or "nothing"
 
 
 def _trimmed(rows: list[str]) -> list[str]:
@@ -119,11 +119,11 @@ def _trimmed(rows: list[str]) -> list[str]:
 
 
 def _status(blstats: list[int]) -> str:
-    known = {name: " of ".join(str(blstats[place]) for place in places) for name, places in _STATUS.items()}
+    values = {name: " of ".join(str(blstats[place]) for place in places) for name, places in _STATUS.items()}
     hunger = blstats[_HUNGER_AT]
     if 0 <= hunger < len(_HUNGER):
-        known["hunger"] = _HUNGER[hunger]
-    return ", ".join(f"{name} {value}" for name, value in known.items())
+        values["hunger"] = _HUNGER[hunger]
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def _inventory(screen: Mapping[str, Any]) -> str:

@@ -180,7 +180,7 @@ class GameEnvironment:
         self._chosen[player] = action
         if len(self._chosen) == len(self._movers()):
             others = pyspiel.INVALID_ACTION
-            self.state.apply_actions([self._chosen.get(one, others) for one in self._numbers.values()])
+            self.state.apply_actions([self._chosen.get(number, others) for number in self._numbers.values()])
             self._chosen = {}
 
     def _own_moves(self, player: int) -> list[str]:

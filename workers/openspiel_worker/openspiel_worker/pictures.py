@@ -227,18 +227,18 @@ def board_of(game: str, text: str) -> tuple[Board, list[Square]] | None:
 def _rows(board: Board, text: str) -> Iterator[Square]:
     """Yield the places of a board written as rows of signs, in columns of one or two characters."""
     signs = {*board.discs, *board.empty, " "}
-    found: list[tuple[int, list[tuple[int, str]]]] = []
+    rows: list[tuple[int, list[tuple[int, str]]]] = []
     for y, line in enumerate(text.splitlines()):
         row = line.translate(_MARKS)
         if board.labelled:
             row = _AFTER.sub("", _BEFORE.sub(lambda label: " " * len(label.group()), row))
         if row.strip() and set(row) <= signs:
-            found.append((y, [(column, sign) for column, sign in enumerate(row) if sign != " "]))
-    gaps = (b - a for _, row in found for (a, _), (b, _) in itertools.pairwise(row))
+            rows.append((y, [(column, sign) for column, sign in enumerate(row) if sign != " "]))
+    gaps = (b - a for _, row in rows for (a, _), (b, _) in itertools.pairwise(row))
     pitch = min(gaps, default=1)
-    left = min((row[0][0] for _, row in found), default=0)
-    for y, signs_of_row in found:
-        yield from (Square((column - left) / pitch, y - found[0][0], sign) for column, sign in signs_of_row)
+    left = min((row[0][0] for _, row in rows), default=0)
+    for y, signs_of_row in rows:
+        yield from (Square((column - left) / pitch, y - rows[0][0], sign) for column, sign in signs_of_row)
 
 
 def _ranks(fen: str) -> Iterator[Square]:

@@ -83,9 +83,9 @@ def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
     space = space or {}
     kind = space.get("type")
     if kind == "Tuple" and isinstance(observation, list):
-        return tuple(_as_gymnasium(one, part) for one, part in zip(observation, space["spaces"]))
+        return tuple(_as_gymnasium(value, part) for value, part in zip(observation, space["spaces"]))
     if kind == "Dict" and isinstance(observation, dict):
-        return {key: _as_gymnasium(one, space["spaces"].get(key)) for key, one in observation.items()}
+        return {key: _as_gymnasium(value, space["spaces"].get(key)) for key, value in observation.items()}
     return observation
 
 
@@ -95,10 +95,10 @@ def load(settings: Mapping[str, Any]) -> UserPolicy:
     Changes the working directory of the process to ``folder``. Raises `ConfigError` with the line in the
     user's file.
     """
-    found, file = attribute_of(settings)
+    target, file = attribute_of(settings)
     attribute, keywords = settings["attribute"], dict(settings.get("keywords") or {})
     try:
-        acts = found(**keywords) if _makes(found, keywords) else found
+        acts = target(**keywords) if _makes(target, keywords) else target
     except USER_ERRORS as error:
         raise ConfigError(f"{attribute} of {file.name} cannot be made: {error_text(error, file)}") from error
     try:
@@ -107,16 +107,19 @@ def load(settings: Mapping[str, Any]) -> UserPolicy:
         raise ConfigError(f"{attribute} of {file.name}: {error}") from None
 
 
-def _makes(found: Any, keywords: Mapping[str, Any]) -> bool:
+def _makes(target: Any, keywords: Mapping[str, Any]) -> bool:
     """Whether the object is a factory: a class, a callable with given keywords, or a function without
     required arguments.
     """
-    if isinstance(found, type) or keywords:
+    if isinstance(target, type) or keywords:
         return True
-    if hasattr(found, "select_action") or hasattr(found, "predict") or not callable(found):
+    if hasattr(target, "select_action") or hasattr(target, "predict") or not callable(target):
         return False
     try:
-        parameters = inspect.signature(found).parameters.values()
+        parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return False
-    return all(one.default is not one.empty or one.kind is one.VAR_KEYWORD for one in parameters)
+    return all(
+        parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD
+        for parameter in parameters
+    )

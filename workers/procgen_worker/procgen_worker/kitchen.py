@@ -92,7 +92,7 @@ class Kitchen:
             facing = Direction.DIRECTION_TO_NAME[player.orientation].lower()
             holds = f", with {_named(player.held_object)}" if player.held_object else ""
             lines.append(f"{who} at {_place(player)}, facing {facing}{holds}.")
-        lines += [f"{_named(one)} at {_place(one)}" for one in self._state.objects.values()]
+        lines += [f"{_named(thing)} at {_place(thing)}" for thing in self._state.objects.values()]
         return "\n".join(lines)
 
     def _observations(self) -> dict[str, Any]:
@@ -103,12 +103,12 @@ class Kitchen:
         }
 
 
-def _place(one: Any) -> str:
-    return f"column {one.position[0]}, row {one.position[1]}"
+def _place(thing: Any) -> str:
+    return f"column {thing.position[0]}, row {thing.position[1]}"
 
 
-def _named(one: Any) -> str:
-    if one.name != "soup":
-        return str(one.name)
-    state = "done" if one.is_ready else "cooking" if one.is_cooking else "not cooking yet"
-    return f"soup of {', '.join(one.ingredients)} ({state})"
+def _named(thing: Any) -> str:
+    if thing.name != "soup":
+        return str(thing.name)
+    state = "done" if thing.is_ready else "cooking" if thing.is_cooking else "not cooking yet"
+    return f"soup of {', '.join(thing.ingredients)} ({state})"

@@ -60,7 +60,7 @@ def _mask(space: spaces.Space[Any], mask: Any) -> Any:
     if isinstance(space, spaces.Dict):
         return {name: _mask(part, mask.get(name)) for name, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):
-        return tuple(_mask(part, one) for part, one in zip(space.spaces, mask, strict=True))
+        return tuple(_mask(part, part_mask) for part, part_mask in zip(space.spaces, mask, strict=True))
     if isinstance(space, spaces.MultiDiscrete):
-        return tuple(numpy.asarray(one, numpy.int8) for one in mask)
+        return tuple(numpy.asarray(part_mask, numpy.int8) for part_mask in mask)
     return numpy.asarray(mask, numpy.int8)

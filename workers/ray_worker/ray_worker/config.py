@@ -48,12 +48,14 @@ class RllibPlan(PlannedTraining):
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
         name = config.algorithm.lower()  # upstream's own names are in capitals
         # The cluster of the checkpoint's training does not apply to this one.
-        given = {ADDRESS: None, **_upstreams_names(config.hyperparameters)}
-        return replace(config, algorithm=name, hyperparameters=given)
+        hyperparameters = {ADDRESS: None, **_upstreams_names(config.hyperparameters)}
+        return replace(config, algorithm=name, hyperparameters=hyperparameters)
 
     @classmethod
-    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
-        keywords = given.get("env_config", {})
+    def probed(
+        cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
+    ) -> tuple[TrainingConfig, Any, Any]:
+        keywords = hyperparameters.get("env_config", {})
         own_spec = spec_of(config.env_id, keywords if isinstance(keywords, Mapping) else {})
         return config, own_spec, own_spec.wrapped(config.wrappers)
 
@@ -62,10 +64,10 @@ class RllibPlan(PlannedTraining):
         return dict.fromkeys(_KEPT, "the networks are built, or the actions meant, by it")
 
     def misfits(self) -> Iterable[str]:
-        given = self.hyperparameters
+        values = self.hyperparameters
         for old, name in ALIASES.items():
-            if old in given:
-                yield f"{old}={given[old]} and {name}={given[name]} are the same and disagree"
+            if old in values:
+                yield f"{old}={values[old]} and {name}={values[name]} are the same and disagree"
         if self.resume_from is not None:
             checkpoint, folder = self.resume_from[0], rllib_folder(self.resume_from[0])
             if not folder.is_dir():
@@ -73,24 +75,24 @@ class RllibPlan(PlannedTraining):
                     f"checkpoint.resume_from: {checkpoint.name} can act, but its folder {folder.name}, which "
                     "training continues from, is not beside it"
                 )
-        if self.config.wrappers and (self.spec.several or given.get(ADDRESS) is not None):
+        if self.config.wrappers and (self.spec.several or values.get(ADDRESS) is not None):
             yield "wrappers: supported only for one agent and on this machine; leave them out"
         yield from misfits(self.algorithm, self.spec)
-        yield from policies.problems_of(given.get(POLICIES, SHARED), self.spec)
+        yield from policies.problems_of(values.get(POLICIES, SHARED), self.spec)
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        given = {
+        values = {
             name: value for name, value in self.hyperparameters.items() if name not in (POLICIES, *ALIASES)
         }
-        known = parameters_of(self.algorithm.name)
-        checked = check_hyperparameters(numbers_as_words(self.algorithm.name, given), known, problems)
+        parameters = parameters_of(self.algorithm.name)
+        checked = check_hyperparameters(numbers_as_words(self.algorithm.name, values), parameters, problems)
         return {**checked, POLICIES: self.hyperparameters.get(POLICIES, SHARED)}
 
     def disagreements(self) -> Iterable[str]:
         values = self.hyperparameters
-        found = [*_wrong_lists(values), *_disagreements(values), *_unreachable(values[ADDRESS])]
-        yield from found
-        if not found and self.config.end_step < self.first_update:
+        problems = [*_wrong_lists(values), *_disagreements(values), *_unreachable(values[ADDRESS])]
+        yield from problems
+        if not problems and self.config.end_step < self.first_update:
             less = "train_batch_size_per_learner" if self.algorithm.on_policy else (
                 "num_steps_sampled_before_learning_starts"
             )  # fmt: skip
@@ -154,13 +156,13 @@ def rllib_folder(checkpoint: Path) -> Path:
     return checkpoint.with_suffix(".rllib")
 
 
-def _upstreams_names(given: Mapping[str, Any]) -> dict[str, Any]:
+def _upstreams_names(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyperparameters with older names replaced by current ones, unless both are given and differ."""
-    found = dict(given)
+    values = dict(hyperparameters)
     for old, name in ALIASES.items():
-        if old in found and found.setdefault(name, found[old]) == found[old]:
-            del found[old]
-    return found
+        if old in values and values.setdefault(name, values[old]) == values[old]:
+            del values[old]
+    return values
 
 
 def _wrong_lists(values: Mapping[str, Any]) -> Iterator[str]:

@@ -23,10 +23,10 @@ def make_environment(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if module is not None:
-            made = importlib.import_module(module)
-            if hasattr(made, "parallel_env"):
-                return made.parallel_env(render_mode=render_mode, **keywords)
-            return TurnGame(made.env(render_mode=render_mode, **keywords))
+            game = importlib.import_module(module)
+            if hasattr(game, "parallel_env"):
+                return game.parallel_env(render_mode=render_mode, **keywords)
+            return TurnGame(game.env(render_mode=render_mode, **keywords))
         # Gymnasium's own checker slows every step; the contract's replaces it. An environment without
         # rendering may not have the keyword render_mode.
         drawing = {} if render_mode is None else {"render_mode": render_mode}

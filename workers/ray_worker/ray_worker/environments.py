@@ -49,10 +49,10 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
     try:
         env, _ = probe(env_id, functools.partial(make_environment, module, env_id, keywords))
     except ConfigError as error:
-        given = (
+        failure = (
             f" cannot be made here with env_config={dict(keywords)}" if keywords else " cannot be made here"
         )
-        raise ConfigError(str(error).replace(" cannot be made here", given, 1)) from None
+        raise ConfigError(str(error).replace(" cannot be made here", failure, 1)) from None
     games = (
         {agent: env.game_space(agent) for agent in env.possible_agents} if isinstance(env, TurnGame) else {}
     )
@@ -69,9 +69,9 @@ def is_pictures(spec: EnvironmentSpec) -> bool:
 def misfits(algorithm: RllibAlgorithm, spec: RllibEnvironmentSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on this environment, one sentence per reason."""
     if spec.games and not algorithm.on_policy:
-        masking = ", ".join(name for name, one in ALGORITHMS.items() if one.on_policy)
+        masking = ", ".join(name for name, other in ALGORITHMS.items() if other.on_policy)
         yield f"{algorithm.name} cannot mask illegal moves; for turn-based games train {masking}"
     if not (algorithm.sees_pictures and is_pictures(spec)):
         yield from spec.observation_problems(algorithm.name, wraps=True)
-    kinds = {name: one.actions for name, one in ALGORITHMS.items()}
+    kinds = {name: other.actions for name, other in ALGORITHMS.items()}
     yield from spec.action_problems(algorithm.name, kinds)

@@ -98,8 +98,10 @@ def make_modules(
 def _model(algorithm: RllibAlgorithm, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the model settings that differ from upstream's; algorithms have their own defaults for the rest.
     Recurrent models need the sequence length."""
-    known = parameters_of(algorithm.name)
-    differ = {key: values[key] for key in MODEL if key in known and values[key] != known[key].default}
+    parameters = parameters_of(algorithm.name)
+    differ = {
+        key: values[key] for key in MODEL if key in parameters and values[key] != parameters[key].default
+    }
     return {**differ, "max_seq_len": values["max_seq_len"]} if values.get("use_lstm") else differ
 
 

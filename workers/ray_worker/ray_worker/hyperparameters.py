@@ -71,9 +71,9 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 def parameters_of(name: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
-    found = {**dict(_settings(algorithm)), **dict(_of_model(algorithm))}
-    found.update((parameter.name, parameter) for parameter in _OURS)
-    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    parameters = {**dict(_settings(algorithm)), **dict(_of_model(algorithm))}
+    parameters.update((parameter.name, parameter) for parameter in _OURS)
+    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def _settings(algorithm: RllibAlgorithm) -> Iterator[tuple[str, Parameter]]:
@@ -110,19 +110,19 @@ def _parameter(name: str, value: Any, meaning: str) -> Parameter:
     if kind is float and value is not None:
         value = float(value)
     if isinstance(value, list):
-        value = [list(one) if isinstance(one, tuple) else one for one in value]  # as in JSON
+        value = [list(item) if isinstance(item, tuple) else item for item in value]  # as in JSON
     return Parameter(name, kind, value, meaning, _CHOICES.get(name, ()))
 
 
-def numbers_as_words(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def numbers_as_words(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the hyperparameters with numbers as strings if the default is the word "auto": a parameter has
     one type."""
-    known = parameters_of(name)
+    parameters = parameters_of(name)
     return {
         key: str(value)
-        if key in _WORDS and key in known and known[key].type is str and type(value) in (int, float)
+        if key in _WORDS and key in parameters and parameters[key].type is str and type(value) in (int, float)
         else value
-        for key, value in given.items()
+        for key, value in values.items()
     }
 
 
@@ -168,16 +168,16 @@ def _path(file: str) -> Path:
 
 def _meanings(node: ast.ClassDef, method: str) -> dict[str, str]:
     """Return the first sentence about each argument in the docstring of a method."""
-    found = method_of(node, method)
-    arguments = (ast.get_docstring(found) or "") if found else ""
+    definition = method_of(node, method)
+    arguments = (ast.get_docstring(definition) or "") if definition else ""
     parts = re.split(r"^ {4}(\w+): ", arguments.partition("Args:")[2], flags=re.MULTILINE)
     return {name: _sentence(text) for name, text in zip(parts[1::2], parts[2::2])}
 
 
 def _comments(text: str) -> dict[str, str]:
     """Return the `#:` comment above each field."""
-    found = re.findall(r"((?:^ +#: .*\n)+) +(\w+):", text, re.MULTILINE)
-    return {name: _sentence(comment.replace("#:", "")) for comment, name in found}
+    comments = re.findall(r"((?:^ +#: .*\n)+) +(\w+):", text, re.MULTILINE)
+    return {name: _sentence(comment.replace("#:", "")) for comment, name in comments}
 
 
 def _sentence(text: str) -> str:

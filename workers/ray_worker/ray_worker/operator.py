@@ -44,7 +44,9 @@ class RllibPolicies:
         self.values = described["hyperparameters"]
         self.policy_of = {agent: described["policy_of"][agent] for agent in spaces}
         self.transforms = {agent: transform_of(described, agent) for agent in spaces}
-        self.observations = {agent: make_space(one.space) for agent, one in self.transforms.items()}
+        self.observations = {
+            agent: make_space(transform.space) for agent, transform in self.transforms.items()
+        }
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
         if described.get("in_turns"):
             self.observations = {agent: seen_space(space) for agent, space in self.observations.items()}
@@ -87,16 +89,16 @@ class RllibOperator(TrainedOperator):
         if memory is not None:
             batch = {"obs": batch["obs"][None], _STATE_IN: memory}
         with torch.inference_mode():
-            found = self._module.forward_inference(batch)
-            if "actions" in found:  # from DQN, whose networks select the action
-                return found["actions"][0].numpy(), None
-            inputs = found["action_dist_inputs"]
+            outputs = self._module.forward_inference(batch)
+            if "actions" in outputs:  # from DQN, whose networks select the action
+                return outputs["actions"][0].numpy(), None
+            inputs = outputs["action_dist_inputs"]
             if memory is not None:
                 inputs = inputs[0]
             inputs = self.allowed(inputs)
             drawn = self._module.get_inference_action_dist_cls().from_logits(inputs)
             action = (drawn.to_deterministic() if self._deterministic else drawn).sample()[0].numpy()
-        return action, found.get(_STATE_OUT)
+        return action, outputs.get(_STATE_OUT)
 
     def allowed(self, inputs: Any) -> Any:
         """Return the inputs of the action distribution, with illegal actions masked out."""

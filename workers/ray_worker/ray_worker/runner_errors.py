@@ -84,8 +84,8 @@ class RunnerErrors(logging.Handler):
         return UpstreamFailed(str(error), type(error).__name__, "".join(trace))
 
     def _reported(self, key: str) -> UpstreamFailed | None:
-        found = internal_kv._internal_kv_get(key)
-        if found is None:
+        report = internal_kv._internal_kv_get(key)
+        if report is None:
             return None
-        kind, text, place, trace = json.loads(found)
+        kind, text, place, trace = json.loads(report)
         return UpstreamFailed(f"{text} {self._telemetry.reached}{place}" if place else text, kind, trace)

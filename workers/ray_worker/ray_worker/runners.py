@@ -103,10 +103,10 @@ class SingleAgentEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        found = self.env.step(action)
-        self._score.add(float(found[1]))
-        self._context.step(self._publishes, over=bool(found[2] or found[3]))
-        return found
+        result = self.env.step(action)
+        self._score.add(float(result[1]))
+        self._context.step(self._publishes, over=bool(result[2] or result[3]))
+        return result
 
     def close(self) -> None:
         self._context.frames.close()
@@ -135,12 +135,12 @@ class MultiAgentEnvironment(ParallelPettingZooEnv):
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = super().step(actions)
+        result: tuple[Any, ...] = super().step(actions)
         if self._context is not None:
-            rewards = found[1]
+            rewards = result[1]
             self._score.add(sum(map(float, rewards.values())) / max(1, len(rewards)))
             self._context.step(self._publishes, over=not self.par_env.agents)
-        return found
+        return result
 
     def close(self) -> None:
         if self._context is not None:

@@ -44,18 +44,18 @@ class RllibLogger(EpisodeLogger):
 
     def result(self, result: Mapping[str, Any]) -> None:
         """Log the result of an iteration."""
-        found = dict(result.get("env_runners", {}))
-        episodes = found.pop(EPISODES, [])
+        sampled = dict(result.get("env_runners", {}))
+        episodes = sampled.pop(EPISODES, [])
         if isinstance(episodes, str):  # upstream unpacks a list of one
             episodes = [episodes]
-        after = self.steps + _whole(found.get("num_env_steps_sampled"))
+        after = self.steps + _whole(sampled.get("num_env_steps_sampled"))
         for episode in map(json.loads, episodes):
             self._send_episode(episode, after)
         now = time.monotonic()
         self.rate = (after - self.steps) / max(now - self._then, 1e-9)
         self.steps, self._then = after, now
         reported = {name: result[name] for name in _REPORTED if name in result}
-        values = dict(_flat({**reported, "env_runners": found}))
+        values = dict(_flat({**reported, "env_runners": sampled}))
         self.metrics({**with_losses(values, LOSSES), "steps_per_second": round(self.rate, 1)})
         self.scalars(self._writer, values)
         self._log_lost_runners(values)

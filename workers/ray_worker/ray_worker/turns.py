@@ -74,8 +74,8 @@ class TurnGame:
         move = int(actions[mover])
         self._env.step(move if move in legal else int(self._generator.choice(legal)))
         rewards, ended, cut = (
-            {agent: kind(found.get(agent, 0)) for agent in self.possible_agents}
-            for kind, found in (
+            {agent: kind(by_agent.get(agent, 0)) for agent in self.possible_agents}
+            for kind, by_agent in (
                 (float, self._env.rewards), (bool, self._env.terminations), (bool, self._env.truncations)
             )
         )  # fmt: skip

@@ -75,8 +75,8 @@ class Sb3Algorithm(Algorithm):
 
 _ACTOR_CRITIC = ("stable_baselines3/common/policies.py", "ActorCriticPolicy")
 ALGORITHMS: Mapping[str, Sb3Algorithm] = {
-    one.name: one
-    for one in (
+    algorithm.name: algorithm
+    for algorithm in (
         Sb3Algorithm(
             "ppo", "stable_baselines3/ppo/ppo.py", "PPO", ON_POLICY, _ANY,
             policy=_ACTOR_CRITIC, policy_parameters=_ACTOR, critic="vf",
@@ -159,10 +159,10 @@ _SAVE_REPLAY_BUFFER = Parameter(
 def own_parameters(algorithm: Sb3Algorithm) -> tuple[Parameter, ...]:
     """Return the hyperparameters that replace object arguments of upstream: policies, noise, schedules."""
     policy = Parameter("policy", str, AUTO, "auto: by the observations", (AUTO, *algorithm.policies))
-    found = [policy, _NET_ARCH, *([_CRITIC_NET_ARCH] if algorithm.critic else []), _ACTIVATION, _DEVICE]
+    parameters = [policy, _NET_ARCH, *([_CRITIC_NET_ARCH] if algorithm.critic else []), _ACTIVATION, _DEVICE]
     if algorithm.family == EVOLUTION:
-        return tuple(found)
-    found += [_NUM_ENVS, _RATE_SCHEDULE]
+        return tuple(parameters)
+    parameters += [_NUM_ENVS, _RATE_SCHEDULE]
     if algorithm.family == OFF_POLICY:
-        found += [*([_ACTION_NOISE] if algorithm.actions == ("Box",) else []), _SAVE_REPLAY_BUFFER]
-    return tuple(found)
+        parameters += [*([_ACTION_NOISE] if algorithm.actions == ("Box",) else []), _SAVE_REPLAY_BUFFER]
+    return tuple(parameters)

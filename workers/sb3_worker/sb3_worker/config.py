@@ -34,8 +34,10 @@ class Sb3Plan(PlannedTraining):
         return replace(config, hyperparameters=_plain(config.algorithm, config.hyperparameters))
 
     @classmethod
-    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
-        own_spec = spec_of(config.env_id, env_kwargs_of(given))
+    def probed(
+        cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
+    ) -> tuple[TrainingConfig, Any, Any]:
+        own_spec = spec_of(config.env_id, env_kwargs_of(hyperparameters))
         return config, own_spec, own_spec.wrapped(config.wrappers)
 
     def misfits(self) -> Iterable[str]:
@@ -70,10 +72,10 @@ class Sb3Plan(PlannedTraining):
         return self.start_step + math.ceil(remaining / self.update_steps) * self.update_steps
 
 
-def _plain(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(name: str, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the hyperparameters with upstream's strings and dictionaries in this worker's form: "auto"
     becomes None, and the parts of `net_arch` become two lists."""
-    values = dict(given)
+    values = dict(hyperparameters)
     for key in ("ent_coef", "target_entropy"):
         if values.get(key) == AUTO:
             values[key] = None

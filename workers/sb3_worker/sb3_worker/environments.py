@@ -104,7 +104,7 @@ def _observation_problem(space: Any) -> str:
 def _action_problem(algorithm: Sb3Algorithm, space: Any) -> str:
     kind = type(space).__name__
     if kind not in algorithm.actions:
-        others = [name for name, one in ALGORITHMS.items() if kind in one.actions]
+        others = [name for name, other in ALGORITHMS.items() if kind in other.actions]
         hint = f" (for {kind}: {', '.join(others)})" if others else ""
         return f"needs {' or '.join(algorithm.actions)} as actions{hint}"
     if kind == "MultiDiscrete" and (space.nvec.ndim != 1 or space.start.any()):

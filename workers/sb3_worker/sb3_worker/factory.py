@@ -24,25 +24,25 @@ _ACTIVATIONS = {
 
 def upstream_class(algorithm: Sb3Algorithm) -> type[BaseAlgorithm]:
     """Return upstream's class of an algorithm."""
-    found: type[BaseAlgorithm] = resolve_name(f"{algorithm.package}:{algorithm.upstream}")
-    return found
+    upstream_class: type[BaseAlgorithm] = resolve_name(f"{algorithm.package}:{algorithm.upstream}")
+    return upstream_class
 
 
 def make_model(plan: Sb3Plan, envs: VecEnv, device: str) -> BaseAlgorithm:
     """Return upstream's algorithm with fresh weights, on these environments."""
     algorithm, values = plan.algorithm, plan.hyperparameters
-    given = {name: values[name] for name in constructor_parameters(algorithm.name)}
-    for name in {"ent_coef", "target_entropy"} & set(given):
-        given[name] = "auto" if given[name] is None else given[name]
+    arguments = {name: values[name] for name in constructor_parameters(algorithm.name)}
+    for name in {"ent_coef", "target_entropy"} & set(arguments):
+        arguments[name] = "auto" if arguments[name] is None else arguments[name]
     if values.get("learning_rate_schedule") == "linear":
-        given["learning_rate"] = LinearSchedule(values["learning_rate"], 0.0, 1.0)
+        arguments["learning_rate"] = LinearSchedule(values["learning_rate"], 0.0, 1.0)
     if values.get("action_noise"):
         shape = plan.spec.action_space.shape
-        given["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, values["action_noise"]))
+        arguments["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, values["action_noise"]))
     kwargs = _policy_kwargs(algorithm, values)
     kind: Any = upstream_class(algorithm)
     model: BaseAlgorithm = kind(
-        plan.policy, envs, policy_kwargs=kwargs, seed=plan.config.seed, device=device, **given
+        plan.policy, envs, policy_kwargs=kwargs, seed=plan.config.seed, device=device, **arguments
     )
     return model
 

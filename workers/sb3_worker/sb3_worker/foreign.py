@@ -57,24 +57,26 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool]:
         raise ConfigError(f"{error}{hint}") from None
 
 
-def _algorithm(saved: ModelZip, given: Any) -> Sb3Algorithm:
+def _algorithm(saved: ModelZip, requested: Any) -> Sb3Algorithm:
     """Return the algorithm of a file: the given one, else the one identified by the model's attributes."""
-    if given is not None:
-        if given not in ALGORITHMS:
-            raise ConfigError(f"unknown algorithm {given!r:.100}{nearest_algorithm(str(given), ALGORITHMS)}")
-        return ALGORITHMS[given]
+    if requested is not None:
+        if requested not in ALGORITHMS:
+            raise ConfigError(
+                f"unknown algorithm {requested!r:.100}{nearest_algorithm(str(requested), ALGORITHMS)}"
+            )
+        return ALGORITHMS[requested]
     names, module = saved.names(), saved.class_name("policy_class").split(".")
-    found = next((name for mark, name in _MARKS if mark in names), None)
-    if found == "ppo":
-        found = next((name for part, name in _OF_CONTRIB.items() if part in module), found)
-    if found == "dqn" and "qrdqn" in module:
-        found = "qrdqn"
-    if found is None or "crossq" in module:
+    identified = next((name for mark, name in _MARKS if mark in names), None)
+    if identified == "ppo":
+        identified = next((name for part, name in _OF_CONTRIB.items() if part in module), identified)
+    if identified == "dqn" and "qrdqn" in module:
+        identified = "qrdqn"
+    if identified is None or "crossq" in module:
         raise ConfigError(
             f"{saved.path} does not say which algorithm it is of: give algorithm=, one of "
             f"{', '.join(ALGORITHMS)}"
         )
-    return ALGORITHMS[found]
+    return ALGORITHMS[identified]
 
 
 def _unpickled(path: Path, algorithm: Sb3Algorithm) -> SavedPolicy:
@@ -86,10 +88,14 @@ def _unpickled(path: Path, algorithm: Sb3Algorithm) -> SavedPolicy:
 def _misfits(saved: ModelZip, setup: AgentSetup) -> Iterator[str]:
     """Yield why the policy cannot act for the agent, one sentence for each of its spaces."""
     for name, what in (("observation_space", "observations"), ("action_space", "actions")):
-        given = getattr(setup, name)
+        offered = getattr(setup, name)
         trained = _described(saved, name)
-        found = {**given, **_shape_of(channels_first(make_space(given)))} if what == "observations" else given
-        if trained and (text := misfit(trained, found, what)):
+        space = (
+            {**offered, **_shape_of(channels_first(make_space(offered)))}
+            if what == "observations"
+            else offered
+        )
+        if trained and (text := misfit(trained, space, what)):
             yield f"{saved.path.name}: its {text}"
 
 
@@ -109,7 +115,7 @@ def _described(saved: ModelZip, name: str) -> dict[str, Any]:
 
 
 def _numbers(text: Any) -> list[float]:
-    return [float(one) for one in re.findall(r"-?(?:inf|\d+(?:\.\d*)?(?:e[+-]?\d+)?)", str(text))]
+    return [float(number) for number in re.findall(r"-?(?:inf|\d+(?:\.\d*)?(?:e[+-]?\d+)?)", str(text))]
 
 
 def _box(texts: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,13 +125,13 @@ def _box(texts: Mapping[str, Any]) -> dict[str, Any]:
     bounds = {bound: _numbers(texts.get(f"{bound}_repr")) for bound in ("low", "high")}
     if "..." in f"{texts.get('low_repr')}{texts.get('high_repr')}" or not all(bounds.values()):
         return {"shape": shape}
-    one = {bound: found[0] if len(found) == 1 else found for bound, found in bounds.items()}
-    return {"shape": shape, **one}
+    limits = {bound: numbers[0] if len(numbers) == 1 else numbers for bound, numbers in bounds.items()}
+    return {"shape": shape, **limits}
 
 
 _READERS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "Box": _box,
     "Discrete": lambda texts: {"n": int(texts["n"]), "start": int(texts.get("start", 0))},
-    "MultiDiscrete": lambda texts: {"nvec": [int(one) for one in _numbers(texts["nvec"])]},
+    "MultiDiscrete": lambda texts: {"nvec": [int(number) for number in _numbers(texts["nvec"])]},
     "MultiBinary": lambda texts: {"n": int(texts["n"])},
 }

@@ -76,12 +76,12 @@ def policy_parameters(name: str) -> dict[str, Parameter]:
     algorithm = ALGORITHMS[name]
     if not algorithm.policy_parameters:
         return {}
-    found = dict(_of_class(*algorithm.policy))
-    return _limited({one: found[one] for one in algorithm.policy_parameters})
+    parameters = dict(_of_class(*algorithm.policy))
+    return _limited({name: parameters[name] for name in algorithm.policy_parameters})
 
 
-def _limited(found: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def _of_class(file: str, name: str) -> Iterator[tuple[str, Parameter]]:
@@ -89,15 +89,15 @@ def _of_class(file: str, name: str) -> Iterator[tuple[str, Parameter]]:
     node = class_in(upstream_folder(package, _LIBRARIES[package]) / inside, name)
     arguments = {argument.arg: (argument, default) for argument, default in arguments_of(node)}
     meanings = meanings_of(ast.get_docstring(node))
-    meanings = {one: text.partition(_FUNCTIONS)[0].strip(", ") for one, text in meanings.items()} | _HELP
+    meanings = {name: text.partition(_FUNCTIONS)[0].strip(", ") for name, text in meanings.items()} | _HELP
     if "train_freq" in arguments:
         meanings |= _HELP_OFF_POLICY
-    for one, (argument, default) in arguments.items():
-        parameter = _parameter(one, argument.annotation, default)
-        if parameter is not None and one not in _DECIDED_HERE:
+    for key, (argument, default) in arguments.items():
+        parameter = _parameter(key, argument.annotation, default)
+        if parameter is not None and key not in _DECIDED_HERE:
             is_word = isinstance(ast.literal_eval(default), str)
-            text = _HELP_LEARNED[one] if is_word else meanings.get(one, "")
-            yield one, replace(parameter, help=text)
+            text = _HELP_LEARNED[key] if is_word else meanings.get(key, "")
+            yield key, replace(parameter, help=text)
 
 
 def _parameter(name: str, annotation: ast.expr | None, default: ast.expr) -> Parameter | None:
@@ -106,7 +106,7 @@ def _parameter(name: str, annotation: ast.expr | None, default: ast.expr) -> Par
     if annotation is None:
         return None
     kinds = [part.strip() for part in ast.unparse(annotation).split("|")]
-    kind = next((known for text, known in _TYPES.items() if text in kinds), None)
+    kind = next((type_ for text, type_ in _TYPES.items() if text in kinds), None)
     if kind is None:
         return None
     value = ast.literal_eval(default)

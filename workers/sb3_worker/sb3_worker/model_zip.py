@@ -55,7 +55,7 @@ class ModelZip:
         value = self._data.get(name)
         if not isinstance(value, dict):
             return {}
-        return {key: one for key, one in value.items() if key not in (_PICKLE, _KIND)}
+        return {key: item for key, item in value.items() if key not in (_PICKLE, _KIND)}
 
     def kind(self, name: str) -> str:
         """Return the name of an attribute's class, without its module; "" for plain values."""
@@ -71,5 +71,5 @@ class ModelZip:
 
 def class_in_text(text: Any) -> str:
     """Return the module and name of a class written as text, "" for any other text."""
-    found = _CLASS.fullmatch(text) if isinstance(text, str) else None
-    return found[1] if found else ""
+    match = _CLASS.fullmatch(text) if isinstance(text, str) else None
+    return match[1] if match else ""

@@ -52,15 +52,15 @@ def load_replay(buffer: ReplayBuffer, path: Path, step: int) -> str:
         with np.load(path, allow_pickle=False) as file:
             if int(file["step"]) != step:
                 return f"{path} is of the checkpoint at step {int(file['step'])}"
-            found = {name: file[name] for name in dict(_arrays_of(buffer))}
+            saved = {name: file[name] for name in dict(_arrays_of(buffer))}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         return f"{path} cannot be read: {error}"
-    count = min(min(map(len, found.values())), buffer.buffer_size)
+    count = min(min(map(len, saved.values())), buffer.buffer_size)
     for name, array in _arrays_of(buffer):
-        if found[name].shape[1:] != array.shape[1:]:
-            return f"{path} has {name} of the shape {found[name].shape[1:]}, not {array.shape[1:]}"
+        if saved[name].shape[1:] != array.shape[1:]:
+            return f"{path} has {name} of the shape {saved[name].shape[1:]}, not {array.shape[1:]}"
     for name, array in _arrays_of(buffer):
-        array[:count] = found[name][-count:] if count else found[name][:0]
+        array[:count] = saved[name][-count:] if count else saved[name][:0]
     if count:  # later transitions belong to other episodes
         buffer.dones[count - 1] = buffer.timeouts[count - 1] = 1
     buffer.pos, buffer.full = count % buffer.buffer_size, count == buffer.buffer_size

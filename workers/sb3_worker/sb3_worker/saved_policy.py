@@ -79,19 +79,19 @@ def channels_first(space: Any) -> Any:
 
 
 def _policy_class(saved: ModelZip, algorithm: Sb3Algorithm) -> Any:
-    known = _own_classes(algorithm)
+    classes = _own_classes(algorithm)
     name = saved.class_name("policy_class")
-    if name not in known:
-        if others := [one.name for one in ALGORITHMS.values() if name in _own_classes(one)]:
+    if name not in classes:
+        if others := [other.name for other in ALGORITHMS.values() if name in _own_classes(other)]:
             raise ConfigError(
                 f"{saved.path} has a policy of {' or '.join(others)}, not of {algorithm.name}: leave "
                 "algorithm out, or give that one"
             )
         raise ConfigError(
             f"{saved.path} has a policy of the class {name}, which is not one of {algorithm.upstream}'s own "
-            f"({', '.join(known)}): it would have to be unpickled, which can run any code"
+            f"({', '.join(classes)}): it would have to be unpickled, which can run any code"
         )
-    return known[name]
+    return classes[name]
 
 
 def _own_classes(algorithm: Sb3Algorithm) -> dict[str, Any]:

@@ -25,11 +25,11 @@ LOSSES = {
 @contextmanager
 def upstream_logger(logger: EpisodeLogger, folder: Path) -> Iterator[Logger]:
     """Make upstream's logger, which forwards to the run's. It is closed at the end."""
-    found = Logger(str(folder), [_Metrics(logger), _TensorBoard(str(folder))])
+    upstream_logger = Logger(str(folder), [_Metrics(logger), _TensorBoard(str(folder))])
     try:
-        yield found
+        yield upstream_logger
     finally:
-        found.close()
+        upstream_logger.close()
 
 
 class _Metrics(KVWriter):

@@ -27,20 +27,20 @@ _INTERPRETERS = ("python", "bash", "sh", "perl", "ruby", "Rscript", "julia", "no
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the configuration with placeholders replaced and absolute folders. Raises `ConfigError`."""
     problems: list[str] = []
-    given = {name: value for name, value in config.hyperparameters.items() if value is not None}
-    command: Any = given.get("command")
-    folder = (config.launch_dir / str(given.get("cwd", "."))).resolve()
+    values = {name: value for name, value in config.hyperparameters.items() if value is not None}
+    command: Any = values.get("command")
+    folder = (config.launch_dir / str(values.get("cwd", "."))).resolve()
     if not folder.is_dir():
         problems.append(f"cwd: there is no folder {folder}")
     if isinstance(command, str):
         problems.append(f'command={command!r}: must be a list, such as ["python", "train.py", "{{seed}}"]')
-        del given["command"]
-    elif not isinstance(command, list) or not command or not all(isinstance(one, str) for one in command):
+        del values["command"]
+    elif not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         problems.append(f"command={command!r:.200}: must be a list of strings, the program first")
     else:
-        given["command"] = [_filled(one, config) for one in command]
-        problems += _missing(given["command"], folder)
-    hyperparameters = check_hyperparameters(given, PARAMETERS, problems)
+        values["command"] = [_filled(word, config) for word in command]
+        problems += _missing(values["command"], folder)
+    hyperparameters = check_hyperparameters(values, PARAMETERS, problems)
     hyperparameters["cwd"] = str(folder)
     followed = hyperparameters["tensorboard"]
     hyperparameters["tensorboard"] = str(folder / followed if followed else config.tensorboard_dir)
@@ -99,6 +99,6 @@ def _interprets(program: str) -> bool:
 
 def _name(command: list[Any]) -> str:
     """Return the run's name: the script's, else the program's."""
-    words = [str(one) for one in command]
+    words = [str(word) for word in command]
     scripts = [word for word in words[1:2] if _interprets(words[0]) and not word.startswith("-")]
     return Path([words[0], *scripts][-1]).name

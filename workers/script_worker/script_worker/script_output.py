@@ -106,4 +106,6 @@ class ScriptOutput:
 
 
 def _values(message: Episode | Step, *left_out: str) -> dict[str, Any]:
-    return {one.name: getattr(message, one.name) for one in fields(message) if one.name not in left_out}
+    return {
+        field.name: getattr(message, field.name) for field in fields(message) if field.name not in left_out
+    }

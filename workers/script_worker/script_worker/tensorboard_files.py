@@ -105,15 +105,15 @@ class EventFileReader:
         return more
 
     def _new_files(self) -> list[Path]:
-        found = []
+        paths = []
         for folder, _, names in os.walk(self._folder):
             for name in names:
                 path = Path(folder) / name
                 if "tfevents" in name and path not in self._loaders:
                     with suppress(OSError):
                         if path.stat().st_mtime >= self._since:
-                            found.append(path)
-        return sorted(found)[: _MOST_FILES - len(self._loaders)]
+                            paths.append(path)
+        return sorted(paths)[: _MOST_FILES - len(self._loaders)]
 
     def _prefix(self, folder: Path) -> str:
         if self._first is None or folder == self._first:

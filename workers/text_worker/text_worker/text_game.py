@@ -127,5 +127,5 @@ class TextGame:
 
 def moves_in(text: str) -> list[str]:
     """Return the distinct moves in square brackets in `text`, in order."""
-    found = _IN_BRACKETS.findall(_SPEAKERS.sub("", text))
-    return list(dict.fromkeys(found))
+    moves = _IN_BRACKETS.findall(_SPEAKERS.sub("", text))
+    return list(dict.fromkeys(moves))

@@ -40,8 +40,10 @@ class TianshouPlan(PlannedTraining):
     spec: EnvironmentSpec
 
     @classmethod
-    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
-        own_spec = spec_of(config.env_id, env_kwargs_of(given))
+    def probed(
+        cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
+    ) -> tuple[TrainingConfig, Any, Any]:
+        own_spec = spec_of(config.env_id, env_kwargs_of(hyperparameters))
         in_turns = own_spec.several
         return config, own_spec, learner_spec(own_spec) if in_turns else own_spec.wrapped(config.wrappers)
 
@@ -58,19 +60,19 @@ class TianshouPlan(PlannedTraining):
 
     def disagreements(self) -> Iterable[str]:
         values = self.hyperparameters
-        found = list(_disagreements(values))
+        problems = list(_disagreements(values))
         widths = parameters_of(self.algorithm.name)["hidden_sizes"].default
         if is_pictures(self.spec.observation_space) and values["hidden_sizes"] != widths:
-            found.append(
+            problems.append(
                 "hidden_sizes: upstream's convolutional networks have widths of their own; leave it out"
             )
         if "dataset" in values and not values["dataset"]:
-            found.append(
+            problems.append(
                 f"{self.algorithm.name} learns from a recorded dataset: give dataset, the path of a "
                 "dataset.hdf5, which an off-policy training with save_buffer=True leaves"
             )
-        yield from found
-        if not found:
+        yield from problems
+        if not problems:
             _ = self.dataset  # read before anything starts, since it may be invalid
             if self.updates < 1:
                 yield _too_short(self)

@@ -74,15 +74,15 @@ def _read(path: Path, modified: int) -> Mapping[str, Array]:
 
 
 def _arrays(file: Any) -> dict[str, Array]:
-    found = {key: file["_meta"][key] for key in _KEYS}
-    size = sum(_size(key, dataset) for key, dataset in found.items())
+    datasets = {key: file["_meta"][key] for key in _KEYS}
+    size = sum(_size(key, dataset) for key, dataset in datasets.items())
     if size > _LARGEST:
         raise ValueError(f"its arrays take {size / 2**30:.1f} GiB of at most {_LARGEST / 2**30:.0f}")
-    parts = list(_parts(file, len(found["rew"])))
+    parts = list(_parts(file, len(datasets["rew"])))
     order = np.concatenate(parts)
     if not len(order):
         raise ValueError("it holds no transitions")
-    arrays = {key: dataset[...][order] for key, dataset in found.items()}
+    arrays = {key: dataset[...][order] for key, dataset in datasets.items()}
     for key in ("terminated", "truncated"):
         arrays[key] = arrays[key].astype(bool)
     last = np.cumsum([len(part) for part in parts if len(part)]) - 1

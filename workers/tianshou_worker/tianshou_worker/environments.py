@@ -43,7 +43,7 @@ def is_pictures(space: Any) -> bool:
 
 def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on these spaces, one sentence per reason."""
-    kinds = {name: one.actions for name, one in ALGORITHMS.items()}
+    kinds = {name: other.actions for name, other in ALGORITHMS.items()}
     sees = algorithm.sees_pictures and is_pictures(spec.observation_space)
     return [
         *(() if sees else spec.observation_problems(algorithm.name, wraps=True)),
@@ -54,7 +54,7 @@ def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
 def game_problems(algorithm: TianshouAlgorithm, wrappers: Sequence[str]) -> Iterator[str]:
     """Yield why the algorithm cannot learn a turn-based game by self-play, one sentence per reason."""
     if algorithm.family != VALUE:
-        masking = ", ".join(name for name, one in ALGORITHMS.items() if one.family == VALUE)
+        masking = ", ".join(name for name, other in ALGORITHMS.items() if other.family == VALUE)
         yield f"{algorithm.name} cannot mask illegal moves; for turn-based games train {masking}"
     if wrappers:
         yield f"wrappers={list(wrappers)}: a turn-based game is observed as a vector already; leave them out"

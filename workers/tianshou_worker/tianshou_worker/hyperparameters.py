@@ -58,13 +58,13 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by name."""
     algorithm = ALGORITHMS[name]
     own = {parameter.name: parameter for parameter in (*OWN[algorithm.family], *algorithm.extra)}
-    found = {**dict(_of_algorithm(algorithm)), **dict(_of_trainer(algorithm.family)), **own}
-    found = {
+    parameters = {**dict(_of_algorithm(algorithm)), **dict(_of_trainer(algorithm.family)), **own}
+    parameters = {
         key: replace(parameter, default=algorithm.defaults.get(key, parameter.default))
-        for key, parameter in found.items()
+        for key, parameter in parameters.items()
     }
-    found[ENV_KWARGS.name] = ENV_KWARGS
-    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    parameters[ENV_KWARGS.name] = ENV_KWARGS
+    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def _of_algorithm(algorithm: TianshouAlgorithm) -> Iterator[tuple[str, Parameter]]:

@@ -96,5 +96,5 @@ def _spaces(described: dict[str, Any]) -> tuple[Any, Any]:
     """Return the spaces for which the networks were built."""
     if "agents" not in described:
         return make_space(transform_of(described).space), make_space(described["action_space"])
-    one = next(iter(described["agents"].values()))
-    return board_space(make_space(one["observation_space"])), make_space(one["action_space"])
+    agent = next(iter(described["agents"].values()))
+    return board_space(make_space(agent["observation_space"])), make_space(agent["action_space"])

@@ -116,7 +116,9 @@ class SelfPlay(gymnasium.Env[Any, Any]):
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._move(int(action))
         self._reply()
-        ended, cut = (any(found.values()) for found in (self._game.terminations, self._game.truncations))
+        ended, cut = (
+            any(by_agent.values()) for by_agent in (self._game.terminations, self._game.truncations)
+        )
         return seen(self._game.observe(self._seat)), self.rewards[self._seat], ended, cut, {}
 
     def render(self) -> Any:

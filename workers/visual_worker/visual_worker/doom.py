@@ -114,22 +114,24 @@ def _names(inner: Any, buttons: list[str]) -> list[str] | None:
 def _presses(inner: Any, buttons: list[str]) -> dict[str, Any]:
     """Return, by button name, the action that presses only this button."""
     binary = buttons[inner.num_delta_buttons :]
-    found: dict[str, Any] = {}
+    actions: dict[str, Any] = {}
     for place, button in enumerate(binary):
         pressed = [int(other == place) for other in range(len(binary))]
         action: Any = pressed
         if inner.max_buttons_pressed:
-            action = next(n for n, one in enumerate(inner.button_map) if one.tolist() == pressed)
+            action = next(
+                n for n, combination in enumerate(inner.button_map) if combination.tolist() == pressed
+            )
         if inner.num_delta_buttons:
             action = {"binary": action, "continuous": [0.0] * inner.num_delta_buttons}
-        found[button] = action
-    return found
+        actions[button] = action
+    return actions
 
 
 def _variables(inner: Any) -> str:
     """Return the numbers that the game shows to its player."""
     state = inner.state
-    names = [one.name.lower() for one in inner.game.get_available_game_variables()]
+    names = [variable.name.lower() for variable in inner.game.get_available_game_variables()]
     values = [] if state is None or state.game_variables is None else state.game_variables
     return "\n".join(f"{name}: {value:g}" for name, value in zip(names, values)) or "no numbers are shown"
 

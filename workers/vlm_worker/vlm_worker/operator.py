@@ -31,14 +31,14 @@ class VisionPromptSettings:
     @classmethod
     def read(cls, settings: Mapping[str, Any]) -> VisionPromptSettings:
         """Read the prompt settings from an agent's settings. Raises `ConfigError` with every problem."""
-        given = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
+        values = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
         problems = [
-            f"{name} must be true or false, not {given[name]!r:.100}"
+            f"{name} must be true or false, not {values[name]!r:.100}"
             for name in ("text", "structured")
-            if not isinstance(given.get(name, False), bool)
+            if not isinstance(values.get(name, False), bool)
         ]
         for name, low, high in (("images", 1, _MOST_IMAGES), ("max_side", *_SIDES)):
-            value = given.get(name, low)
+            value = values.get(name, low)
             if type(value) is not int or not low <= value <= high:
                 problems.append(f"{name} must be an integer from {low} to {high:,}, not {value!r:.100}")
         if settings.get("provider") == "local":
@@ -47,7 +47,7 @@ class VisionPromptSettings:
             )
         if problems:
             raise ConfigError(problems)
-        return cls(**given)
+        return cls(**values)
 
 
 class VisionOperator:
@@ -138,7 +138,7 @@ def system_text(
     answering: str,
 ) -> str:
     """Return the system prompt: the model's role, the environment's rules and the format of answers."""
-    others = [one for one in agents or () if one != agent]
+    others = [other for other in agents or () if other != agent]
     parts = [
         f"You are the agent {agent} in the environment {game}.",
         rules,

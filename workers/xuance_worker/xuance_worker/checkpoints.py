@@ -103,13 +103,13 @@ def _states(what: Any) -> Any:
     if what is None:
         return None
     if isinstance(what, dict):
-        return {key: _states(one) for key, one in what.items()}
+        return {key: _states(part) for key, part in what.items()}
     return what.state_dict()
 
 
 def _put(what: Any, states: Any, load: Callable[[Any, Any], Any] = _load) -> None:
     if isinstance(what, dict):
-        for key, one in what.items():
-            _put(one, states[key], load)
+        for key, part in what.items():
+            _put(part, states[key], load)
     elif what is not None:
         load(what, states)

@@ -36,10 +36,12 @@ class XuancePlan(PlannedTraining):
     spec: XuanceEnvironmentSpec
 
     @classmethod
-    def probed(cls, config: TrainingConfig, given: Mapping[str, Any]) -> tuple[TrainingConfig, Any, Any]:
+    def probed(
+        cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
+    ) -> tuple[TrainingConfig, Any, Any]:
         algorithm = ALGORITHMS[config.algorithm]
         choice = parameters_of(algorithm.name, algorithm.kind).get(CONTINUOUS_ACTION)
-        continuous = given.get(CONTINUOUS_ACTION, choice.default if choice else False)
+        continuous = hyperparameters.get(CONTINUOUS_ACTION, choice.default if choice else False)
         own_spec = spec_of(config.env_id, continuous=continuous is True)
         return config, own_spec, own_spec.wrapped(config.wrappers)
 
@@ -52,20 +54,20 @@ class XuancePlan(PlannedTraining):
             yield f"{CONTINUOUS_ACTION}: {spec.env_id} has {spec.kind} actions only; leave it out"
 
     def checked(self, problems: Iterable[str]) -> dict[str, Any]:
-        known = dict(self._known)
-        if CONTINUOUS_ACTION in known and not self.spec.chooses:
+        parameters = dict(self._known)
+        if CONTINUOUS_ACTION in parameters and not self.spec.chooses:
             only = self.spec.kind == CONTINUOUS
-            known[CONTINUOUS_ACTION] = replace(known[CONTINUOUS_ACTION], default=only)
-        return check_hyperparameters(self.hyperparameters, known, problems)
+            parameters[CONTINUOUS_ACTION] = replace(parameters[CONTINUOUS_ACTION], default=only)
+        return check_hyperparameters(self.hyperparameters, parameters, problems)
 
     def disagreements(self) -> Iterable[str]:
         games = _MAY_BE_EMPTY_FOR_GAMES if self.spec.configured == GAMES else ()
-        found = [
+        problems = [
             *not_widths(self.hyperparameters, (*_MAY_BE_EMPTY, *games)),
             *_disagreements(self.algorithm, self.spec, self.hyperparameters),
         ]
-        yield from found
-        if not found and self.resume_from is None and self.steps < self.first_update:
+        yield from problems
+        if not problems and self.resume_from is None and self.steps < self.first_update:
             yield (
                 f"{self.config.end_field} ends before the first update, which comes after "
                 f"{self.first_update} steps of the {self.parallels} environments together; raise it, or "

@@ -111,7 +111,7 @@ def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
 
 def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str]:
     """Return why the algorithm cannot be used on this environment, one sentence per reason."""
-    alike = {name: one for name, one in ALGORITHMS.items() if one.several == spec.several}
+    alike = {name: other for name, other in ALGORITHMS.items() if other.several == spec.several}
     if algorithm.name not in alike:
         trains = "several agents at once" if algorithm.several else "one agent"
         has = f"{len(spec.actions)} agents" if spec.several else "one agent"
@@ -126,7 +126,7 @@ def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str
             "XuanCe names PyTorch modules after the agents, and such a name must have no dot: rename "
             f"{dotted[0]!r} of {spec.env_id}, or train with rllib"
         ]
-    kinds = {name: one.policies for name, one in alike.items()}
+    kinds = {name: other.policies for name, other in alike.items()}
     sees = algorithm.games and spec.configured == GAMES
     return [
         *(() if sees else spec.observation_problems(algorithm.name, wraps=True)),
@@ -136,10 +136,10 @@ def misfits(algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec) -> list[str
 
 def _nearest(env_id: str) -> str:
     """Return the end of an error about an unknown environment: the nearest id, if any."""
-    given = env_id.rpartition("/")[2]
-    known = [found.rpartition("/")[2] for found in pettingzoo_ids()]
-    close = difflib.get_close_matches(given, known, n=1, cutoff=0.8)
-    return f"; did you mean {close[0]!r}?" if close and close[0] != given else ""
+    name = env_id.rpartition("/")[2]
+    names = [own_id.rpartition("/")[2] for own_id in pettingzoo_ids()]
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+    return f"; did you mean {close[0]!r}?" if close and close[0] != name else ""
 
 
 def _chooses(module: Any) -> bool:

@@ -91,11 +91,11 @@ def _settings(
     algorithm: XuanceAlgorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], **ours: Any
 ) -> Settings:
     base = configuration(algorithm.name, spec.configured)
-    known = {name: value for name, value in values.items() if name != "backend"}
+    own = {name: value for name, value in values.items() if name != "backend"}
     return Settings(
         **{
             **base,
-            **known,
+            **own,
             "dl_toolbox": values["backend"],
             "policy": algorithm.policies[spec.kind],
             "representation": "Basic_RNN" if values.get("use_rnn") else base["representation"],

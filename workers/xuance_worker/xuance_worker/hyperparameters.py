@@ -63,23 +63,23 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by name, with upstream's values for a kind of actions."""
     algorithm = ALGORITHMS[name]
     meanings = _meanings(algorithm.file(kind))
-    found = {
+    parameters = {
         key: _parameter(key, value, meanings.get(key, ""))
         for key, value in _file(algorithm.file(kind)).items()
         if key not in _DECIDED_HERE | _UNUSED
     }
-    if CONTINUOUS_ACTION in found:
+    if CONTINUOUS_ACTION in parameters:
         # The environments' own default, used by arenas: discrete if an algorithm supports both.
         default, actions = DISCRETE not in algorithm.policies, " or ".join(algorithm.actions)
-        found[CONTINUOUS_ACTION] = Parameter(
+        parameters[CONTINUOUS_ACTION] = Parameter(
             CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {actions}"
         )
     if CONTINUOUS not in algorithm.policies or kind == GAMES:
-        found.pop("activation_action", None)
+        parameters.pop("activation_action", None)
     if algorithm.on_policy:
-        found["batch_size"] = _MINIBATCH
-    found = {**found, "device": _DEVICE, "backend": _BACKEND}
-    return with_limits(found, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+        parameters["batch_size"] = _MINIBATCH
+    parameters = {**parameters, "device": _DEVICE, "backend": _BACKEND}
+    return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 
 def configuration(name: str, kind: str) -> dict[str, Any]:

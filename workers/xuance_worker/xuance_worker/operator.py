@@ -43,7 +43,7 @@ class XuancePolicies:
         self.name = described["algorithm"]
         self.values = described["hyperparameters"]
         self.observe = {agent: transform_of(described, agent) for agent in spaces}
-        self.observations = {agent: make_space(one.space) for agent, one in self.observe.items()}
+        self.observations = {agent: make_space(transform.space) for agent, transform in self.observe.items()}
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
         spec = XuanceEnvironmentSpec(
             described["env_id"],

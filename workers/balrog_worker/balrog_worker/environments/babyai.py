@@ -73,21 +73,21 @@ class _Level(LevelGen):
         count = self._distractors + (2 if several else 1)
         objects = self.add_distractors(num_distractors=count, all_unique=False)
         first = self._rand_elem(objects)
-        one = ObjDesc(first.type, first.color)
+        description = ObjDesc(first.type, first.color)
         if self._task == "goto":
-            return GoToInstr(one)
+            return GoToInstr(description)
         if self._task == "pickup":
-            return PickupInstr(one)
-        alike = len(one.find_matching_objs(self)[0]) > 1
+            return PickupInstr(description)
+        alike = len(description.find_matching_objs(self)[0]) > 1
         second = self._rand_elem(
             [obj for obj in objects if alike or (obj.type, obj.color) != (first.type, first.color)]
         )
         other = ObjDesc(second.type, second.color)
         if self._task == "putnext":
-            return PutNextInstr(one, other)
+            return PutNextInstr(description, other)
         if self._rand_elem([True, False]):
-            return BeforeInstr(PickupInstr(one), GoToInstr(other))
-        return AfterInstr(GoToInstr(other), PickupInstr(one))
+            return BeforeInstr(PickupInstr(description), GoToInstr(other))
+        return AfterInstr(GoToInstr(other), PickupInstr(description))
 
 
 class BabyAI(TextEnvironment):

@@ -135,15 +135,15 @@ class Crafter(TextEnvironment):
             for down in range(-(high // 2), high // 2 + 1)
             if (right, down) != (0, 0)
         ]
-        found = [place for place in places if place[0]]
+        named = [place for place in places if place[0]]
         if self._unique:
             nearest: dict[str, tuple[str, int, int]] = {}
-            for one in found:
-                known = nearest.get(one[0])
-                if known is None or abs(one[1]) + abs(one[2]) < abs(known[1]) + abs(known[2]):
-                    nearest[one[0]] = one
-            found = list(nearest.values())
-        lines = "\n".join(f"- {name} {self._place(right, down)}" for name, right, down in found)
+            for candidate in named:
+                so_far = nearest.get(candidate[0])
+                if so_far is None or abs(candidate[1]) + abs(candidate[2]) < abs(so_far[1]) + abs(so_far[2]):
+                    nearest[candidate[0]] = candidate
+            named = list(nearest.values())
+        lines = "\n".join(f"- {name} {self._place(right, down)}" for name, right, down in named)
         ahead = self._name(info, x + int(facing[0]), y + int(facing[1])) or "nothing"
         return f"You see:\n{lines}\n\nIn front of you: {ahead}."
 

@@ -70,8 +70,8 @@ class NetHack(TextEnvironment):
         no_progress_timeout: int = 150,
         skip_more: bool = True,
     ) -> None:
-        given = {"no_progress_timeout": no_progress_timeout} if "Challenge" in task else {}
-        self._open(task, skip_more, max_episode_steps=max_episode_steps, character=character, **given)
+        options = {"no_progress_timeout": no_progress_timeout} if "Challenge" in task else {}
+        self._open(task, skip_more, max_episode_steps=max_episode_steps, character=character, **options)
         self.instructions = (
             "You play NetHack. These are your possible actions, with what they"
             f" do:\n\n{listed(self._offered())}\n\nHints:\n{NETHACK_HINTS}\n\n{HISTORY_FOLLOWS} Your goal is"
@@ -108,8 +108,10 @@ class NetHack(TextEnvironment):
         return key.isascii() and key.isalnum()
 
     def _offered(self) -> dict[str, str]:
-        known = {**COMPASS, **COMMANDS}
-        return {name: known.get(name, f"the command {name} of the game") for name in self.action_names or ()}
+        meanings = {**COMPASS, **COMMANDS}
+        return {
+            name: meanings.get(name, f"the command {name} of the game") for name in self.action_names or ()
+        }
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         if seed is not None:
@@ -260,7 +262,7 @@ def visible_things(descriptions: Any, blstats: Any) -> str:
         nearest[text] = min(nearest.get(text, place), place)
         counts[text] = counts.get(text, 0) + 1
     lines = []
-    for text, (distance, _, right, down) in sorted(nearest.items(), key=lambda one: one[1])[:_MOST]:
+    for text, (distance, _, right, down) in sorted(nearest.items(), key=lambda item: item[1])[:_MOST]:
         several = f", {counts[text]} on the map" if counts[text] > 1 else ""
         lines.append(f"{text}: {_how_far(distance)} {_direction(right, down)}{several}")
     return "\n".join(lines) or "nothing"

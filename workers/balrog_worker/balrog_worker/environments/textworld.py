@@ -148,11 +148,11 @@ def game_file(task: str, seed: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     kind, *options = _GAMES[task]
     with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as making:
-        made = Path(making) / file.name
+        new_file = Path(making) / file.name
         command = [str(Path(sys.executable).with_name("tw-make")), kind, *options, "--seed", str(seed)]
         try:
             done = subprocess.run(
-                [*command, "--output", str(made), "--silent"],
+                [*command, "--output", str(new_file), "--silent"],
                 env={**os.environ, "HOME": making},  # upstream's compiler writes to the home folder
                 capture_output=True,
                 text=True,
@@ -164,10 +164,10 @@ def game_file(task: str, seed: int) -> Path:
                 f"tw-make made no game of {task} for seed {seed} within {_MAKING_SECONDS} s: "
                 "take another seed, or a machine with more time"
             ) from None
-        if done.returncode or not made.exists():
+        if done.returncode or not new_file.exists():
             raise RuntimeError(f"tw-make made no game for seed {seed}: {(done.stderr or done.stdout)[-800:]}")
         for suffix in (".json", ".z8"):  # the game last: its existence marks a complete entry
-            made.with_suffix(suffix).replace(file.with_suffix(suffix))
+            new_file.with_suffix(suffix).replace(file.with_suffix(suffix))
     prune(folder)
     return file
 

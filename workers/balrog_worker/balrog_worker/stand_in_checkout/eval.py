@@ -25,8 +25,8 @@ TASKS = {
 
 
 def main() -> None:
-    given = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
-    settings = {**DEFAULTS, **{name: value.strip("'") for name, value in given.items()}}
+    arguments = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+    settings = {**DEFAULTS, **{name: value.strip("'") for name, value in arguments.items()}}
     results = Path(settings["eval.resume_from"])
     log = (results / "eval.log").open("a", encoding="utf-8")
     if settings["stand_in.fails"]:
@@ -42,7 +42,7 @@ def main() -> None:
                     print(f"Episode done: {family}, {task}, {index}", file=log, flush=True)
                 episodes.setdefault(family, []).append(json.loads(file.with_suffix(".json").read_text()))
     progress = {
-        family: 100 * sum(one["progression"] for one in played) / len(played)
+        family: 100 * sum(episode["progression"] for episode in played) / len(played)
         for family, played in episodes.items()
     }
     environments = {

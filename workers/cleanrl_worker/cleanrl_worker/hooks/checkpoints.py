@@ -120,10 +120,10 @@ def write_statistics(environments: Sequence[Any], statistics: Sequence[dict[str,
     for index, env in enumerate(environments):
         saved = statistics[index % len(statistics)]
         for kind, names in _NAMES.items():
-            found, values = _find(env, names), saved[kind]
-            if found is not None and values is not None:
-                found.mean, found.var = values["mean"].numpy().copy(), values["var"].numpy().copy()
-                found.count = values["count"]
+            moments, values = _find(env, names), saved[kind]
+            if moments is not None and values is not None:
+                moments.mean, moments.var = values["mean"].numpy().copy(), values["var"].numpy().copy()
+                moments.count = values["count"]
 
 
 def pooled(statistics: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -19,4 +19,4 @@ ALGORITHMS = {
 
 def hyperparameters() -> dict[str, list[Parameter]]:
     """Return the hyperparameters of each algorithm, which `mosaic-lab workers list placeholder` shows."""
-    return {name: list(known.values()) for name, known in ALGORITHMS.items()}
+    return {name: list(parameters.values()) for name, parameters in ALGORITHMS.items()}

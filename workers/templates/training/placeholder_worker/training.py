@@ -27,8 +27,8 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the configuration with every default filled in. Raises `ConfigError` with all problems."""
     check_algorithm(config.algorithm, ALGORITHMS)
     problems = list(_problems(config))
-    known = ALGORITHMS[config.algorithm]
-    return config.to_dict(check_hyperparameters(config.hyperparameters, known, problems))
+    parameters = ALGORITHMS[config.algorithm]
+    return config.to_dict(check_hyperparameters(config.hyperparameters, parameters, problems))
 
 
 def _problems(config: TrainingConfig) -> Iterator[str]:

@@ -68,11 +68,11 @@ class WorkerAnalyticsManifest:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WorkerAnalyticsManifest:
-        found = {
+        parts = {
             name: _PARTS[name](**part) if name in _PARTS else part
             for name, part in data.get("artifacts", {}).items()
         }
-        artifacts = ArtifactsMetadata(**found)
+        artifacts = ArtifactsMetadata(**parts)
         return cls(data["run_id"], data["worker_type"], artifacts, dict(data.get("metadata", {})))
 
     @classmethod
