@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
+from mosaic_contract.heartbeat import usage_of_tree
 from support import start_peer, store, wait_until
 
-from mosaic_lab.keeper import processes
+from mosaic_lab.keeper import orphans, processes
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.system_metrics import DiskUse, SystemMetrics
 from mosaic_lab.runs import Run, Supervisor
@@ -47,6 +51,22 @@ def test_processor_memory_and_disk_of_all_of_a_runs_processes(supervisor: Superv
     [piece] = feed.columns.pieces("system/memory_mb")
     assert len(piece.value) == len(run.metrics("system/memory_mb")) and (piece.seconds >= 0).all()
     assert feed.step == 3 and feed.health.lines == len(run.folder.telemetry_path.read_text().splitlines())
+
+
+def test_memory_is_in_mib_whoever_measures_it() -> None:
+    """The memory of one process without children: all that is below a shell."""
+    program = "import os; data = b'x' * (64 << 20); print(os.getpid(), flush=True); input()"
+    command = ["sh", "-c", '"$0" -c "$1"; true', sys.executable, program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        assert shell.stdin is not None and shell.stdout is not None
+        pid = int(shell.stdout.readline())  # from here on it waits, with the memory that it has
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        mib = pytest.approx(pages * resource.getpagesize() / 2**20, rel=0.01)
+        assert usage_of_tree(pid).memory_mb == mib, "a worker's heartbeat"
+        below = processes.usage_below(shell.pid, without=())
+        assert below is not None and below.memory_mb == mib, "the keeper"
+        assert orphans.resident_mb([psutil.Process(pid)]) == mib, "the kernel, of a run without a keeper"
+        shell.stdin.close()
 
 
 def test_a_run_of_an_instant_has_its_size_and_processor_time(supervisor: Supervisor) -> None:
