@@ -131,7 +131,7 @@ def more(page: KernelPage, count: int = 30) -> None:
 
 
 def test_frames_come_while_a_cell_runs_and_after_its_interrupt(watched: KernelPage) -> None:
-    for cell in ("import time; time.sleep(60)", "while True: pass"):
+    for cell in ("import time; time.sleep(60)", "while True: pass"):  # waits or computes until interrupted
         watched.start(cell)
         more(watched, 60)
         watched.interrupt()
