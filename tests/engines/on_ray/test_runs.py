@@ -23,6 +23,7 @@ from mosaic_lab.runs import Run
 
 Start = Callable[..., Run]
 _PAGE_SECONDS = 240
+_CARTPOLE = {"algorithm": "ppo", "env": "CartPole-v1", "num_envs": 1, "num_steps": 64, "on": "prepared"}
 
 
 def test_a_script_with_its_folder_its_gpu_and_its_outcome(
@@ -88,29 +89,35 @@ def test_from_a_machine_that_is_no_node(script: Start, cluster: Cluster) -> None
     assert run.log().splitlines()[-1] == "said to the end with its data"
 
 
-def test_a_training_of_cleanrl_its_resumption_and_its_policy(
-    cluster: Cluster, mosaic_home: Path, tmp_path: Path
-) -> None:
-    clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))  # torch takes minutes to build
-    lab = mosaic.Lab(tmp_path / "runs")
-    settings = {"algorithm": "ppo", "env": "CartPole-v1", "num_envs": 1, "num_steps": 64, "on": "prepared"}
-    run = lab.train("cleanrl", **settings, total_timesteps=1_000)
-    run.wait(240)
-    assert len(run.metrics("episode_return")) > 10
+@pytest.fixture
+def prepared(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> mosaic.Lab:
+    """A lab, and a cluster "prepared" whose nodes have the environments here: PyTorch takes minutes."""
+    clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))
+    return mosaic.Lab(tmp_path / "runs")
+
+
+def test_a_training_of_cleanrl_and_its_policy(prepared: mosaic.Lab) -> None:
+    run = prepared.train("cleanrl", **_CARTPOLE, total_timesteps=500).wait(240)
+    assert len(run.metrics("episode_return")) > 5
     assert run.checkpoints[-1].path.is_file()
-    further = lab.train("cleanrl", **settings, total_timesteps=1_500, resume_from=run)
-    further.wait(240)
-    assert further.metrics()["step"].max() > 1_000
-    played = {"env": "CartPole-v1", "operators": {"PPO": mosaic.operators.rl(further)}, "seeds": range(3)}
-    there = lab.evaluate(**played, on="prepared").wait(240)  # its checkpoint is sent
-    assert there.fingerprint() == lab.evaluate(**played).wait(120).fingerprint()
+    ppo = {"PPO": mosaic.operators.rl(run)}
+    played = prepared.evaluate(env="CartPole-v1", operators=ppo, seeds=[0], on="prepared").wait(240)
+    assert list(played.results()["status"]) == ["ok"], "its checkpoint is sent"
 
 
 @pytest.mark.extended
-def test_its_frames_are_seen_here(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> None:
-    clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))
-    settings = {"algorithm": "ppo", "env": "CartPole-v1", "total_timesteps": 10_000_000}
-    run = mosaic.Lab(tmp_path / "runs").train("cleanrl", **settings, on="prepared")
+def test_a_training_of_cleanrl_is_resumed(prepared: mosaic.Lab) -> None:
+    run = prepared.train("cleanrl", **_CARTPOLE, total_timesteps=500).wait(240)
+    further = prepared.train("cleanrl", **_CARTPOLE, total_timesteps=1_000, resume_from=run).wait(240)
+    assert further.metrics()["step"].max() > 500
+    played = {"env": "CartPole-v1", "operators": {"PPO": mosaic.operators.rl(further)}, "seeds": range(3)}
+    there = prepared.evaluate(**played, on="prepared").wait(240)
+    assert there.fingerprint() == prepared.evaluate(**played).wait(120).fingerprint()
+
+
+@pytest.mark.extended
+def test_its_frames_are_seen_here(prepared: mosaic.Lab) -> None:
+    run = prepared.train("cleanrl", **_CARTPOLE, total_timesteps=10_000_000)
     source = FrameSource(run.path)
     seen: list[int] = []
 
@@ -126,22 +133,16 @@ def test_its_frames_are_seen_here(cluster: Cluster, mosaic_home: Path, tmp_path:
 
 
 @pytest.mark.extended
-def test_the_trials_of_a_sweep(cluster: Cluster, mosaic_home: Path, tmp_path: Path) -> None:
-    clusters.add(replace(cluster, name="prepared", folder=str(mosaic_home)))
-    lab = mosaic.Lab(tmp_path / "runs")
-    sweep = lab.sweep(
+def test_the_trials_of_a_sweep(prepared: mosaic.Lab) -> None:
+    sweep = prepared.sweep(
         "cleanrl",
-        algorithm="ppo",
-        env="CartPole-v1",
+        **_CARTPOLE,
         total_timesteps=600,
-        num_envs=1,
-        num_steps=64,
         search={"learning_rate": [1e-3, 1e-2]},
         sampler="grid",
         pruner="none",
         trials=2,
         parallel=2,
-        on="prepared",
     )
     sweep.wait(400)
     assert [trial.state for trial in sweep.records] == ["completed", "completed"]
