@@ -358,6 +358,7 @@ def test_a_lane_is_a_run_folder_of_this_kernel(start_comparison: Compare, tmp_pa
     assert any(pin.startswith("gymnasium==") for pin in written["provenance"]["environment"]["freeze"])
 
 
+@pytest.mark.extended  # tests/operators/test_trained_teams.py has a trained policy beside a random one
 def test_a_trained_policy_against_random_actions(start_comparison: Compare, cleanrl_run: Run) -> None:
     lanes = {"PPO": operators.rl(cleanrl_run), "random": operators.random()}
     comparison = start_comparison(CARTPOLE, lanes, [42, 43, 44])

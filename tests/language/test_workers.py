@@ -20,23 +20,18 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return "FAKE_KEY"
 
 
-def test_the_local_model_plays_beside_random(start_comparison: Compare, start_evaluation: Evaluate) -> None:
-    """A real language model, without a key or a network, in steps and in an evaluation."""
+def test_the_local_model_plays_beside_random(start_evaluation: Evaluate) -> None:
+    """A real language model, without a key or a network."""
     lanes = {"LLM": operators.llm("local", max_tokens=16), "random": operators.random()}
-    comparison = start_comparison("BabyAI-GoToRedBall-v0", lanes, seeds=[1], max_steps=4)
-    comparison.step(1)
-    (move,) = comparison.lanes[0].now.moves
-    assert move["action_str"].removeprefix("default: ") in LEGAL
-    prompt = move["exchanges"][0]["prompt"]
-    assert "Mission: go to the red ball" in prompt[-1]["text"]
-    assert move["exchanges"][0]["cost_usd"] == 0
-    comparison.stop()
     evaluation = start_evaluation("BabyAI-GoToRedBall-v0", lanes, seeds=[1], max_steps=3).wait(300)
     assert str(evaluation.state) == "completed"
     steps = evaluation.steps("LLM", 1)
     assert len(steps) == 3 and steps["action"].between(0, 6).all()
     assert set(evaluation.summary().index) == {"LLM", "random"}
     assert evaluation.summary().loc["LLM", "parse_faults"] == 0, "it plays actions of its own"
+    exchanges = evaluation.exchanges("LLM")
+    assert exchanges["prompt"].str.contains("Mission: go to the red ball").all()
+    assert set(exchanges["parsed"]) <= LEGAL and (exchanges["cost_usd"] == 0).all()
 
 
 @pytest.mark.extended

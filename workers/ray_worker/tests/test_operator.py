@@ -53,6 +53,7 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     assert "no policy can be made" in refused.of_copy("mute", refused.whole, policy_of={})
 
 
+@pytest.mark.extended  # XuanCe's tests have a team in a comparison
 def test_a_team_is_one_operator_in_a_comparison(worker: Any, tmp_path: Path) -> None:
     """A link group: one process for all agents of a checkpoint."""
     lab = mosaic.Lab(tmp_path / "runs")
