@@ -87,22 +87,6 @@ def test_a_policy_beside_random_actions_in_the_workers_own_arena(
     assert set(comparison.results()["category"]) == {"rl"}
 
 
-@pytest.mark.usefixtures("cleanrl_environment")
-def test_a_policy_for_other_spaces_is_refused_with_the_table(
-    workers: Callable[[str], Any],
-    start_comparison: Compare,  # noqa: F811
-) -> None:
-    policy = operators.rl(workers("default source").trained("sac").checkpoints[-1])
-    assert (policy.name, policy.worker) == ("sac", "cleanrl")
-    with pytest.raises(ConfigurationError) as caught:
-        start_comparison("CartPole-v1", {"lane": policy}, family="cleanrl")
-    problems, table = str(caught.value).split("\n\n")
-    text = "sac cannot act for agent_0: its observations are Box(4), the policy was trained for Box(3)"
-    assert text in problems
-    assert "its actions are Discrete(2), the policy was trained for Box(1)" in problems
-    assert "agent_0  Box(4)       Discrete(2)  sac" in table
-
-
 @pytest.mark.extended
 def test_an_environment_that_only_this_worker_has_is_made_by_it(
     tmp_path: Path,

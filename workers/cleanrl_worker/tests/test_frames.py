@@ -189,11 +189,11 @@ def test_the_old_gyms_own_environments_are_drawn_too(worker: Any) -> None:
     ("name", "reason"),
     [
         ("Blind", "has no render mode rgb_array; it renders ansi"),
-        ("Empty", "cannot be rendered here: ValueError: its render() returns None"),
-        ("Complex", "complex64"),
         *(
             pytest.param(name, reason, marks=pytest.mark.extended)
             for name, reason in (
+                ("Empty", "cannot be rendered here: ValueError: its render() returns None"),
+                ("Complex", "complex64"),
                 ("Broken", "cannot be rendered here: RuntimeError: no paint left"),
                 ("Shy", "cannot be made with the render mode rgb_array: ValueError: not in public"),
             )
