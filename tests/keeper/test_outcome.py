@@ -69,7 +69,7 @@ TABLE = [
     (
         Evidence(signal=9, oom_kills=1),
         "failed",
-        "the kernel's out-of-memory killer ended a process of this session",
+        "from outside MOSAIC Lab; out of memory: meanwhile the kernel's out-of-memory killer ended a process",
     ),
     (Evidence(exit_code=1, final=FAILED, oom_kills=2), "failed", "out-of-memory killer ended 2 processes"),
     (Evidence(stop="stopped on request"), "cancelled", "stopped before it started (stopped on request)"),

@@ -20,11 +20,11 @@ from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content, run_
 
 def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:
     y = np.array([10.0, 20.0, np.nan, 30.0])
-    smoothed = smooth(y, 0.5)
+    smoothed = smooth(y, 0.8)
     assert smoothed[0] == 10
-    assert smoothed[1] == pytest.approx((0.5 * 10 + 20) / 1.5)
+    assert smoothed[1] == pytest.approx((0.8 * 10 + 20) / 1.8)
     assert np.isnan(smoothed[2])
-    assert smoothed[3] == pytest.approx((0.25 * 10 + 0.5 * 20 + 30) / 1.75)
+    assert smoothed[3] == pytest.approx((0.64 * 10 + 0.8 * 20 + 30) / 2.44)
     assert smooth(y, 0.0) is y
 
 

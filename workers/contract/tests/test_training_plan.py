@@ -19,6 +19,8 @@ class Plan(PlannedTraining):
     ALGORITHMS = {"ppo": "PPO of a library"}
     LARGEST_SEED = 10
 
+    bound = {}
+
     @classmethod
     def probed(cls, config, given):
         print("probed", file=sys.stderr)
@@ -36,7 +38,8 @@ class Plan(PlannedTraining):
             yield "nothing would be learned"
 
 def train(plan, telemetry):
-    return {"rate": plan.hyperparameters["learning_rate"], "upstream": len(plan.algorithm)}
+    rate = plan.hyperparameters["learning_rate"]
+    return {"rate": rate, "upstream": len(plan.algorithm), "start": plan.start_step}
 
 about = WorkerMetadata("test", "1.0", upstream_library="none"), WorkerCapabilities()
 sys.exit(main(Worker(lambda: about, Plan.of, train, lambda: {"ppo": list(KNOWN.values())})))
@@ -51,9 +54,20 @@ class Plans(WorkerProcess):
 
     def test_the_plan_of_a_training_is_made_once_and_trained_by(self):
         assert self.run_to_its_end("") == 0, self.log()
-        assert self.end().final_metrics == {"rate": 0.1, "upstream": 16}
+        assert self.end().final_metrics == {"rate": 0.1, "upstream": 16, "start": 0}
         assert self.messages()[0].config["hyperparameters"] == {"learning_rate": 0.1}
         assert self.log().count("probed") == 1
+
+    def test_a_resumed_training_starts_at_its_checkpoint_with_its_hyperparameters(self):
+        checkpoint = self.folder / "step-60.weights"
+        checkpoint.write_bytes(b"weights")
+        of = {"algorithm": "ppo", "env_id": self.config["env_id"], "hyperparameters": {"learning_rate": 0.5}}
+        spaces = {"observation_space": {}, "action_space": {}}
+        described = {"format": "mosaic-test/1", **of, **spaces, "step": 60, "episodes": 3}
+        checkpoint.with_suffix(".json").write_text(json.dumps(described))
+        self.config["checkpoint"] = {"resume_from": str(checkpoint)}
+        assert self.run_to_its_end("") == 0, self.log()
+        assert self.end().final_metrics == {"rate": 0.5, "upstream": 16, "start": 60}
 
     def test_everything_that_is_wrong_is_one_error(self):
         self.config.update(seed=11, env_id="Cave-v0", learning_rate=2)
