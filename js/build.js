@@ -12,16 +12,16 @@ import { rspack } from '@rspack/core';
 
 /** The widgets: the name under which Python loads each (`mosaic_lab/widgets/page/page_code.py`), and its module. */
 const WIDGETS = {
-  header: './src/widgets/panel/header.ts',
-  controls: './src/widgets/panel/controls.ts',
-  footer: './src/widgets/panel/footer.ts',
-  collapsible: './src/widgets/panel/collapsible-head.ts',
+  header: './src/widgets/panel/part-header.ts',
+  controls: './src/widgets/panel/part-controls.ts',
+  footer: './src/widgets/panel/part-footer.ts',
+  collapsible: './src/widgets/panel/part-collapsible.ts',
   table: './src/widgets/panel/table.tsx',
   chart_pointer: './src/widgets/panel/chart-pointer.ts',
   film_strip: './src/widgets/panel/film-strip.tsx',
   plot_note: './src/widgets/panel/plot-note.ts',
   frame_wall: './src/widgets/frames/wall.ts',
-  comparison: './src/widgets/comparison/comparison.ts',
+  comparison: './src/widgets/comparison/comparison.tsx',
   run_table: './src/widgets/overview/run-table.tsx',
   workspace: './src/widgets/overview/workspace.tsx'
 };

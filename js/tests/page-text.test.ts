@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nearest } from '../src/widgets/comparison/bar.ts';
+import { nearestSpeed } from '../src/widgets/comparison/card-text.ts';
 import { movesFrom, neighbour, pieceName, piecesOf, promotionsOf } from '../src/widgets/comparison/chess.ts';
 import { fitted } from '../src/widgets/frames/settings.ts';
-import { choose, grouped } from '../src/widgets/panel/metric-menu.ts';
+import { choose, grouped } from '../src/widgets/panel/metrics.ts';
 
 test('pictures are as large as there is room, small ones by whole factors', () => {
   const room = { width: 420, windowHeight: 1000, density: 1 };
@@ -21,11 +21,14 @@ test('pictures are as large as there is room, small ones by whole factors', () =
 });
 
 test('metrics stand in groups where there are several, and the last one chosen stays', () => {
-  assert.deepEqual(grouped(['loss', 'return'], ['return']), ['\ncommon', 'return', '\nupstream', 'loss']);
-  assert.deepEqual(grouped(['loss'], ['return']), ['loss']);
-  const all = ['return', 'system/memory_mb', 'loss'];
-  const headed = ['\ncommon', 'return', '\nupstream', 'loss', '\nsystem', 'system/memory_mb'];
-  assert.deepEqual(grouped(all, ['return']), headed);
+  const headings = (names: string[]) =>
+    grouped(names, ['return']).map(({ heading, names }) => [heading, ...names]);
+  assert.deepEqual(headings(['loss']), [['', 'loss']]);
+  assert.deepEqual(headings(['return', 'system/memory_mb', 'loss']), [
+    ['common to all workers', 'return'],
+    ["upstream's own", 'loss'],
+    ['system', 'system/memory_mb']
+  ]);
   assert.deepEqual(choose(['a'], 'a', false, true), ['a']);
   assert.deepEqual(choose(['a'], 'b', true, true), ['a', 'b']);
   assert.deepEqual(choose(['a'], 'b', true, false), ['b']);
@@ -33,7 +36,7 @@ test('metrics stand in groups where there are several, and the last one chosen s
 
 test('the slider stands at the nearest speed', () => {
   assert.deepEqual(
-    [nearest([1, 5, 30, 0], 7), nearest([1, 5, 30, 0], 0), nearest([1, 5, 30, 0], 500)],
+    [7, 0, 500].map(speed => nearestSpeed([1, 5, 30, 0], speed)),
     [1, 3, 2]
   );
 });

@@ -86,7 +86,7 @@ LOOK = """async (seconds) => {
         };
         await Promise.all([
             measure("frame", frames, () => drawn[0] > count),
-            measure("turn", turns, () => step() !== last && card.classList.contains("mosaic-awaited")),
+            measure("turn", turns, () => step() !== last && card.querySelector(".mosaic-awaited")),
         ]);
     }
     return {rate: 1000 * (drawn[1] - before) / (performance.now() - start), frames, turns};

@@ -1,4 +1,4 @@
-/** Buttons, groups of them, selections and sliders. */
+/** Icons, and the buttons and selections around frames. */
 
 import { suppressShortcuts } from '../host/kernel.ts';
 import { element, setPressed } from './elements.ts';
@@ -77,24 +77,6 @@ export function option(parent: Node | null, value: string, text: string): HTMLOp
   const node = element('option', '', parent, text);
   node.value = value;
   return node;
-}
-
-/** A slider between its name and the text of its value. */
-export function slider(
-  parent: Node,
-  label: string,
-  hint: string,
-  range: { min: number; max: number; step: number },
-  slide: (value: number) => void
-): { input: HTMLInputElement; output: HTMLOutputElement } {
-  const box = element('label', 'mosaic-smoothing', parent, label);
-  box.title = hint;
-  const input = element('input', '', box);
-  input.type = 'range';
-  for (const name of ['min', 'max', 'step'] as const) input[name] = String(range[name]);
-  input.oninput = () => slide(Number(input.value));
-  suppressShortcuts(input);
-  return { input, output: element('output', '', box) };
 }
 
 /** Close a `<details>` menu on a click elsewhere or on Escape. Returns a function that ends this. */

@@ -1,4 +1,4 @@
-/** The texts of a lane's card. */
+/** The texts of a lane's card, and the place of a speed on its slider. */
 
 import type { Fact, Lane, Move } from '../messages.ts';
 
@@ -71,4 +71,11 @@ export function reasoningText(
   if (!speaks && text.length > SHORT_TEXT) return { open: '', folded: text };
   const expected = speaks && !closed && isLive(lane) ? 'Its reasoning will appear here.' : '';
   return { open: text || expected, folded: '' };
+}
+
+/** The index of the speed closest to `wanted`; 0 means no limit. */
+export function nearestSpeed(speeds: readonly number[], wanted: number): number {
+  if (!wanted) return speeds.indexOf(0);
+  const distances = speeds.map(speed => (speed ? Math.abs(speed - wanted) : Number.POSITIVE_INFINITY));
+  return distances.indexOf(Math.min(...distances));
 }

@@ -16,6 +16,11 @@ const NAMES: Record<string, string> = {
 };
 const IGNORED = ['Tab', 'Escape', 'Shift', 'Control', 'Alt', 'Meta', 'CapsLock'];
 
+/** Where a lane reads keys: its picture, or a square of its board. */
+const READS_KEYS = '.mosaic-playable, .mosaic-square[tabindex="0"]';
+/** A click on these does not move the focus there. */
+const NOT_PLAYING = '.mosaic-stop, .mosaic-tile-tools, .mosaic-pad-typed';
+
 /** A player at the keyboard: the part of a `Pad` needed for keys. */
 export interface Player {
   readonly keys: readonly KeyBinding[];
@@ -109,4 +114,29 @@ export function playWithKeys(stage: HTMLElement, players: () => readonly Player[
   stage.addEventListener('click', () => {
     if (players().length) stage.focus({ preventScroll: true });
   });
+}
+
+/**
+ * After a click, for example on Run, give the keyboard to the player without another click on the picture: to
+ * the one of the clicked lane, or who played last. A button pressed with a key keeps the focus. Returns a
+ * function that ends this.
+ */
+export function keepFocusOnKeys(el: HTMLElement): () => void {
+  let last: Element | null = null;
+  const follow = ({ target }: FocusEvent) => {
+    if (target instanceof Element && target.matches(READS_KEYS)) last = target.closest('.mosaic-lane');
+  };
+  const focus = ({ target, detail }: MouseEvent) => {
+    if (detail === 0 || !(target instanceof Element)) return;
+    if (!target.closest('button') || target.closest(NOT_PLAYING)) return;
+    const played = [...el.querySelectorAll<HTMLElement>(READS_KEYS)];
+    const of = (lane: Element | null) => played.find(node => lane?.contains(node));
+    (of(target.closest('.mosaic-lane')) ?? of(last) ?? played[0])?.focus({ preventScroll: true });
+  };
+  el.addEventListener('focusin', follow);
+  el.addEventListener('click', focus);
+  return () => {
+    el.removeEventListener('focusin', follow);
+    el.removeEventListener('click', focus);
+  };
 }

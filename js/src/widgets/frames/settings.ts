@@ -1,6 +1,6 @@
 /** A viewer's settings for all tiles of a view, and the resulting size of a picture. */
 
-import { type Choice, segmented } from '../common/buttons.ts';
+import type { Choice } from '../common/buttons.ts';
 
 export type Scale = 'auto' | 'fit' | '1x' | 'pixel';
 export type Size = 'small' | 'medium' | 'large';
@@ -28,6 +28,12 @@ export const SCALES: Choice<Scale>[] = [
 const SHARES: Record<Size, number> = { small: 0.35, medium: 0.6, large: 0.85 };
 const PIXELATED_FROM = 2; // automatically: frames that fit at least this often are scaled by integer factors
 
+export const SIZES: Choice<Size>[] = (['small', 'medium', 'large'] as const).map(value => ({
+  value,
+  text: value.charAt(0).toUpperCase(),
+  hint: `Pictures up to ${100 * SHARES[value]}% as high as the window`
+}));
+
 export interface Room {
   /** Width of the tile, in CSS pixels. */
   width: number;
@@ -51,14 +57,4 @@ export function fitted(
     return { factor: Math.max(1, Math.floor(largest * room.density)) / room.density, sharp: true };
   }
   return { factor: largest, sharp: largest === 1 };
-}
-
-/** Buttons for the size of pictures. Returns a function that presses the current one. */
-export function sizeButtons(parent: Node, choose: (size: Size) => void): (size: Size) => void {
-  const choices = (['small', 'medium', 'large'] as const).map(value => ({
-    value,
-    text: value.charAt(0).toUpperCase(),
-    hint: `Pictures up to ${100 * SHARES[value]}% as high as the window`
-  }));
-  return segmented(parent, 'size', choices, choose);
 }

@@ -47,7 +47,7 @@ export class Tile {
   private drawn = 0;
   private counted = 0;
 
-  constructor(parent: Node, { label, settings, request, bar }: TileOptions) {
+  constructor(parent: Node | null, { label, settings, request, bar }: TileOptions) {
     this.settings = settings;
     this.label = label;
     this.el = element('section', 'mosaic-tile', parent);

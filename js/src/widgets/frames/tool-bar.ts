@@ -2,7 +2,7 @@
 
 import { addIcon, button, option, segmented, select } from '../common/buttons.ts';
 import { element, setPressed } from '../common/elements.ts';
-import { SCALES, type Settings, sizeButtons } from './settings.ts';
+import { SCALES, type Settings, SIZES } from './settings.ts';
 
 const RATES = [1, 5, 10, 15, 30, 60];
 const RATE_LABEL = 'Maximum frames per second';
@@ -35,7 +35,7 @@ export function toolBar(
   }
   rates.value = String(settings.fps);
   const pressScale = segmented(el, 'scale', SCALES, scale => change('scale', scale));
-  const pressSize = sizeButtons(el, size => change('size', size));
+  const pressSize = segmented(el, 'size', SIZES, size => change('size', size));
   const toggleHud = () => change('hud', !settings.hud);
   const hud = button(el, 'HUD', 'Numbers below the frame', toggleHud, 'mosaic-button mosaic-toggle');
 

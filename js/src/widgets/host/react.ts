@@ -1,6 +1,6 @@
 /** React components as views of anywidget models. */
 
-import { createElement, type ReactNode, useCallback, useSyncExternalStore } from 'react';
+import { createElement, type ReactNode, useCallback, useRef, useSyncExternalStore } from 'react';
 import { createRoot } from 'react-dom/client';
 import { type Model, onChange, type RenderContext } from './anywidget.ts';
 
@@ -32,4 +32,11 @@ export function view<Traits extends object>(
       return () => root.unmount();
     }
   };
+}
+
+/** The last value that was not null. */
+export function useLast<Value>(value: Value | null): Value | null {
+  const last = useRef(value);
+  last.current = value ?? last.current;
+  return last.current;
 }

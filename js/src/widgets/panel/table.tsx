@@ -1,7 +1,8 @@
 /** A table of texts: operators of an evaluation, episodes of a comparison, trials of a sweep. */
 
-import { type CSSProperties, memo, useState } from 'react';
+import { memo, useState } from 'react';
 import { ordered } from '../../shared/order.ts';
+import { Swatch } from '../common/parts.tsx';
 import type { RenderContext } from '../host/anywidget.ts';
 import { useTrait, view } from '../host/react.ts';
 import type { TableCell, TableTraits } from '../messages.ts';
@@ -68,7 +69,7 @@ const Row = memo(
     <tr>
       {cells.map(({ text, color, hint }, i) => (
         <td key={i} className={alignment(numeric[i])} title={hint || undefined}>
-          {color && <i className="mosaic-swatch" style={{ '--mosaic-color': color } as CSSProperties} />}
+          {color && <Swatch color={color} />}
           {text}
         </td>
       ))}

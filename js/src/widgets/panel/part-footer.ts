@@ -1,0 +1,3 @@
+import { part } from './part.ts';
+
+export default part('footer');
