@@ -13,28 +13,27 @@ import json
 import operator
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import psutil
 import pytest
+from benchmarks import tensorboard_server
 from benchmarks.measuring import judged, print_table
 from benchmarks.own_chromium import Chromium, Screencast, own_memory, screencast
 from benchmarks.test_overview_speed import METRICS, make_runs, read_all
 from browser.jupyter import JupyterLab, Notebook
-from browser.server import free_port, serving
+from browser.server import serving
 from many_runs import write_runs
 from overview.run_folders import append, metrics
 from playwright.sync_api import Browser, Page
-from support import store, wait_until
+from support import store
 
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import RunStatus, State
@@ -96,8 +95,6 @@ NOTICES = """() => {
     }).observe(document.body, {childList: true, subtree: true});
 }"""
 WAIT = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.005)"
-TENSORBOARD_SETTINGS = """localStorage.setItem('_tb_global_settings', JSON.stringify(
-    {autoReload: true, autoReloadPeriodInMs: 15000}))"""
 
 
 @pytest.fixture(scope="module")
@@ -338,35 +335,6 @@ def test_notification(chromium: Chromium, server: JupyterLab, table: list[list[s
     table.append(median_row(f"run's end to its notification, by {way}, s", taken, "<= 1 s"))
 
 
-@pytest.fixture
-def tensorboard(tmp_path: Path) -> Path:
-    """TensorBoard's programs, in an environment of its own; without it, the skip says what answered."""
-    place = tmp_path / "tensorboard"
-    uv = shutil.which("uv") or "uv"
-    for command in (
-        [uv, "venv", "-q", "--python", sys.executable, str(place)],
-        [uv, "pip", "install", "-q", "--python", str(place / "bin/python"), "tensorboard"],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if done.returncode:
-            pytest.skip(f"TensorBoard could not be installed: {done.stderr.strip()[-1000:]}")
-    return place / "bin"
-
-
-APPEND_EVENT = """
-import sys, time
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-writer = EventFileWriter(sys.argv[1], flush_secs=1)
-for line in sys.stdin:
-    value = Summary.Value(tag="episode_return", simple_value=400.0)
-    writer.add_event(Event(step=int(line), wall_time=time.time(), summary=Summary(value=[value])))
-    writer.flush()
-    print("written", flush=True)
-"""
-
-
 def delays(page: Page, chart: str, write: Callable[[int], object], seconds: float) -> list[float]:
     """Times from the writing of points, far to the right of all others, to the page."""
     taken = []
@@ -387,8 +355,9 @@ def delays(page: Page, chart: str, write: Callable[[int], object], seconds: floa
 
 
 def test_beside_tensorboard(
-    browser: Browser, chromium: Chromium, server: JupyterLab, table: list[list[str]], tensorboard: Path
+    browser: Browser, chromium: Chromium, server: JupyterLab, table: list[list[str]], tmp_path: Path
 ) -> None:
+    tensorboard = tensorboard_server.install(tmp_path / "tensorboard")
     folder, events = server.root / "mosaic_runs", server.root.parent / "events"
     folders = write_runs(folder, RIVALS)
     ids = [path.name for path in folders]
@@ -410,11 +379,11 @@ def test_beside_tensorboard(
             "page": chromium.memory(page)["renderers"],
         }
         page.goto("about:blank")
-        with serving_tensorboard(tensorboard, events) as (process, address):
-            page.add_init_script(TENSORBOARD_SETTINGS)
+        with tensorboard_server.serving(tensorboard, events, RIVALS) as (process, address):
+            page.add_init_script(tensorboard_server.SETTINGS)
             page.goto(f"{address}/#timeseries", wait_until="commit")
             opened = first_curves(page, lambda: page.reload(wait_until="commit"), "line-chart")
-            with writer(tensorboard, events / ids[0]) as write_event:
+            with tensorboard_server.writer(tensorboard, events / ids[0]) as write_event:
                 delay = delays(page, "line-chart", write_event, TENSORBOARD_SECONDS)
             found["theirs"] = {
                 "first": opened,
@@ -450,47 +419,3 @@ def first_curves(page: Page, load: Callable[[], object], chart: str) -> list[flo
         cast, began = watched(page, load, chart)
         taken.append(cast.drawn(boxes(page, chart)[:1], 0.2) - began)
     return taken
-
-
-@contextmanager
-def serving_tensorboard(programs: Path, events: Path) -> Iterator[tuple[psutil.Popen, str]]:
-    """TensorBoard's server when it has read all runs; it looks for new points each second, not every five."""
-    port = free_port()
-    options = ["--logdir", str(events), "--host", "127.0.0.1", "--port", str(port), "--reload_interval", "1"]
-    command = [str(programs / "tensorboard"), *options]
-    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-
-    def is_read() -> bool:
-        with suppress(OSError), urllib.request.urlopen(f"{address}/data/plugin/timeseries/tags") as answer:
-            return len(json.load(answer)["scalars"]["runTagInfo"]) == RIVALS
-        return False
-
-    try:
-        wait_until(is_read, 60)
-        yield process, address
-    finally:
-        for one in (*process.children(recursive=True), process):
-            one.terminate()
-        process.wait(20)
-
-
-@contextmanager
-def writer(programs: Path, run: Path) -> Iterator[Callable[[int], object]]:
-    """Appends a point to a run's events, as a training that uses TensorBoard does."""
-    process = subprocess.Popen(
-        [programs / "python", "-c", APPEND_EVENT, run],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def write(step: int) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(f"{step}\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "written\n"
-
-    with process:
-        yield write
