@@ -22,7 +22,6 @@ BAD = {
     "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
     "another's": ({"algorithm": "ppo", "l_en": 0.1}, "unknown hyperparameter 'l_en'"),
     "another environment's": ({"transformer_num_heads": 2}, "unknown hyperparameter 'transformer_num_heads'"),
-    "type": ({"learning_rate": "high"}, "hyperparameter 'learning_rate': expected float, got str 'high'"),
     "list": ({"env_id": "Maze-v0", "num_channels": 4}, "'num_channels': expected list, got int 4"),
     "widths": ({"policy_layers": [0]}, "'policy_layers' must be a list of widths, such as [64, 64], got [0]"),
     "range": ({"discount_factor": 1.5}, "hyperparameter 'discount_factor': 1.5 is more than 1"),
@@ -31,7 +30,6 @@ BAD = {
         {"total_timesteps": 300},
         "total_timesteps=300 ends before the first update, which takes n_steps=20 steps of 128 environments",
     ),
-    "checkpoint": ({"checkpoint": {"resume_from": "none.npz"}}, "there is no checkpoint"),
 }
 
 

@@ -50,7 +50,6 @@ BAD = {
     ),
     "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'; here it is called 'lr'"),
     "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
-    "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"fcnet_hiddens": [0]}, "'fcnet_hiddens' must be a list of widths, such as [64, 64]"),
     "schedule": (
@@ -61,7 +60,6 @@ BAD = {
     "short": ({"total_timesteps": 500}, "total_timesteps=500 ends before the first update"),
     "older names": ({"num_workers": 1, "num_env_runners": 2}, "are the same and disagree"),
     "address": ({"address": "head"}, "address must be host:port of a Ray cluster"),
-    "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
 }
 DEFAULTS = """
 import importlib, json

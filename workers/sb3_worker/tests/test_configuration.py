@@ -33,7 +33,6 @@ BAD = {
     "gsde": ({"use_sde": True}, "use_sde needs continuous actions; CartPole-v1 has Discrete(2)"),
     "name": ({"lr": 1e-3}, "unknown hyperparameter 'lr'; here it is called 'learning_rate'"),
     "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
-    "type": ({"learning_rate": "high"}, "expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"net_arch": [0]}, "'net_arch' must be a list of widths"),
     "critic": ({"critic_net_arch": [8]}, "critic_net_arch needs net_arch"),
@@ -45,7 +44,6 @@ BAD = {
         "total_timesteps=50 ends before the first update, which comes after learning_starts=100 steps",
     ),
     "segment": ({"checkpoint": {"stop_at": 500}}, "checkpoint.stop_at=500 ends within the first 2048 steps"),
-    "checkpoint": ({"checkpoint": {"resume_from": "none.zip"}}, "there is no checkpoint"),
 }
 
 

@@ -26,7 +26,6 @@ BAD = {
     "observations": ({"env_id": "FrozenLake-v1"}, "ppo needs vectors (a Box of one dimension)"),
     "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'"),
     "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
-    "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"hidden_sizes": []}, "'hidden_sizes' must be a list of widths, such as [64, 64], got []"),
     "support": ({"algorithm": "c51", "v_min": 3.0, "v_max": 2.0}, "v_min must be below v_max"),
@@ -44,7 +43,6 @@ BAD = {
         {"algorithm": "dqn", "env_id": "tictactoe_v3", "wrappers": ["flat"]},
         "a turn-based game is observed as a vector already",
     ),
-    "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
 }
 
 

@@ -53,13 +53,11 @@ BAD = {
         "leave it out, and give alpha",
     ),
     "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
-    "type": ({"gamma": "high"}, "hyperparameter 'gamma': expected float, got str 'high'"),
     "device": ({"device": "gpu"}, "'gpu' is not one of 'auto', 'cpu', 'cuda', 'cuda:0'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma': 1.5 is more than 1"),
     "widths": ({"actor_hidden_size": []}, "'actor_hidden_size' must be a list of widths, such as [64, 64]"),
     "buffer": ({"parallels": 3}, "buffer_size=400 must be a multiple of parallels=3"),
     "short": ({"total_timesteps": 300}, "total_timesteps=300 ends before the first update"),
-    "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
 }
 
 
