@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import signal
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.fastlane import Frame, FrameReader
 from operators.conversation import Conversation
+from support import PEERS
 
 from mosaic_lab import workers
 
@@ -191,6 +193,23 @@ def assert_stopped_cleanly(run: Finished) -> None:
     assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
     assert run.checkpoints[-1].is_file()
     assert run.leftovers == []
+
+
+def assert_served_alike(worker: TrainingWorker, name: str) -> None:
+    """Check that a small training is the same if its environments are served, by a process of its own worker,
+    and that an error of a served environment ends a training as its own."""
+    server = {"worker": worker.name, "command": worker.command()}
+    config = {**worker.configuration(name), "environment_server": server}
+    run = worker.train(**config)
+    assert (run.code, run.leftovers) == (0, []), run.log
+    assert run.returns == worker.trained(name).returns
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(PEERS), prepend=os.pathsep)
+        failing = worker.train(**{**config, "env_id": "unruly:Breaks-v0"})
+    (failed,) = failing.events("run_failed")
+    assert (failed["error_type"], failed["error"]) == ("RuntimeError", "the simulator is gone")
+    assert "unruly.py" in failed["traceback"] and "unruly.py" in failing.log
+    assert (failing.code, failing.leftovers) == (1, [])
 
 
 def assert_refused(

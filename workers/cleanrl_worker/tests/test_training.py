@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from shim_kit.training_worker import assert_served_alike
 
 COMPILER = """
 import json, sys
@@ -143,3 +144,7 @@ def test_the_release_takes_discrete_observations_and_its_own_environments(worker
     bullet = worker.train(algorithm="sac", env_id="InvertedPendulumBulletEnv-v0", total_timesteps=150)
     assert bullet.code == 0, bullet.log
     assert bullet.episodes
+
+
+def test_served_environments_are_trained_in_alike(worker: Any) -> None:
+    assert_served_alike(worker, "ppo")

@@ -335,7 +335,7 @@ def _failed(failure: BaseException, telemetry: Telemetry) -> int:
             log.error("bad configuration: %s", problem)
         return BAD_CONFIGURATION
     if isinstance(failure, UpstreamFailed):
-        telemetry.run_failed(failure, error_type=failure.error_type, traceback=failure.traceback)
+        telemetry.run_failed(failure, traceback=failure.traceback)
         log.error("the run failed: %s", failure)
         return FAILED
     telemetry.run_failed(failure)

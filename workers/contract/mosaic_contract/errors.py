@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import traceback
 from collections.abc import Sequence
 from typing import Union
 
@@ -49,17 +50,20 @@ class EnvironmentFault(Exception):
 
 
 class UpstreamFailed(Exception):
-    """A library that runs as a separate program failed.
+    """A library or an environment that runs in a separate process failed.
 
-    Raised by a shim's `train`. `.error_type` and `.traceback` are the library's, and are copied to
-    run_failed. Its output is already in the log, so only one line is added there, without the shim's
-    traceback.
+    Raised by a shim's `train`, and by served environments. `.error_type` and `.traceback` are the library's,
+    and are copied to run_failed. Its output is already in the log, so only one line is added there, without
+    the shim's traceback.
     """
 
     def __init__(self, error: str, error_type: str, traceback: str = "") -> None:
-        super().__init__(error)
+        super().__init__(error, error_type, traceback)  # libraries copy exceptions from these arguments
         self.error_type = error_type
         self.traceback = traceback
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class BudgetSpent(Exception):
@@ -117,5 +121,17 @@ def one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if text and type(error).__module__ == "gymnasium.error":
         return text.rstrip(".")
-    kind = error.error_type if isinstance(error, UpstreamFailed) else type(error).__name__
+    kind = type_of(error)
     return f"{kind}: {text}" if text else kind
+
+
+def type_of(error: BaseException) -> str:
+    """Return the name of an error's type; of an `UpstreamFailed` the library's or the environment's."""
+    return error.error_type if isinstance(error, UpstreamFailed) else type(error).__name__
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return an error's traceback; of an `UpstreamFailed` the library's or the environment's."""
+    if isinstance(error, UpstreamFailed) and error.traceback:
+        return error.traceback
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))

@@ -13,10 +13,10 @@ import os
 import sys
 import threading
 import time
-import traceback as tracebacks
 from typing import Any, Iterator, Mapping, Sequence, Tuple, TypeVar, Union
 
 from mosaic_contract.codec import as_number, encode_line, seal
+from mosaic_contract.errors import traceback_of, type_of
 from mosaic_contract.messages import (
     ALONE,
     CheckpointLoaded,
@@ -166,9 +166,8 @@ class Telemetry:
     ) -> None:
         """Report that the run failed. An exception provides its own type and traceback."""
         if isinstance(error, BaseException):
-            error_type = error_type or type(error).__name__
-            if traceback is None:
-                traceback = "".join(tracebacks.format_exception(type(error), error, error.__traceback__))
+            error_type = error_type or type_of(error)
+            traceback = traceback_of(error) if traceback is None else traceback
         text, trace = str(error)[:_ERROR_LIMIT], (traceback or "")[-_TRACEBACK_LIMIT:]
         self._event(RunFailed, text, error_type or "Error", trace, self.episodes, self.last_step)
 

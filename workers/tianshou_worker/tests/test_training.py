@@ -12,6 +12,7 @@ from shim_kit.training_worker import (
     WITHOUT_GPU,
     Viewer,
     assert_refuses_gpu,
+    assert_served_alike,
     assert_stopped_cleanly,
     stop_after_an_episode,
 )
@@ -95,3 +96,7 @@ def test_a_stop_saves_and_leaves(worker: Any) -> None:
         stop_after_an_episode, algorithm="dqn", env_id="CartPole-v1", total_timesteps=10_000_000
     )
     assert_stopped_cleanly(run)
+
+
+def test_served_environments_are_trained_in_alike(worker: Any) -> None:
+    assert_served_alike(worker, "ppo")

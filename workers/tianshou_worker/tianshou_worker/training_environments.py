@@ -9,6 +9,7 @@ from typing import Any, Iterator
 import gymnasium
 from mosaic_contract import TrainingConfig
 from mosaic_contract.atari import make as make_environment
+from mosaic_contract.environment_server.gymnasium_environment import begin_steps
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.hyperparameters import env_kwargs_of
@@ -50,9 +51,17 @@ def environments(
             return wrap(TianshouEnvironment(env, episode), config.wrappers, config.env_id)
 
         makers = [functools.partial(make_one, index) for index in range(count)]
-        envs = stack.enter_context(closing(DummyVectorEnv(makers)))
+        envs = stack.enter_context(closing(TianshouEnvironments(makers)))
         envs.seed(config.seed)
         yield envs
+
+
+class TianshouEnvironments(DummyVectorEnv):
+    """The environments of a training. Served environments are stepped together."""
+
+    def step(self, action: Any, id: Any = None) -> Any:
+        begin_steps([self.workers[index].env for index in self._wrap_id(id)], action)
+        return super().step(action, id)
 
 
 class TianshouEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):

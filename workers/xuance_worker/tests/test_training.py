@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from shim_kit.optimizers import learning_rates
-from shim_kit.training_worker import WITHOUT_GPU, assert_refuses_gpu
+from shim_kit.training_worker import WITHOUT_GPU, assert_refuses_gpu, assert_served_alike
 
 import mosaic_lab as mosaic
 
@@ -119,3 +119,7 @@ def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
     assert run.state == "cancelled"
     saved = run.checkpoints[-1]
     assert saved.path.name == f"step-{saved.step}.pt"
+
+
+def test_served_environments_are_trained_in_alike(worker: Any) -> None:
+    assert_served_alike(worker, "dqn")

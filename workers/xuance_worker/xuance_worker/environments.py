@@ -101,7 +101,9 @@ def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
         env, _ = probe(env_id, lambda: _make_team(env_id, continuous) if several else registry.make(env_id))
     except ConfigError as error:
         raise ConfigError(f"{error}{_nearest(env_id)}") from None
-    longest = getattr(env.unwrapped, "max_cycles", 0) if several else env.spec.max_episode_steps
+    longest = (
+        getattr(env.unwrapped, "max_cycles", 0) if several else getattr(env.spec, "max_episode_steps", 0)
+    )
     chooses = several and _chooses(parallel_module(env_id))
     spec: XuanceEnvironmentSpec = XuanceEnvironmentSpec.of(
         env_id, env, chooses=chooses, longest=int(longest or 0)

@@ -6,12 +6,13 @@ change, and the cost per step is well under a microsecond.
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import Any
+from typing import Any, Callable
 
+from mosaic_contract import registry
 from mosaic_contract.environment_check import checked
 from mosaic_contract.hyperparameters import env_kwargs_of
-from mosaic_contract.registry import register
 from mosaic_contract.wrappers import wrap
 
 from ..old_gym import FromGym
@@ -20,14 +21,24 @@ from .training import Training
 
 def hook_gymnasium(gymnasium: Any, training: Training) -> None:
     """Wrap `gymnasium.make`."""
-    make, keywords = gymnasium.make, env_kwargs_of(training.settings["description"]["hyperparameters"])
+    make = gymnasium.make
 
     def counting_make(*args: Any, **kwargs: Any) -> Any:
-        kwargs = {"disable_env_checker": True, **keywords, **kwargs}
-        register(training.settings["description"]["env_id"])
-        return observed(count(training.frames.make_as(make, *args, **kwargs), training), training)
+        make_one = maker(make, training)
+        return observed(count(training.frames.make_as(make_one, *args, **kwargs), training), training)
 
     gymnasium.make = counting_make
+
+
+def maker(make: Callable[..., Any], training: Training) -> Callable[..., Any]:
+    """Return `gymnasium.make`, or the function that makes the run's environment if it is served, with the
+    run's keywords."""
+    env_id = training.settings["description"]["env_id"]
+    keywords = env_kwargs_of(training.settings["description"]["hyperparameters"])
+    if registry.assigned(env_id):
+        return functools.partial(registry.make, **keywords)
+    registry.register(env_id)
+    return functools.partial(make, **{"disable_env_checker": True, **keywords})
 
 
 def observed(env: Any, training: Training) -> Any:

@@ -9,10 +9,9 @@ import gymnasium
 import numpy as np
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.hyperparameters import env_kwargs_of
-from mosaic_contract.registry import register
 
 from ..old_gym import FromGym
-from .episodes import count, observed
+from .episodes import count, maker, observed
 from .training import Training
 
 
@@ -23,10 +22,8 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
     def make(env_id: str, **kwargs: Any) -> Any:
         if render:
             kwargs.setdefault("render_mode", RENDER_MODE)
-        kwargs = {"disable_env_checker": True, **keywords, **kwargs}
-        register(env_id)
         try:
-            env = training.frames.make_as(gymnasium.make, env_id, **kwargs)
+            env = training.frames.make_as(maker(gymnasium.make, training), env_id, **kwargs)
         except gymnasium.error.Error:
             if env_id not in module.envs.registry.env_specs:
                 raise

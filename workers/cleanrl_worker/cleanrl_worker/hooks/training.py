@@ -12,12 +12,12 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections import deque
 from types import CodeType, FrameType
 from typing import Any, Callable
 
 from mosaic_contract import FastlaneConfig
+from mosaic_contract.errors import traceback_of, type_of
 from mosaic_contract.fastlane import RENDER_MODE, TrainingFrames
 from mosaic_contract.process_exits import (
     ERROR_TYPE,
@@ -213,8 +213,7 @@ class Training:
 
     def _failed(self, kind: type[BaseException], error: BaseException, where: Any) -> None:
         self._ended = True
-        text = "".join(traceback.format_exception(kind, error, where))
-        self.channel.push("error", kind.__name__, str(error), text[-60_000:])
+        self.channel.push("error", type_of(error), str(error), traceback_of(error)[-60_000:])
         self.channel.flush()
         sys.__excepthook__(kind, error, where)
 

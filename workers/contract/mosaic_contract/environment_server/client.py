@@ -85,8 +85,10 @@ class EnvironmentClient:
     def answer(self, number: int, command: str) -> Mapping[str, Any]:
         """Return the answer to the command with this number. Raises the environment's error.
 
-        Answers to earlier commands, which a signal has kept from being read, are dropped.
+        Answers to earlier commands, which a signal has kept from being read, are dropped, and empty later.
         """
+        if number <= self._received:
+            return _EMPTY
         limit = _OPEN_SECONDS if command in ("open", "make", "close") else self._step_timeout + _MARGIN
         deadline = time.monotonic() + limit
         while True:

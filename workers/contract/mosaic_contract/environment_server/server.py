@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import logging
 import os
-import traceback
 from importlib import import_module
 from typing import Any, Mapping
 
@@ -19,7 +18,7 @@ from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
 from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close
 from mosaic_contract.environment_server.shared_arrays import Region, make_room
-from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line
+from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line, traceback_of
 from mosaic_contract.fastlane.render import draw
 from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.metadata import WorkerMetadata
@@ -130,11 +129,9 @@ class EnvironmentServer:
 
     def _fail(self, error: Exception) -> None:
         kind = "ConfigError" if isinstance(error, ConfigError) else type(error).__name__
-        trace = (
-            ""
-            if isinstance(error, _PLAIN)
-            else "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        )
+        trace = "" if isinstance(error, _PLAIN) else traceback_of(error)
+        if trace:
+            log.error("%s has failed", self._command, exc_info=error)
         self._send_error(ArenaError(str(error), error_type=kind, log=trace))
 
     def _send_error(self, error: ArenaError) -> None:
