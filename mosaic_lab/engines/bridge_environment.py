@@ -67,8 +67,8 @@ def check(cluster: Cluster, progress: ProgressCallback = print) -> dict[str, Any
 
     Builds the required environment. Raises MosaicError with the reason if the cluster cannot be reached.
     """
-    known = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
-    versions = [cluster.ray_version or known[0], cluster.python or known[1]]
+    recorded = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
+    versions = [cluster.ray_version or recorded[0], cluster.python or recorded[1]]
     answer = _answer_of(cluster, _ensure(versions, progress))
     if "problem" in answer and "ray" in answer:  # the cluster has other versions
         versions = [answer["ray"], answer["python"]]

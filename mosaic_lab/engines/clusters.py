@@ -51,8 +51,8 @@ class Cluster:
     python: str | None = None
 
     def __post_init__(self) -> None:
-        found = _ADDRESS.fullmatch(self.address)
-        if found is None or not 0 < int(found[3]) < 1 << 16:
+        match = _ADDRESS.fullmatch(self.address)
+        if match is None or not 0 < int(match[3]) < 1 << 16:
             raise ConfigurationError(
                 f"{self.address!r} is not an address of a Ray cluster: give HOST:PORT (usually port 6379) or "
                 "ray://HOST:PORT (usually 10001)"
@@ -101,10 +101,10 @@ def clusters() -> dict[str, Cluster]:
     path = _path()
     try:
         content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        known = {one.name for one in fields(Cluster)}
+        names = {field.name for field in fields(Cluster)}
         return {
-            name: Cluster(**{key: value for key, value in found.items() if key in known})
-            for name, found in content.items()
+            name: Cluster(**{key: value for key, value in record.items() if key in names})
+            for name, record in content.items()
         }
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{path} cannot be read ({error}): correct or delete it") from error
@@ -131,9 +131,9 @@ def process_variables(on: str | None) -> dict[str, str]:
 def remove(name: str) -> None:
     """Delete a profile. Runs on the cluster are not affected. Raises ConfigurationError if it does not
     exist."""
-    known = clusters()
-    _known(name, known)
-    _write({other: cluster for other, cluster in known.items() if other != name})
+    profiles = clusters()
+    _known(name, profiles)
+    _write({other: cluster for other, cluster in profiles.items() if other != name})
 
 
 def find(on: Any) -> Cluster:
@@ -148,11 +148,11 @@ def find(on: Any) -> Cluster:
     return _known(on, clusters())
 
 
-def _known(name: str, known: Mapping[str, Cluster]) -> Cluster:
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, 1)
-    there = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known) or 'none'}."
+def _known(name: str, profiles: Mapping[str, Cluster]) -> Cluster:
+    if name in profiles:
+        return profiles[name]
+    near = difflib.get_close_matches(name, profiles, 1)
+    there = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(profiles) or 'none'}."
     raise ConfigurationError(
         f"there is no cluster {name!r}; {there} `mosaic-lab clusters add {name} --ray HOST:PORT` adds one"
     )

@@ -56,7 +56,7 @@ def unpack(archive: bytes, home: Path) -> Path:
             raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    for one in folder.parent.iterdir():
-        if time.time() - one.stat().st_mtime > _UNUSED:
-            shutil.rmtree(one, ignore_errors=True)
+    for unpacked in folder.parent.iterdir():
+        if time.time() - unpacked.stat().st_mtime > _UNUSED:
+            shutil.rmtree(unpacked, ignore_errors=True)
     return folder

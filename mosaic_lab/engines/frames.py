@@ -47,15 +47,15 @@ async def mirror_frames(
         while writer.ended is None:
             if writer.due():
                 watched = time.monotonic()
-                if (found := await fetch(MOST_FPS)) is not None:
-                    if found.notice != said:
-                        said = found.notice
+                if (fetched := await fetch(MOST_FPS)) is not None:
+                    if fetched.notice != said:
+                        said = fetched.notice
                         writer.notice(said)
-                    if (frame := found.frame) is not None:
+                    if (frame := fetched.frame) is not None:
                         with suppress(FrameError, FastlaneError, zlib.error):
                             writer.publish(zlib.decompress(frame.pixels), frame.hud, frame.shape)
-                    elif found.ended:
-                        writer.end(found.notice)
+                    elif fetched.ended:
+                        writer.end(fetched.notice)
             recent = time.monotonic() - watched < _WATCHED
             await asyncio.sleep(0.5 / MOST_FPS if recent else _IDLE)
         await asyncio.Event().wait()

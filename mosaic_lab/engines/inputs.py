@@ -29,9 +29,9 @@ def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any],
     if worker == "evaluation":
         changed, files = _with_policies(config)
     if worker == "script":
-        given = config.get("hyperparameters") or {}
-        folder = Path(config.get("launch_dir") or ".") / str(given.get("cwd") or ".")
-        changed["hyperparameters"] = {**given, "cwd": "."}
+        hyperparameters = config.get("hyperparameters") or {}
+        folder = Path(config.get("launch_dir") or ".") / str(hyperparameters.get("cwd") or ".")
+        changed["hyperparameters"] = {**hyperparameters, "cwd": "."}
         files |= {f"{INPUTS}/{file.relative_to(folder)}": str(file) for file in _program_files(folder)}
     size = sum(Path(file).stat().st_size for file in files.values())
     if size > MOST_BYTES:

@@ -134,13 +134,13 @@ class Mirror:
 
     def _submit(self) -> None:
         placement = self._folder / PLACEMENT
-        known = read_json(placement) if placement.is_file() else {}
-        self._others = {name: _about(self._folder / name) for name in known.get("files", ())}
-        self._begun_at, self._lost = known.get("begun_at", {}), known.get("lost", "")
-        if (attempt := known.get("attempt", 1)) > 1:
+        recorded = read_json(placement) if placement.is_file() else {}
+        self._others = {name: _about(self._folder / name) for name in recorded.get("files", ())}
+        self._begun_at, self._lost = recorded.get("begun_at", {}), recorded.get("lost", "")
+        if (attempt := recorded.get("attempt", 1)) > 1:
             before = replace(self._job, attempt=attempt - 1)
             self._job = next_attempt(before, newest_checkpoint(RunFolder(self._folder)))
-        self._engine.submit(self._job, self._variables, known.get("node"))
+        self._engine.submit(self._job, self._variables, recorded.get("node"))
 
     async def _step(self) -> bool:
         """Read once. Return whether the local copy is complete."""

@@ -106,7 +106,7 @@ class NodeRun:
     def _keep(self, command: list[str], config: Mapping[str, Any], variables: Mapping[str, str]) -> None:
         job, folder = self.job, self.folder
         environment = compose_variables(os.environ, threads=job.threads, environ=variables)
-        gpus = [int(one) for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one.isdecimal()]
+        gpus = [int(gpu) for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu.isdecimal()]
         lock = take_new(folder)
         read_end, self._lifeline = os.pipe()
         try:
@@ -169,7 +169,7 @@ def _delete_forgotten(runs: Path) -> None:
     node was temporarily lost, or their user has left."""
     with suppress(OSError):
         for folder in map(RunFolder, runs.glob("*/*")):
-            changed = max(one.stat().st_mtime for one in (folder.path, *folder.path.iterdir()))
+            changed = max(path.stat().st_mtime for path in (folder.path, *folder.path.iterdir()))
             if time.time() - changed > _FORGOTTEN and not folder.alive():
                 shutil.rmtree(folder.path, ignore_errors=True)
 
@@ -181,8 +181,8 @@ def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if isinstance(value, str) and value.startswith(f"{INPUTS}/"):
             return str(folder / value)
         if isinstance(value, Mapping):
-            return {place(name): place(one) for name, one in value.items()}
-        return [place(one) for one in value] if isinstance(value, list) else value
+            return {place(name): place(item) for name, item in value.items()}
+        return [place(item) for item in value] if isinstance(value, list) else value
 
     return {
         **place(config),

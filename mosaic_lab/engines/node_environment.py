@@ -60,7 +60,7 @@ def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Star
         needed = (*_OF_PACKAGES, "MOSAIC_LAB_HOME", "PYTHONPATH")
         ours = {name: value for name, value in variables.items() if name.startswith(needed)}
         return Prepared([str(python), "-m", OUR_MODULES[job.worker]], ours, {})
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     module = "mosaic_lab.engines.node_environment"
     for line in _lines([str(python), "-m", module, job.worker], variables, started):
         with suppress(ValueError):
@@ -68,8 +68,8 @@ def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Star
             if "progress" in said:
                 progress(said["progress"])
             else:
-                found = said
-    return Prepared(found["command"], {}, found["environment"])
+                result = said
+    return Prepared(result["command"], {}, result["environment"])
 
 
 def _installer(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Path:
@@ -143,10 +143,12 @@ def main() -> None:
     from mosaic_lab.errors import MosaicError
 
     try:
-        found = workers.ensure(sys.argv[1], lambda line: print(json.dumps({"progress": line}), flush=True))
+        environment = workers.ensure(
+            sys.argv[1], lambda line: print(json.dumps({"progress": line}), flush=True)
+        )
     except MosaicError as error:
         sys.exit(str(error))
-    print(json.dumps({"command": found.command(), "environment": found.recorded()}), flush=True)
+    print(json.dumps({"command": environment.command(), "environment": environment.recorded()}), flush=True)
 
 
 if __name__ == "__main__":

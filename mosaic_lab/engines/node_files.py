@@ -34,8 +34,8 @@ CHUNK_BYTES = 4 << 20
 def growing(folder: Path) -> tuple[list[str], list[str]]:
     """Return the names of the files in a run folder that only grow: the run's own, and those of an
     evaluation's arenas."""
-    found = (str(path.relative_to(folder)) for path in folder.glob(f"{_ARENAS}/*/*"))
-    return list(GROWING), sorted(name for name in found if is_growing(name))
+    names = (str(path.relative_to(folder)) for path in folder.glob(f"{_ARENAS}/*/*"))
+    return list(GROWING), sorted(name for name in names if is_growing(name))
 
 
 def is_growing(name: str) -> bool:
@@ -86,14 +86,14 @@ def chunks_of_others(folder: Path, known: Mapping[str, tuple[int, int]]) -> Iter
 
 
 def _others(folder: Path) -> list[Path]:
-    found = []
+    others = []
     for here, folders, names in os.walk(folder):
         top = Path(here) == folder
-        folders[:] = [one for one in folders if not one.startswith(".") and not (top and one == INPUTS)]
-        known = _OWN if top else set()
-        files = (Path(here, one) for one in names if not one.startswith(".") and one not in known)
-        found += [file for file in files if file.is_file() and not file.is_symlink()]
-    return sorted(file for file in found if not is_growing(str(file.relative_to(folder))))
+        folders[:] = [name for name in folders if not name.startswith(".") and not (top and name == INPUTS)]
+        excluded = _OWN if top else set()
+        files = (Path(here, name) for name in names if not name.startswith(".") and name not in excluded)
+        others += [file for file in files if file.is_file() and not file.is_symlink()]
+    return sorted(file for file in others if not is_growing(str(file.relative_to(folder))))
 
 
 TICK = 0.03
@@ -135,18 +135,18 @@ class NodeFiles:
     async def read(self, known: Known, seconds: float) -> Increment:
         """Return changes since ``known``, waiting up to ``seconds`` for them."""
         deadline = time.monotonic() + seconds
-        while (found := self.news(known)) is None and time.monotonic() < deadline:
+        while (increment := self.news(known)) is None and time.monotonic() < deadline:
             await asyncio.sleep(TICK)
-        return found or Increment(_shown(self.status))
+        return increment or Increment(_shown(self.status))
 
     def news(self, known: Known) -> Increment | None:
         """Return changes since ``known``, or None."""
         seen = known, self._written()
         if seen == self._seen and time.monotonic() < self._due:
             return None
-        found = self._look(known)
-        if found.chunks or found.complete or found.status != known.status:
-            return found
+        increment = self._look(known)
+        if increment.chunks or increment.complete or increment.status != known.status:
+            return increment
         self._seen, self._due = seen, time.monotonic() + _SCAN  # a keeper that was killed writes nothing
         return None
 

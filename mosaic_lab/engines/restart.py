@@ -29,7 +29,7 @@ class LocalCheckpoint:
 
 def newest_checkpoint(folder: RunFolder) -> LocalCheckpoint | None:
     """Return the last checkpoint that the telemetry reports and that exists locally."""
-    found, position = None, 0
+    newest, position = None, 0
     if not folder.telemetry_path.exists():
         return None
     with folder.telemetry_path.open("rb") as lines:
@@ -41,8 +41,8 @@ def newest_checkpoint(folder: RunFolder) -> LocalCheckpoint | None:
             if message.get("event") == CHECKPOINT_SAVED:
                 path = folder.placed(message["payload"]["checkpoint_path"])
                 if path.exists():
-                    found = LocalCheckpoint(path, int(message["payload"].get("step") or 0), position)
-    return found
+                    newest = LocalCheckpoint(path, int(message["payload"].get("step") or 0), position)
+    return newest
 
 
 def next_attempt(job: Job, saved: LocalCheckpoint | None) -> Job:

@@ -21,11 +21,11 @@ def check_arguments(
     for name, (value, rule) in given.items():
         if isinstance(rule, range):
             valid = type(value) is int and value in rule
-            known = f"an integer from {rule.start} to {rule.stop - 1:,}"
+            expected = f"an integer from {rule.start} to {rule.stop - 1:,}"
         elif isinstance(rule, tuple):
-            valid, known = value in rule, f"one of {', '.join(map(repr, rule))}"
+            valid, expected = value in rule, f"one of {', '.join(map(repr, rule))}"
         else:
-            valid, known = isinstance(value, bool), "True or False"
+            valid, expected = isinstance(value, bool), "True or False"
         if not valid and not (value is None and name in optional):
-            problems.add("", f"{name}={value!r}: must be {known}")
+            problems.add("", f"{name}={value!r}: must be {expected}")
     return {name: value for name, (value, _) in given.items()}

@@ -73,14 +73,14 @@ def balrog(
     return model_operator("vlm" if sees else "llm", WORKER, model, options, settings, problems, needs)
 
 
-def _demonstrations(problems: Problems, agent: Any, given: Run | str | Path) -> str:
+def _demonstrations(problems: Problems, agent: Any, source: Run | str | Path) -> str:
     """The file, or the folder of recorded exchanges, by its absolute path."""
     if agent != "few_shot":
         problems.add("", f'demonstrations= are for agent="few_shot", not {agent!r}')
-    path = (given.path if isinstance(given, Run) else Path(given).expanduser()).resolve()
+    path = (source.path if isinstance(source, Run) else Path(source).expanduser()).resolve()
     recording = path / _EXCHANGES
     if recording.is_dir():
         return str(recording)
-    if isinstance(given, Run) or not path.exists():
-        problems.add("", f"demonstrations: there is no {recording if isinstance(given, Run) else path}")
+    if isinstance(source, Run) or not path.exists():
+        problems.add("", f"demonstrations: there is no {recording if isinstance(source, Run) else path}")
     return str(path)

@@ -86,8 +86,8 @@ def worker(
         raise ConfigurationError(
             f"{worker_name!r} is not a worker's name: `mosaic-lab workers list` shows them"
         )
-    known = {str(one): one for one in CATEGORIES if one not in ("human", "python")}
-    category = category or known.get(worker_name, "rl")
+    by_worker = {str(kind): kind for kind in CATEGORIES if kind not in ("human", "python")}
+    category = category or by_worker.get(worker_name, "rl")
     return OperatorSpec(
         category,
         worker_name,

@@ -145,8 +145,8 @@ def engine_problem(settings: Mapping[str, Any]) -> str:
         ).stdout
     except (OSError, UnicodeError, subprocess.TimeoutExpired) as error:
         return f"{path} did not start as a UCI engine: {error}"
-    found = _ELO.search(said)
-    if found is None:
+    match = _ELO.search(said)
+    if match is None:
         return f"{program} has no option UCI_Elo: leave elo out, and limit it by nodes or depth"
-    low, high = int(found[1]), int(found[2])
+    low, high = int(match[1]), int(match[2])
     return "" if low <= elo <= high else f"{program} plays at an Elo from {low} to {high}, not at {elo}"

@@ -100,7 +100,11 @@ def of_a_model(maker: Maker) -> Maker:
     """
     signature = inspect.signature(maker)
     types = get_type_hints(ModelOptions)
-    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
         for name, default in _DEFAULTS.items()

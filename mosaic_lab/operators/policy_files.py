@@ -35,8 +35,8 @@ def policy_settings(
     if not file.is_relative_to(folder):
         raise ConfigurationError(f"{file} is outside of folder={str(folder)!r}")
     others = []
-    for given in [files] if isinstance(files, str | Path) else files:
-        other = (folder / Path(given).expanduser()).resolve()
+    for listed in [files] if isinstance(files, str | Path) else files:
+        other = (folder / Path(listed).expanduser()).resolve()
         if not other.is_file():
             raise ConfigurationError(f"files: there is no file {other}")
         if not other.is_relative_to(folder):
@@ -53,38 +53,40 @@ def policy_settings(
     }
 
 
-def describer_settings(given: Any) -> dict[str, Any]:
+def describer_settings(describer: Any) -> dict[str, Any]:
     """Return `policy_settings` of a describer: "FILE:NAME", "MODULE:NAME" or a function that a module
     defines.
 
     Raises ConfigurationError, with the lines to write, for a function of the notebook's.
     """
-    if isinstance(given, str | Path):
-        return policy_settings(given, None, (), {})
-    if reference := reference_of(given):
+    if isinstance(describer, str | Path):
+        return policy_settings(describer, None, (), {})
+    if reference := reference_of(describer):
         return policy_settings(reference, None, (), {})
-    if not callable(given):
-        raise ConfigurationError(f'{given!r:.200}: must be "FILE:NAME", or a function that a module defines')
-    name = _function_name(given, "describe")
+    if not callable(describer):
+        raise ConfigurationError(
+            f'{describer!r:.200}: must be "FILE:NAME", or a function that a module defines'
+        )
+    name = _function_name(describer, "describe")
     raise ConfigurationError(
         f"{name} exists only in this kernel, and the operator is a separate process. "
         + _lines_to_write(name, "describe.py", '"what it shows"', f'describe="describe.py:{name}"')
     )
 
 
-def reference_of(given: Any) -> str | None:
+def reference_of(policy: Any) -> str | None:
     """Return "FILE:NAME" of a function that a module defines; None of the notebook's, and of an object."""
-    module = sys.modules.get(getattr(given, "__module__", None) or "")
-    name, file = getattr(given, "__qualname__", ""), getattr(module, "__file__", None) or ""
+    module = sys.modules.get(getattr(policy, "__module__", None) or "")
+    name, file = getattr(policy, "__qualname__", ""), getattr(module, "__file__", None) or ""
     if module is None or module.__name__ == "__main__" or not file.endswith(".py"):
         return None
-    return f"{file}:{name}" if getattr(module, name, None) is given else None
+    return f"{file}:{name}" if getattr(module, name, None) is policy else None
 
 
-def how_to_import(given: Any) -> str:
+def how_to_import(policy: Any) -> str:
     """Return the lines that make a function or an object of the notebook's one that can be imported."""
-    kind = type(given)
-    if hasattr(given, "predict") and hasattr(given, "save") and hasattr(kind, "load"):
+    kind = type(policy)
+    if hasattr(policy, "predict") and hasattr(policy, "save") and hasattr(kind, "load"):
         package = kind.__module__.partition(".")[0]
         module = package if getattr(sys.modules[package], kind.__name__, None) is kind else kind.__module__
         return (
@@ -93,12 +95,12 @@ def how_to_import(given: Any) -> str:
             f'    policy = {kind.__name__}.load("policy.zip")\n\n'
             'and mosaic.operators.python("policy.py:policy", files=["policy.zip"]) in its place'
         )
-    name = _function_name(given, "act")
+    name = _function_name(policy, "act")
     return _lines_to_write(name, "policy.py", "0", f'mosaic.operators.python("policy.py:{name}")')
 
 
-def _function_name(given: Any, default: str) -> str:
-    name = str(getattr(given, "__name__", ""))
+def _function_name(policy: Any, default: str) -> str:
+    name = str(getattr(policy, "__name__", ""))
     return name if name.isidentifier() else default
 
 

@@ -57,5 +57,5 @@ def misdirected(model: str, provider: str, operator: str) -> str:
     if home is None:
         address = SERVERS["vllm"].base_url
         step = f'type {line}"openrouter"), {line}"vllm") for a server at {address}, or give base_url='
-    made = f"is a model of {maker}" if maker else "is the name of a model on other servers"
-    return f'model="{model}" {made}, and provider="{provider}" serves models of {serves} only: {step}'
+    fact = f"is a model of {maker}" if maker else "is the name of a model on other servers"
+    return f'model="{model}" {fact}, and provider="{provider}" serves models of {serves} only: {step}'

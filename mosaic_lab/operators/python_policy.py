@@ -64,9 +64,9 @@ def python(
         )
     wrapped = PythonPolicy(policy)
     of_files = {"folder": folder, "files": files, "pass_env": pass_env}
-    if given := [*keywords, *(option for option, value in of_files.items() if value)]:
+    if extra := [*keywords, *(option for option, value in of_files.items() if value)]:
         raise ConfigurationError(
-            f'{", ".join(given)}: only for a policy in a file, such as operators.python("policy.py:make", …)'
+            f'{", ".join(extra)}: only for a policy in a file, such as operators.python("policy.py:make", …)'
         )
     return OperatorSpec(
         "python", name or function_name(policy), function=wrapped, deadline=deadline, fallback=fallback

@@ -71,7 +71,7 @@ def is_model_zip(file: Path) -> bool:
 def _not_a_model(file: Path) -> str:
     """Return why a file is not one of `model.save()`, "" where it may be one."""
     if not file.is_file():
-        others = ", ".join(sorted(one.name for one in file.parent.glob("*.zip"))[:10])
+        others = ", ".join(sorted(zip_file.name for zip_file in file.parent.glob("*.zip"))[:10])
         return f"there is no file {file}{f'; {file.parent} has {others}' if others else ''}"
     try:
         with zipfile.ZipFile(file) as archive:

@@ -48,9 +48,9 @@ class PythonPolicy(UserPolicy):
     Raises ConfigurationError for what cannot be called.
     """
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, policy: Any) -> None:
         try:
-            super().__init__(given)
+            super().__init__(policy)
         except ConfigError as error:
             raise ConfigurationError(str(error)) from None
         self.turn = threading.Lock()

@@ -111,8 +111,8 @@ def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
 def _trained_on(path: Path, described: Mapping[str, Any]) -> str | None:
     """Return the environment's id, from the description, else from the run that the checkpoint is in."""
     run = None if described.get("env_id") else _run_of(path)
-    found = described.get("env_id") or (run.config.get("env_id") if run is not None else None)
-    return str(found) if found else None
+    env_id = described.get("env_id") or (run.config.get("env_id") if run is not None else None)
+    return str(env_id) if env_id else None
 
 
 def _run_of(path: Path) -> Run | None:
@@ -134,7 +134,7 @@ def _space(path: Path, value: Any) -> Space | None:
 
 
 def _agents(path: Path, agents: Mapping[str, Any]) -> dict[str, tuple[Space, Space]]:
-    found = {}
+    by_agent = {}
     for agent, spaces in agents.items():
         spaces = spaces if isinstance(spaces, dict) else {}
         observation, action = (
@@ -142,5 +142,5 @@ def _agents(path: Path, agents: Mapping[str, Any]) -> dict[str, tuple[Space, Spa
         )
         if observation is None or action is None:
             raise ConfigurationError(f"the description of {path} does not have the spaces of {agent!r}")
-        found[agent] = observation, action
-    return found
+        by_agent[agent] = observation, action
+    return by_agent

@@ -37,14 +37,14 @@ class Equipment:
 def environments_of(configs: Iterable[Mapping[str, Any]]) -> dict[str, str | None]:
     """Return the ids of the environments of a training, or of the stages of a curriculum, from their
     configurations. Each has the worker that serves it, None if the training makes it."""
-    return {str(one.get("env_id", "")): one.get(SERVER, {}).get("worker") for one in configs}
+    return {str(config.get("env_id", "")): config.get(SERVER, {}).get("worker") for config in configs}
 
 
 def check_mode(films: Any) -> None:
     """Raise ConfigurationError if ``films`` is not one of the modes."""
     if films not in MODES:
-        known = ", ".join(f'"{mode}"' for mode in MODES[:-1])
-        raise ConfigurationError(f'films={films!r}: must be {known} or "{MODES[-1]}"')
+        modes = ", ".join(f'"{mode}"' for mode in MODES[:-1])
+        raise ConfigurationError(f'films={films!r}: must be {modes} or "{MODES[-1]}"')
 
 
 def equipment(
@@ -68,8 +68,8 @@ def equipment(
     except ConfigurationError as error:
         raise ConfigurationError(f"films: {error}") from None
     if len(families) > 1:
-        made = ", ".join(f"{env_id} by worker '{family}'" for family, env_id in families.items())
-        raise ConfigurationError(f"films: the stages' environments are made by several workers ({made})")
+        makers = ", ".join(f"{env_id} by worker '{family}'" for family, env_id in families.items())
+        raise ConfigurationError(f"films: the stages' environments are made by several workers ({makers})")
     (family,) = families
     arena = worker if family == worker.name else workers.ensure(family, progress)
     return Equipment(arena.name, arena.command(), worker.name, worker.command())
@@ -128,11 +128,11 @@ def checked_wish(run: Run, films: Any) -> str | list[int]:
     return films
 
 
-def _steps(run: Run, given: Iterable[int]) -> list[int]:
-    known = {checkpoint.step for checkpoint in run.checkpoints}
-    steps = list(given)
-    if not steps or (unknown := [step for step in steps if step not in known]):
-        there = ", ".join(map(str, sorted(known)[-10:])) or "none"
+def _steps(run: Run, requested: Iterable[int]) -> list[int]:
+    existing = {checkpoint.step for checkpoint in run.checkpoints}
+    steps = list(requested)
+    if not steps or (unknown := [step for step in steps if step not in existing]):
+        there = ", ".join(map(str, sorted(existing)[-10:])) or "none"
         what = f"has no checkpoint of step {unknown[0]!r}" if steps else "films=[] names no checkpoint"
         raise ConfigurationError(f"run {run.id} {what}; the newest are: {there}")
     return sorted(steps)

@@ -33,11 +33,11 @@ class Batch:
         for column, number in zip(self._rows, (step, episode, time, seconds), strict=True):
             column.append(number)
         for name, value in values.items():
-            found = self._columns.get(name)
-            if found is None:
-                found = self._columns[name] = ([], [])
-            found[0].append(row)
-            found[1].append(value)
+            points = self._columns.get(name)
+            if points is None:
+                points = self._columns[name] = ([], [])
+            points[0].append(row)
+            points[1].append(value)
 
     def rows(self) -> NDArray[np.float64]:
         """Return the numbers of all rows, float64[4, n]."""

@@ -68,10 +68,10 @@ class Index(msgspec.Struct, frozen=True):
 def version_of(path: Path) -> StreamVersion | None:
     """Return the identity of the current content of a stream's file; None if there is no such file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - hundreds are checked for every chart
+        status = os.stat(path)  # noqa: PTH116 - hundreds are checked for every chart
     except OSError:
         return None
-    return StreamVersion(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+    return StreamVersion(str(path), status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class ColumnCache:
@@ -156,12 +156,12 @@ class ColumnCache:
         kept = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
-                found = entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
                 if entry.name.endswith(_SUFFIX):
-                    kept.append((found.st_mtime, found.st_size, entry.path))
-                elif entry.name.startswith(_PARTIAL) and time.time() - found.st_mtime > ABANDONED_SECONDS:
+                    kept.append((status.st_mtime, status.st_size, entry.path))
+                elif entry.name.startswith(_PARTIAL) and time.time() - status.st_mtime > ABANDONED_SECONDS:
                     os.unlink(entry.path)  # noqa: PTH108
-        total = sum(one[1] for one in kept)
+        total = sum(file[1] for file in kept)
         for _, freed, path in sorted(kept):
             if total <= most:
                 break

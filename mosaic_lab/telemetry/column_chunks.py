@@ -145,9 +145,9 @@ class OpenChunk:
         for name, index, values in columns:
             if name not in self._columns:
                 self._columns[name] = _Growing(1, np.uint32), _Growing(1, np.float64)
-            indices, known = self._columns[name]
+            indices, column = self._columns[name]
             indices.extend(index[np.newaxis] + np.uint32(self.rows))
-            known.extend(values[np.newaxis])
+            column.extend(values[np.newaxis])
             self.values += len(values)
         self._rows.extend(rows)
 
@@ -198,7 +198,7 @@ class MappedChunks:
 
     def pieces(self, name: str, first: int = 0) -> Iterator[Piece]:
         """Yield the points of a metric in order of writing, from the ``first`` piece on."""
-        for chunk in [one for one in self.chunks if name in one.columns][first:]:
+        for chunk in [chunk for chunk in self.chunks if name in chunk.columns][first:]:
             column = chunk.columns[name]
             rows = self._floats(chunk.begin, _ROWS * chunk.rows).reshape(_ROWS, chunk.rows)
             index = None if column.count == chunk.rows else self._index(column)

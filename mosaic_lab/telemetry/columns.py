@@ -119,7 +119,7 @@ class RunColumns:
         """
         with self._lock:
             streams = (self._worker, self._system)
-            return [one for stream in streams for one in stream.reduced(name, reduce, key)]
+            return [piece for stream in streams for piece in stream.reduced(name, reduce, key)]
 
     def close(self) -> None:
         """Close the files. A later read continues where this one stopped."""
@@ -196,10 +196,10 @@ class _Stream:
         self._replaced = self.health.replaced
 
     def _load(self, source: StreamVersion) -> bool:
-        found = self._cache.load(source)
-        if found is None:
+        cached = self._cache.load(source)
+        if cached is None:
             return False
-        index, self._full = found
+        index, self._full = cached
         self.facts, self.follower.health = index.facts, index.health
         self.counts = {name: self._full.count(name) for name in index.names}
         self._last = OpenChunk()

@@ -138,8 +138,8 @@ def _salvage(line: bytes, health: Health) -> Message:
         if message.get("event") != METRICS:
             message["payload"] = _fitting(payload, _PAYLOAD_TYPES, health)
         elif isinstance(values, dict):
-            found = dict(flat(values))
-            payload["values"] = _fitting(found, dict.fromkeys(found, Number), health)
+            numbers = dict(flat(values))
+            payload["values"] = _fitting(numbers, dict.fromkeys(numbers, Number), health)
     return msgspec.convert(message, Message)
 
 

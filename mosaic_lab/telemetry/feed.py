@@ -113,7 +113,7 @@ class RunFeed:
 
 def _stamp(path: str) -> object:
     try:
-        found = os.stat(path)  # noqa: PTH116 - twenty runs are polled ten times a second
+        status = os.stat(path)  # noqa: PTH116 - twenty runs are polled ten times a second
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

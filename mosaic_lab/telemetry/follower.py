@@ -49,25 +49,25 @@ class JsonlFollower:
         Raises OSError if the file exists but cannot be read.
         """
         try:
-            found: os.stat_result | None = os.stat(self.path)  # noqa: PTH116 - called very often
+            status: os.stat_result | None = os.stat(self.path)  # noqa: PTH116 - called very often
         except (FileNotFoundError, NotADirectoryError):
-            found = None
-        identity = (found.st_dev, found.st_ino) if found else None
+            status = None
+        identity = (status.st_dev, status.st_ino) if status else None
         if self._file is not None and identity != self._identity:
             # Read the rest of the old file before closing it.
             if self.offset < os.fstat(self._file.fileno()).st_size:
                 return self._read(max_bytes)
             self.close()
-            self.missing = found is None
-        if found is None:
+            self.missing = status is None
+        if status is None:
             return []
         if self._file is None:
             self.missing = False
-            if identity != self._identity or found.st_size != self.offset:  # else nothing is new
-                self._open(found)
-        elif found.st_size < self.offset:
+            if identity != self._identity or status.st_size != self.offset:  # else nothing is new
+                self._open(status)
+        elif status.st_size < self.offset:
             self._restart()
-        if found.st_size == self.offset:
+        if status.st_size == self.offset:
             self.behind = False
             return []
         return self._read(max_bytes)
@@ -89,11 +89,11 @@ class JsonlFollower:
             if not self.behind:
                 return self.close()
 
-    def _open(self, found: os.stat_result) -> None:
+    def _open(self, status: os.stat_result) -> None:
         self._file = open_file(self.path, buffering=0)
         opened = os.fstat(self._file.fileno())
         identity = (opened.st_dev, opened.st_ino)
-        if (self._identity is not None and identity != self._identity) or found.st_size < self.offset:
+        if (self._identity is not None and identity != self._identity) or status.st_size < self.offset:
             self._restart()
         self._identity = identity
 

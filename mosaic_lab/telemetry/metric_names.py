@@ -14,9 +14,9 @@ COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss",
 
 def ordered(names: Iterable[str]) -> list[str]:
     """Return each name once: common metrics and returns first, system metrics last, all others sorted."""
-    known = set(names)
-    first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in known]
-    return first + sorted(known - set(first), key=lambda name: (name.startswith(SYSTEM_PREFIX), name))
+    distinct = set(names)
+    first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in distinct]
+    return first + sorted(distinct - set(first), key=lambda name: (name.startswith(SYSTEM_PREFIX), name))
 
 
 def default_metric(names: Sequence[str]) -> str | None:

@@ -35,16 +35,16 @@ class ReturnMeans(Struct):
 
     def add(self, values: ArrayLike) -> None:
         """Add further returns."""
-        given = np.asarray(values, np.float64)
-        known = np.concatenate([self.newest, given[is_usable(given)]])
-        if not len(known):
+        added = np.asarray(values, np.float64)
+        recent = np.concatenate([self.newest, added[is_usable(added)]])
+        if not len(recent):
             return
-        means = sliding_window_view(known, min(WINDOW, len(known))).mean(axis=1)
+        means = sliding_window_view(recent, min(WINDOW, len(recent))).mean(axis=1)
         self.last = float(means[-1])
-        if len(known) >= WINDOW:
+        if len(recent) >= WINDOW:
             before = -np.inf if self.best_window is None else self.best_window
             self.best_window = max(float(means.max()), before)
-        self.newest = known[1 - WINDOW :].tolist()
+        self.newest = recent[1 - WINDOW :].tolist()
 
 
 def episodes_return(telemetry: Path) -> float | None:

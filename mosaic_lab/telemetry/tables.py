@@ -58,18 +58,18 @@ def read_metrics(path: Path | str, name: str | None = None, system: Path | str |
             continue
         payload = message.payload
         assert payload is not None  # ensured by parse()
-        found = payload.values
-        assert found is not None
+        metrics = payload.values
+        assert metrics is not None
         step = step if payload.step is None else payload.step
         if name is not None:
-            if name not in found:
+            if name not in metrics:
                 continue
-            found = {name: found[name]}
+            metrics = {name: metrics[name]}
         steps.append(step)
         timestamps.append(message.timestamp)
-        sizes.append(len(found))
-        values.extend(found.values())
-        for key in found:
+        sizes.append(len(metrics))
+        values.extend(metrics.values())
+        for key in metrics:
             code = code_of.get(key)
             if code is None:
                 code = code_of[key] = len(code_of)
@@ -98,7 +98,7 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
     episodes = [message for message in _messages(follower) if message.type == EPISODE]
     table = pd.DataFrame(
         {
-            column: _column([getattr(one, column) for one in episodes], dtype)
+            column: _column([getattr(episode, column) for episode in episodes], dtype)
             for column, dtype in EPISODE_COLUMNS.items()
         }
     )

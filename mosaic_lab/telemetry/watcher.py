@@ -97,48 +97,49 @@ class Watcher:
 
     def _unsubscribe(self, watched: _Watched, subscription: _Subscription) -> None:
         with self._lock:
-            watched.subscriptions = tuple(one for one in watched.subscriptions if one is not subscription)
-            self._watched = {feed: one for feed, one in self._watched.items() if one.subscriptions}
+            others = (other for other in watched.subscriptions if other is not subscription)
+            watched.subscriptions = tuple(others)
+            self._watched = {feed: run for feed, run in self._watched.items() if run.subscriptions}
 
     def _run(self) -> None:
         while not self._closed:
             self._wake.clear()
             began = time.monotonic()
             watched = tuple(self._watched.values())
-            for one in watched:
-                if one.next_look <= began:
-                    self._look(one)
+            for run in watched:
+                if run.next_look <= began:
+                    self._look(run)
             now = time.monotonic()
             # If nothing is watched, this waits for the next subscription.
-            rest = min((one.next_look - now for one in watched), default=None)
+            rest = min((run.next_look - now for run in watched), default=None)
             self._wake.wait(None if rest is None else max(rest, now - began))
 
-    def _look(self, one: _Watched) -> None:
+    def _look(self, run: _Watched) -> None:
         now = time.monotonic()
-        changed = self._poll(one)
+        changed = self._poll(run)
         if changed:
-            one.changed_at = now
-        busy = now - one.changed_at < BUSY_FOR_SECONDS
-        more = changed and one.feed.behind
+            run.changed_at = now
+        busy = now - run.changed_at < BUSY_FOR_SECONDS
+        more = changed and run.feed.behind
         pace = BUSY_SECONDS if busy else IDLE_SECONDS
         # Aligned to a time grid, so that one wake-up serves all runs.
-        one.next_look = now if more else (now // pace + 1) * pace
-        for subscription in one.subscriptions:
+        run.next_look = now if more else (now // pace + 1) * pace
+        for subscription in run.subscriptions:
             subscription.news = subscription.news or changed
             if subscription.news and now - subscription.called_at >= BUSY_SECONDS / 2:
                 subscription.news, subscription.called_at = False, now
-                _notify(subscription, one.feed)
+                _notify(subscription, run.feed)
 
-    def _poll(self, one: _Watched) -> bool:
+    def _poll(self, run: _Watched) -> bool:
         try:
-            changed = one.feed.poll()
+            changed = run.feed.poll()
         except Exception:
-            if not one.reported:
-                one.reported = True
-                folder = one.feed.folder
+            if not run.reported:
+                run.reported = True
+                folder = run.feed.folder
                 logger.exception("Cannot read the telemetry in %s; trying again.", folder)
             return False
-        one.reported = False
+        run.reported = False
         return changed
 
 
@@ -158,6 +159,6 @@ def _notify(subscription: _Subscription, feed: RunFeed) -> None:
 @cache
 def watcher() -> Watcher:
     """Return the process's only watcher."""
-    one = Watcher()
-    atexit.register(one.close)  # before the interpreter unloads numpy under a running thread
-    return one
+    watcher = Watcher()
+    atexit.register(watcher.close)  # before the interpreter unloads numpy under a running thread
+    return watcher

@@ -56,9 +56,9 @@ def worker_name(given: str) -> str:
     names = {*shims, *recorded, *declared_names()}
     if check_name(given) in names:
         return given
-    known = {shim.folder.name.removesuffix(_SHIM): shim.name for shim in shims.values()}
-    known |= {name.casefold(): name for name in names}
-    return known.get(given.casefold().removesuffix(_SHIM), given)
+    by_alias = {shim.folder.name.removesuffix(_SHIM): shim.name for shim in shims.values()}
+    by_alias |= {name.casefold(): name for name in names}
+    return by_alias.get(given.casefold().removesuffix(_SHIM), given)
 
 
 def info(name: str) -> WorkerInfo:
@@ -85,12 +85,12 @@ def find(name: str) -> WorkerEnvironment | None:
 
 def unknown_worker(name: str) -> WorkerEnvironmentError:
     """Return the error for an unknown worker name, with the nearest and all other names."""
-    known = sorted({*bundled_shims(), *_recorded_names()})
-    near = difflib.get_close_matches(name, known, n=1)
+    names = sorted({*bundled_shims(), *_recorded_names()})
+    near = difflib.get_close_matches(name, names, n=1)
     return WorkerEnvironmentError(
         f"There is no worker '{name}'."
         + (f" Did you mean '{near[0]}'?" if near else "")
-        + f" Known: {', '.join(known) or 'none'}. Install a third-party worker with `mosaic-lab workers "
+        + f" Known: {', '.join(names) or 'none'}. Install a third-party worker with `mosaic-lab workers "
         "install "
         f"./folder`, or `mosaic-lab workers install {name} --python PATH` where PATH's environment has it."
     )

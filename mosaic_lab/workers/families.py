@@ -171,11 +171,11 @@ def _other_provider(env_id: str, worker: WorkerEnvironment) -> str | None:
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
     """Return the workers with a matching glob, and its specificity."""
-    found: dict[str, int] = {}
+    specificities: dict[str, int] = {}
     for name, globs in families().items():
         if fitting := [_weight(glob) for glob in globs if fits(env_id, glob)]:
-            found[name] = max(fitting)
-    return found
+            specificities[name] = max(fitting)
+    return specificities
 
 
 def _nearly(env_id: str, glob: str) -> bool:

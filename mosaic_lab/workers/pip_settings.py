@@ -42,16 +42,16 @@ def read_pip_settings() -> dict[str, str]:
 
 def parse_pip_config(text: str) -> dict[str, str]:
     """Parse the output of ``pip config list`` (``section.key='value'``); variables override files."""
-    found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
+    settings: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
         match = re.fullmatch(r"(global|install|:env:)\.([\w-]+)=(.*)", line.strip())
         if match:
             section, key, value = match.groups()
             try:
-                found[section][key] = str(ast.literal_eval(value))
+                settings[section][key] = str(ast.literal_eval(value))
             except (SyntaxError, ValueError):
                 continue
-    return {key: value for section in _SECTIONS for key, value in found[section].items()}
+    return {key: value for section in _SECTIONS for key, value in settings[section].items()}
 
 
 def as_uv_variables(pip: Mapping[str, str]) -> dict[str, str]:

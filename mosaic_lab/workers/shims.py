@@ -116,12 +116,12 @@ def contract_folder() -> Path:
 
 def bundled_shims() -> dict[str, Shim]:
     """Return the bundled shims by worker name."""
-    found = (
+    shims = (
         read_shim(file.parent)
         for file in sorted(bundled_folder().glob("*/pyproject.toml"))
         if file.parent.name not in _NOT_WORKERS
     )
-    return {shim.name: shim for shim in found}
+    return {shim.name: shim for shim in shims}
 
 
 def read_shim(folder: Path) -> Shim:
@@ -131,7 +131,7 @@ def read_shim(folder: Path) -> Shim:
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
     if not file.is_file():
-        below = [str(one) for one in islice(_shims_below(folder), _MOST_NAMED)]
+        below = [str(path) for path in islice(_shims_below(folder), _MOST_NAMED)]
         advice = f"Workers are in {', '.join(below)}." if below else "workers/README.md shows what one needs."
         raise WorkerEnvironmentError(f"{folder} is not a worker's folder: it has no pyproject.toml. {advice}")
     try:

@@ -52,8 +52,8 @@ def algorithms(worker: str) -> WorkerTable:
     description = describe(installed)
     facts = description["capabilities"].get("algorithm_facts", {})
     rows = [
-        {"algorithm": name, **facts.get(name, {}), "hyperparameters": len(known)}
-        for name, known in description["hyperparameters"].items()
+        {"algorithm": name, **facts.get(name, {}), "hyperparameters": len(parameters)}
+        for name, parameters in description["hyperparameters"].items()
     ]
     if not rows:
         raise ConfigurationError(f"{installed.name} has no algorithms; mosaic.workers() shows which have")
@@ -67,11 +67,11 @@ def hyperparameters(worker: str, algorithm: str) -> WorkerTable:
     installed.
     """
     installed = _installed(worker)
-    known = describe(installed)["hyperparameters"]
+    by_algorithm = describe(installed)["hyperparameters"]
     name = installed.algorithm(algorithm)
-    if name not in known:
+    if name not in by_algorithm:
         raise ConfigurationError(
-            f"{installed.name} has no algorithm {algorithm!r}{nearest(str(name), known)}"
+            f"{installed.name} has no algorithm {algorithm!r}{nearest(str(name), by_algorithm)}"
         )
     rows = [
         {
@@ -81,15 +81,15 @@ def hyperparameters(worker: str, algorithm: str) -> WorkerTable:
             "allowed": _allowed(row),
             "help": row.get("help") or "",
         }
-        for row in known[name]
+        for row in by_algorithm[name]
     ]
     return _table(sorted(rows, key=lambda row: str(row["hyperparameter"])), "hyperparameter")
 
 
 def _installed(worker: str) -> WorkerEnvironment:
-    if (found := find(worker)) is None:
+    if (environment := find(worker)) is None:
         raise not_installed(worker)
-    return found
+    return environment
 
 
 def _worker_row(info: WorkerInfo, globs: Sequence[str]) -> dict[str, Any]:

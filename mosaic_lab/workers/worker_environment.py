@@ -166,9 +166,9 @@ def pins_of(shim: Shim, source: str | None) -> list[str]:
     python = [f"python {shim.python}"] if shim.python else []
     if source is None:
         return [] if shim.sources else [*shim.pins(None), *python]
-    for known in shim.sources:
-        if known.name == source:
-            return [*shim.pins(known.extra), known.upstream or "", *python]
+    for listed in shim.sources:
+        if listed.name == source:
+            return [*shim.pins(listed.extra), listed.upstream or "", *python]
     return [*shim.pins(shim.path_source.extra), source, *python] if shim.path_source else []
 
 
@@ -199,14 +199,14 @@ def write_environment(worker_environment: WorkerEnvironment) -> None:
 
 
 def _from_record(record: Mapping[str, Any]) -> WorkerEnvironment:
-    known = {item.name for item in fields(WorkerEnvironment)}
-    given = {key: value for key, value in record.items() if key in known}
-    if "program" not in given:  # a record of an earlier version
-        given["program"] = f"{record['module']}.cli"
+    names = {item.name for item in fields(WorkerEnvironment)}
+    values = {key: value for key, value in record.items() if key in names}
+    if "program" not in values:  # a record of an earlier version
+        values["program"] = f"{record['module']}.cli"
     for key in ("python", "root", "freeze_path", "shim_folder"):
-        given[key] = Path(given[key]) if given[key] is not None else None
-    given["metadata"] = WorkerMetadata.from_dict(given["metadata"])
-    given["capabilities"] = WorkerCapabilities.from_dict(given["capabilities"])
-    request = given["request"]
-    given["request"] = Request(**{**request, "also": tuple(request.get("also", ()))})
-    return WorkerEnvironment(**given)
+        values[key] = Path(values[key]) if values[key] is not None else None
+    values["metadata"] = WorkerMetadata.from_dict(values["metadata"])
+    values["capabilities"] = WorkerCapabilities.from_dict(values["capabilities"])
+    request = values["request"]
+    values["request"] = Request(**{**request, "also": tuple(request.get("also", ()))})
+    return WorkerEnvironment(**values)

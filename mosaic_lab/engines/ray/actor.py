@@ -132,14 +132,14 @@ class NodeReader:
             for key in known
         }
         deadline = time.monotonic() + seconds
-        while not (found := self._news(known)) and time.monotonic() < deadline:
+        while not (news := self._news(known)) and time.monotonic() < deadline:
             await asyncio.sleep(TICK)
-        return pickle.dumps(found)
+        return pickle.dumps(news)
 
     def _news(self, known: Mapping[tuple[str, int], Any]) -> dict[tuple[str, int], Any]:
-        found, size = {}, 0
-        for key, one in known.items():
-            if size < _LARGE and (increment := self._files[key].news(one)):
-                found[key] = increment
+        increments, size = {}, 0
+        for key, known_files in known.items():
+            if size < _LARGE and (increment := self._files[key].news(known_files)):
+                increments[key] = increment
                 size += sum(len(chunk.data) for chunk in increment.chunks)
-        return found
+        return increments

@@ -63,8 +63,8 @@ class WrongVersions(JobRefused):
 def explained(cluster: str, error: Exception) -> WrongVersions | Unreachable:
     """Return an exception that explains an error of ``ray.init``."""
     text = str(error)
-    if found := _VERSIONS.search(text):
-        return WrongVersions(cluster, found[1], found[2])
+    if match := _VERSIONS.search(text):
+        return WrongVersions(cluster, match[1], match[2])
     return Unreachable(f"{_last_line(text)}; {_hint(error)}")
 
 

@@ -125,8 +125,8 @@ class RayEngine:
         elif (news := await shared.read(place.job, known, seconds)) is not None:
             return news
         answer = answered(place.actor.read, pickle.dumps(known), seconds)
-        found: Increment = pickle.loads(await self._get(place, answer, seconds + _ANSWER))
-        return found
+        increment: Increment = pickle.loads(await self._get(place, answer, seconds + _ANSWER))
+        return increment
 
     async def frame(self, run_id: str, fps: float) -> NodeFrame | None:
         place = self._places.get(run_id)
@@ -208,7 +208,7 @@ class RayEngine:
 
     def _reader(self, job: Job, node: str) -> Any:
         """Return an actor on the node of a run whose own actor has ended. Raises NodeLost."""
-        if node not in {one["NodeID"] for one in self._answered(ray.nodes) if one["Alive"]}:
+        if node not in {entry["NodeID"] for entry in self._answered(ray.nodes) if entry["Alive"]}:
             raise NodeLost(f"node {self._address_of(node)} of {self._cluster} was lost")
         return self._new(job, **_placed_on(node))
 
@@ -224,7 +224,9 @@ class RayEngine:
         return self._reads[node, home]
 
     def _address_of(self, node: str) -> str:
-        return next((one["NodeManagerAddress"] for one in ray.nodes() if one["NodeID"] == node), node[:8])
+        return next(
+            (entry["NodeManagerAddress"] for entry in ray.nodes() if entry["NodeID"] == node), node[:8]
+        )
 
     # ------------------------------------------------------------------ answers
 
@@ -235,9 +237,9 @@ class RayEngine:
                 await asyncio.to_thread(check_head, self._address)
             if not (await asyncio.wait({answer}, timeout=seconds - _LATE))[0]:
                 raise self._unreachable(f"no answer within {seconds:g} s")
-            found = answer.result()
+            content = answer.result()
             self._heard = time.monotonic()
-            return found
+            return content
         except ActorUnavailableError as error:
             raise self._unreachable("the run's node does not answer") from error
         except (ActorDiedError, RayActorError) as error:
@@ -263,9 +265,9 @@ class RayEngine:
     def _answered(self, question: Callable[[], _T]) -> _T:
         check_head(self._address)
         try:
-            found = question()
+            content = question()
             self._heard = time.monotonic()
-            return found
+            return content
         except ConnectionError:
             os._exit(1)
         except (RayError, RuntimeError) as error:
@@ -277,8 +279,8 @@ class RayEngine:
         """Return the free resources of each node. A Ray client can query them only from a task on a node."""
         if not ray.util.client.ray.is_connected():
             return free_on_nodes()
-        found: dict[str, dict[str, float]] = ray.get(self._free.remote(), timeout=_ANSWER)
-        return found
+        free: dict[str, dict[str, float]] = ray.get(self._free.remote(), timeout=_ANSWER)
+        return free
 
     def _check(self, job: Job) -> None:
         """Raise JobRefused if no node can ever provide the job's resources."""

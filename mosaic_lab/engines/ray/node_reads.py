@@ -77,9 +77,9 @@ class NodeReads:
             while self._waiting:
                 wanted = {key: known for key, (known, _) in self._waiting.items()}
                 call = answered(self._actor.read, pickle.dumps(wanted), _WAIT)
-                found = pickle.loads(await asyncio.wait_for(call, _WAIT + _ANSWER))
+                increments = pickle.loads(await asyncio.wait_for(call, _WAIT + _ANSWER))
                 self._heard()
-                for key, increment in found.items():
+                for key, increment in increments.items():
                     if key in self._waiting:
                         self._waiting.pop(key)[1].set_result(increment)
                 await asyncio.sleep(_PACE)

@@ -174,14 +174,14 @@ def lab_keyword(name: str) -> str:
     return f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, choices: Iterable[str]) -> str:
     """Return the end of an error about an unknown name: the nearest known name, or all if none is near."""
-    names = sorted(set(known))
+    names = sorted(set(choices))
     wanted = name.lower().replace("-", "_")
     close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
     if close:  # prefer the same first letter among equally near names: 'lmm' means 'llm' rather than 'vlm'
-        ratio = {one: difflib.SequenceMatcher(None, one, wanted).ratio() for one in close}
-        best = max(close, key=lambda one: (ratio[one], one[:1] == wanted[:1]))
+        ratio = {candidate: difflib.SequenceMatcher(None, candidate, wanted).ratio() for candidate in close}
+        best = max(close, key=lambda candidate: (ratio[candidate], candidate[:1] == wanted[:1]))
         return f"; did you mean {best!r}?"
     return f"; known are {', '.join(names)}" if names else ""
 
@@ -215,28 +215,28 @@ class _Reader:
         return self.text("algo")
 
     def fastlane(self) -> FastlaneConfig:
-        given = {**asdict(FastlaneConfig()), **self._section("fastlane", FastlaneConfig)}
-        enabled, max_fps = given["enabled"], given["max_fps"]
+        values = {**asdict(FastlaneConfig()), **self._section("fastlane", FastlaneConfig)}
+        enabled, max_fps = values["enabled"], values["max_fps"]
         self._valid(_FRAMES["enabled"], enabled, "true or false", type(enabled) is bool)
         in_range = type(max_fps) in (int, float) and 0 < max_fps <= _FASTEST
         self._valid(_FRAMES["max_fps"], max_fps, f"a number above 0 and at most {_FASTEST}", in_range)
-        grid = self._integer(_FRAMES["grid"], given["grid"], 1)
+        grid = self._integer(_FRAMES["grid"], values["grid"], 1)
         self._valid(_FRAMES["grid"], grid, f"at most {_LARGEST_GRID}", grid <= _LARGEST_GRID)
         return FastlaneConfig(enabled, max_fps, grid)
 
     def checkpoint(self) -> CheckpointConfig:
-        given = self._section("checkpoint", CheckpointConfig)
-        for name in {"every_timesteps", "stop_at"} & set(given):
-            given[name] = self._integer(f"checkpoint.{name}", given[name], 1)
-        resume = given.get("resume_from", "")
+        values = self._section("checkpoint", CheckpointConfig)
+        for name in {"every_timesteps", "stop_at"} & set(values):
+            values[name] = self._integer(f"checkpoint.{name}", values[name], 1)
+        resume = values.get("resume_from", "")
         self._valid("checkpoint.resume_from", resume, "a path", type(resume) is str)
-        return CheckpointConfig(**given)
+        return CheckpointConfig(**values)
 
     def wrappers(self) -> tuple[str, ...]:
-        given = self.raw.get("wrappers") or []
-        names = type(given) is list and all(type(name) is str for name in given)
+        value = self.raw.get("wrappers") or []
+        names = type(value) is list and all(type(name) is str for name in value)
         return (
-            tuple(given) if self._valid("wrappers", given, 'a list of names, such as ["flat"]', names) else ()
+            tuple(value) if self._valid("wrappers", value, 'a list of names, such as ["flat"]', names) else ()
         )
 
     def environment_server(self) -> dict[str, Any]:
@@ -291,9 +291,9 @@ class _Reader:
 
     def _section(self, name: str, kind: type[Any]) -> dict[str, Any]:
         """Return an object that may have the fields of a dataclass, without null values."""
-        known = [field.name for field in fields(kind)]
-        given = self._object(name, self.raw.get(name))
-        for field_name in [one for one in given if one not in known]:
-            close = nearest(field_name, known)
+        field_names = [field.name for field in fields(kind)]
+        values = self._object(name, self.raw.get(name))
+        for field_name in [key for key in values if key not in field_names]:
+            close = nearest(field_name, field_names)
             self.problems.append(f"unknown field {field_name!r} in {name}{lab_keyword(name)}{close}")
-        return {key: given[key] for key in known if given.get(key) is not None}
+        return {key: values[key] for key in field_names if values.get(key) is not None}

@@ -116,15 +116,19 @@ class Algorithm:
 
 def describe_algorithms(algorithms: Mapping[str, Algorithm]) -> dict[str, Any]:
     """Return the fields of `WorkerCapabilities` about a worker's algorithms."""
-    known = algorithms.values()
+    listed = algorithms.values()
     return {
         "algorithms": list(algorithms),
         "algorithm_facts": {
-            one.name: {"actions": " or ".join(one.actions), "agents": one.agents, "learning": one.learning}
-            for one in known
+            algorithm.name: {
+                "actions": " or ".join(algorithm.actions),
+                "agents": algorithm.agents,
+                "learning": algorithm.learning,
+            }
+            for algorithm in listed
         },
-        "resume_bound": {one.name: dict(one.bound) for one in known if one.resumes},
-        "resume_elsewhere": [one.name for one in known if one.resumes_elsewhere],
+        "resume_bound": {algorithm.name: dict(algorithm.bound) for algorithm in listed if algorithm.resumes},
+        "resume_elsewhere": [algorithm.name for algorithm in listed if algorithm.resumes_elsewhere],
     }
 
 
@@ -145,8 +149,8 @@ def _installed(package: str) -> dict[str, str]:
     """Return the version and description of a worker's package; if it is not installed separately, the
     version of MOSAIC Lab, which contains it."""
     with suppress(metadata.PackageNotFoundError):
-        found = metadata.metadata(package)
-        return {"version": found["Version"], "description": found["Summary"] or ""}
+        fields = metadata.metadata(package)
+        return {"version": fields["Version"], "description": fields["Summary"] or ""}
     return {"version": _versions("mosaic-lab")}
 
 

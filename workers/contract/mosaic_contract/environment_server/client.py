@@ -172,8 +172,8 @@ def client_of(server: Mapping[str, Any]) -> EnvironmentClient:
 
 @functools.lru_cache(maxsize=None)
 def _client(server: str, pid: int) -> EnvironmentClient:
-    given = json.loads(server)
-    return EnvironmentClient(given["worker"], given["command"], given.get("step_timeout", STEP_TIMEOUT))
+    options = json.loads(server)
+    return EnvironmentClient(options["worker"], options["command"], options.get("step_timeout", STEP_TIMEOUT))
 
 
 def _unnamed_file() -> int:

@@ -22,11 +22,11 @@ def make_served(
     """Make an environment in a server. Raises `ConfigError` if it cannot be made."""
     client = client_of(server)
     tagged = with_tagged_tuples(settings)
-    made = client.request("make", env_id=env_id, settings=tagged, render_mode=render_mode)
-    env = _environment_class()(client, made, render_mode)
+    description = client.request("make", env_id=env_id, settings=tagged, render_mode=render_mode)
+    env = _environment_class()(client, description, render_mode)
     with suppress(import_module("gymnasium").error.Error):  # an id that its registry would not accept
         env.spec = import_module("gymnasium.envs.registration").EnvSpec(
-            env_id, max_episode_steps=made["max_episode_steps"]
+            env_id, max_episode_steps=description["max_episode_steps"]
         )
     return env
 
@@ -84,14 +84,14 @@ def _environment_class() -> Any:
         """An environment in the process of another worker."""
 
         def __init__(
-            self, client: EnvironmentClient, made: Mapping[str, Any], render_mode: str | None
+            self, client: EnvironmentClient, description: Mapping[str, Any], render_mode: str | None
         ) -> None:
-            self.client, self.index, self.key = client, made["index"], str(made["index"])
-            spaces = made["observation_space"], made["action_space"]
-            self._region = Region(client.memory, made["start"], *spaces)
+            self.client, self.index, self.key = client, description["index"], str(description["index"])
+            spaces = description["observation_space"], description["action_space"]
+            self._region = Region(client.memory, description["start"], *spaces)
             self.observation_space, self.action_space = map(make_space, spaces)
             self.start = start_of(self.action_space)
-            self.metadata = dict(made["metadata"])
+            self.metadata = dict(description["metadata"])
             self.render_mode = render_mode
             self.begun: _Step | None = None
             self.action_rest: Any = None

@@ -96,8 +96,8 @@ class ContainerPart:
 
     def read(self, message: Any) -> Any:
         rest = message or {}
-        found = {key: part.read(rest.get(str(key))) for key, part in self._parts.items()}
-        return found if self._named else tuple(found.values())
+        values = {key: part.read(rest.get(str(key))) for key, part in self._parts.items()}
+        return values if self._named else tuple(values.values())
 
 
 Part = Any
