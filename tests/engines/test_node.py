@@ -87,7 +87,7 @@ def test_the_server_of_an_environment_is_started_as_the_node_has_built_it(
     config = {"env_id": "CrafterReward-v1", "environment_server": server}
     run = node.NodeRun(Job("served", "sb3", config, str(tmp_path), 1.0), "node")
     run.start({})
-    wait_until(lambda: run.folder.status().state.finished)
+    wait_until(lambda: run.folder.status().outcome)  # until it has a keeper, it counts as lost
     assert run.folder.config()["environment_server"] == {"worker": "visual", "command": ["true", "visual"]}
     assert json.loads(run.folder.node_path.read_text())["environment"] == {"worker": "sb3"}
 
