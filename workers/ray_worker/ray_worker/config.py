@@ -91,6 +91,12 @@ class RllibPlan(PlannedTraining):
     def disagreements(self) -> Iterable[str]:
         values = self.hyperparameters
         problems = [*_wrong_lists(values), *_disagreements(values), *_unreachable(values[ADDRESS])]
+        if self.config.environment_server and self.address is not None and self.runners:
+            server = self.config.environment_server["worker"]
+            problems.append(
+                f"{self.config.env_id} is served by worker {server!r}, which runners on a cluster cannot "
+                f"start: leave {ADDRESS} out, or give num_env_runners=0"
+            )
         yield from problems
         if not problems and self.config.end_step < self.first_update:
             less = "train_batch_size_per_learner" if self.algorithm.on_policy else (

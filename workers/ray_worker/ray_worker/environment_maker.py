@@ -27,8 +27,10 @@ def make_environment(
             if hasattr(game, "parallel_env"):
                 return game.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(game.env(render_mode=render_mode, **keywords))
-        # Gymnasium's own checker slows every step; the contract's replaces it. An environment without
-        # rendering may not have the keyword render_mode.
+        if (registry := _of_contract("registry")) is not None:
+            return registry.make(env_id, render_mode, **keywords)
+        # Gymnasium's own checker slows every step. An environment without rendering may not have the keyword
+        # render_mode.
         drawing = {} if render_mode is None else {"render_mode": render_mode}
         make = importlib.import_module("gymnasium").make
         return make(env_id, disable_env_checker=True, **drawing, **keywords)
@@ -39,11 +41,16 @@ def make_checked(
 ) -> Any:
     """Call `make_environment` for a training, with checks if the contract is installed."""
     env = make_environment(module, env_id, keywords, render_mode)
+    check = _of_contract("environment_check")
+    return env if check is None else check.checked(env, env_id)
+
+
+def _of_contract(name: str) -> Any:
+    """Return a module of the contract, None if it is not installed."""
     try:
-        check = importlib.import_module("mosaic_contract.environment_check")
+        return importlib.import_module(f"mosaic_contract.{name}")
     except ModuleNotFoundError:
-        return env
-    return check.checked(env, env_id)
+        return None
 
 
 def make_game(

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import time
-import traceback
 from typing import Any
 
 from mosaic_contract import Telemetry, UpstreamFailed
-from mosaic_contract.errors import one_line
+from mosaic_contract.errors import one_line, traceback_of, type_of
 from ray.exceptions import RayError
 from ray.experimental import internal_kv
 
@@ -80,8 +79,7 @@ class RunnerErrors(logging.Handler):
                 return reported
         while error.__cause__ is not None:
             error = error.__cause__
-        trace = traceback.format_exception(type(error), error, error.__traceback__)
-        return UpstreamFailed(str(error), type(error).__name__, "".join(trace))
+        return UpstreamFailed(str(error), type_of(error), traceback_of(error))
 
     def _reported(self, key: str) -> UpstreamFailed | None:
         report = internal_kv._internal_kv_get(key)

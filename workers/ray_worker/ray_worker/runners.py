@@ -190,7 +190,9 @@ def _report_errors(env: Any, key: str) -> None:
         if isinstance(error, SystemExit):
             text = f"the environment ended the process (exit code {error.code or 0})"
             place = f": line {frames[-1].lineno} of {Path(frames[-1].filename).name}, in {frames[-1].name}"
-        content = json.dumps([type(error).__name__, text, place, trace[-60_000:]])
+        kind = getattr(error, "error_type", type(error).__name__)  # of a served environment
+        trace = getattr(error, "traceback", "") or trace
+        content = json.dumps([kind, text, place, trace[-60_000:]])
         internal_kv._internal_kv_put(key, content, overwrite=False)
 
     def reporting(method: Callable[..., Any]) -> Callable[..., Any]:

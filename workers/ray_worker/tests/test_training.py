@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from shim_kit.training_worker import SECONDS
+from shim_kit.training_worker import SECONDS, assert_served_alike
 from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
@@ -245,3 +245,7 @@ def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
     many = {**worker.configuration("ppo"), "total_timesteps": 50_000_000, "num_env_runners": 3}
     run = worker.train(lose, **many, sample_timeout_s=10.0, env_runner_health_probe_timeout_s=5.0)
     assert run.code == 143, run.log
+
+
+def test_served_environments_are_trained_in_alike(worker: Any) -> None:
+    assert_served_alike(worker, "ppo")
