@@ -12,7 +12,7 @@ import { Reasons } from '../src/views/runs/reasons.ts';
 import { removalQuestion } from '../src/views/runs/run-questions.ts';
 import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
-import { ageText } from '../src/views/runs/run-text.ts';
+import { ageText, speedText } from '../src/views/runs/run-text.ts';
 import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
 import { runSummary, storeSummary } from '../src/views/runs/summary.ts';
 import { continuationsOf, type Target } from '../src/views/runs/targets.ts';
@@ -428,6 +428,7 @@ test('texts', () => {
     ),
     'ppo · CartPole-v1 · running · 46% · 1,234/s'
   );
+  assert.deepEqual([1653.4, 0.795].map(speedText), ['1,653', '0.795']);
   assert.equal(sparklinePath([0, 10], 12, 12), 'M1.0 11.0L11.0 1.0');
   assert.equal(sparklinePath([5, 5], 12, 12), 'M1.0 6.0L11.0 6.0');
 });

@@ -4,7 +4,7 @@ import { duration, number, settingText } from '../../shared/numbers.ts';
 import { type SortValue, settingValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
-import { ageText, durationOf, outcomeText, progressText } from './run-text.ts';
+import { ageText, durationOf, outcomeText, progressText, speedText } from './run-text.ts';
 
 export interface Column {
   readonly id: string;
@@ -70,7 +70,7 @@ export function standardColumns(trans: Translation): Column[] {
       hint: trans.__('Of a live run over the last 12 seconds, afterwards over its whole duration'),
       width: 70,
       numeric: true,
-      text: row => shown(row.speed, speed => number(Math.round(speed))),
+      text: row => shown(row.speed, speedText),
       sort: row => row.speed
     },
     {

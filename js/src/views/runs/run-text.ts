@@ -54,6 +54,11 @@ export function trialName({ name, label, kind, parent, group }: RunRow): string 
   return found === undefined ? null : group === null ? found.replace(/ seed \d+$/, '') : found;
 }
 
+/** Steps per second: in whole numbers, unless the environment is slow. */
+export function speedText(speed: number): string {
+  return number(speed < 10 ? speed : Math.round(speed));
+}
+
 /** The state of a run; for a trial stopped by its sweep's pruner, "pruned at step 222". */
 export function outcomeText(row: RunRow, trans: Translation): string {
   const [, step] = /^stopped on request: pruned at step ([\d,]+)/.exec(row.reason) ?? [];

@@ -1,10 +1,10 @@
 /** Short descriptions of runs: the second row of a narrow line, and the summary of a group. */
 
-import { duration, number, whole } from '../../shared/numbers.ts';
+import { duration, whole } from '../../shared/numbers.ts';
 import type { RunRow, RunState } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import type { RunEntry } from './run-rows.ts';
-import { ageText, durationOf, outcomeText, progressText, stateText } from './run-text.ts';
+import { ageText, durationOf, outcomeText, progressText, speedText, stateText } from './run-text.ts';
 
 const ORDER: readonly RunState[] = [
   'running',
@@ -25,7 +25,7 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
     ? [
         stateText(row.state, trans),
         progressText(row, trans),
-        row.speed === null ? '' : trans.__('%1/s', number(Math.round(row.speed)))
+        row.speed === null ? '' : trans.__('%1/s', speedText(row.speed))
       ]
     : [
         row.state === 'failed' || row.state === 'lost'

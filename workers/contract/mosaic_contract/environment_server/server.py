@@ -154,8 +154,8 @@ class EnvironmentServer:
         env = self._make(env_id, settings, command.get("render_mode"))
         if hasattr(env, "possible_agents"):
             raise ConfigError(
-                f"{env_id} is an environment of several agents ({', '.join(map(str, env.possible_agents))}), "
-                "and is served to trainings of one agent"
+                f"{env_id} has several agents ({', '.join(map(str, env.possible_agents))}): a training by "
+                "another worker is limited to environments of one agent. lab.compare and lab.evaluate play it"
             )
         if command.get("render_mode") is not None:
             env.unwrapped.render_mode = None  # with it, a step does more work in some environments
