@@ -1,8 +1,8 @@
 """Convert pip's configuration to environment variables for uv, which does not read it.
 
-The configuration comes from ``pip config list`` of this process's interpreter (files and PIP_* variables).
-Index URLs may contain passwords: they are passed in the environment of the uv process and never written to
-disk.
+The configuration comes from ``pip config list`` (files and PIP_* variables) of this process's interpreter or,
+without pip, of its base interpreter. Index URLs may contain passwords: they are passed in the environment of
+the uv process and never written to disk.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 _PIP_TIMEOUT = 60.0
 _SECTIONS = ("global", "install", ":env:")  # pip's precedence, lowest first
@@ -32,12 +33,16 @@ def uv_environment() -> dict[str, str]:
 
 def read_pip_settings() -> dict[str, str]:
     """Return pip's configuration (``{"index-url": …}``); empty if pip is not installed."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    return parse_pip_config(answer.stdout) if answer.returncode == 0 else {}
+    # uv's virtual environments have no pip, but usually the interpreter that they are made of.
+    for python in dict.fromkeys((sys.executable, getattr(sys, "_base_executable", sys.executable))):
+        command = [python, "-m", "pip", "--disable-pip-version-check", "config", "list"]
+        with suppress(OSError, subprocess.TimeoutExpired):
+            answer = subprocess.run(
+                command, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False
+            )
+            if answer.returncode == 0:
+                return parse_pip_config(answer.stdout)
+    return {}
 
 
 def parse_pip_config(text: str) -> dict[str, str]:

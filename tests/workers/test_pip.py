@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import os
+import subprocess
+import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from worker_fixtures import write_shim
 
 from mosaic_lab import workers
 from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers import pip_settings
 from mosaic_lab.workers.pip_settings import (
     as_uv_variables,
     parse_pip_config,
@@ -81,6 +85,16 @@ def test_pips_settings_are_read_with_pips_own_precedence() -> None:
         "index-url": "https://install/simple",
         "extra-index-url": "https://a/x\nhttps://b/y",
     }
+
+
+def test_pips_settings_are_read_where_only_the_base_interpreter_has_pip(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    program = "import runpy, sys; print(runpy.run_path(sys.argv[1])['read_pip_settings']()['find-links'])"
+    answer = subprocess.run(
+        [tmp_path / "venv/bin/python", "-c", program, pip_settings.__file__],
+        env={**os.environ, "PIP_FIND_LINKS": "/wheels"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert answer.stdout == "/wheels\n"
 
 
 def test_pips_settings_become_uvs() -> None:
