@@ -20,6 +20,9 @@ from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.run_record import training_phase, with_duration
 from mosaic_lab.telemetry import RunFeed, watcher
 
+MEMORY = f"{SYSTEM_PREFIX}memory_mb"
+"""The memory of a run's processes together, as its keeper measures it."""
+
 SILENCE_SECONDS = 30.0
 """Six missed heartbeats."""
 
@@ -151,11 +154,13 @@ class RunView:
         return mean_speed(self.trained(), 0, self.elapsed())
 
     def memory_mb(self) -> float | None:
-        """Return the peak memory if it is known, otherwise the value of the last heartbeat."""
+        """Return the peak memory if it is known, otherwise the latest measurement."""
         outcome = self.status.outcome
         if outcome is not None:
             return outcome.peak_memory_mb
-        return self.feed.memory_mb
+        if self.feed.columns.count(MEMORY):
+            return float(self.feed.columns.pieces(MEMORY)[-1].value[-1])
+        return self.feed.memory_mb  # of the last heartbeat
 
     def notices(self) -> list[Notice]:
         """Return notices for the user about this run, most severe first."""

@@ -112,8 +112,7 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     # An ended run's memory is its peak, no longer in use while other runs are active.
     used = _known(view.memory_mb() for view in at_work if not (live and view.finished))
     if used:
-        most = used[0] if len(used) == 1 else max(*used, memory_peak(at_work))
-        facts.append([memory(sum(used) if live else most), "memory" if live else "peak"])
+        facts.append([memory(sum(used) if live else memory_peak(at_work)), "memory" if live else "peak"])
     return facts
 
 

@@ -17,7 +17,7 @@ from mosaic_lab.widgets.charts.chart import Chart, Line
 from mosaic_lab.widgets.frames.collapsible import Collapsible
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.run_chart import MOST_LINES, x_unit
-from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.run_view import MEMORY, RunView
 
 POINTS = 300
 """Points per line, which is a few hundred pixels wide."""
@@ -35,7 +35,6 @@ class Quantity(NamedTuple):
     """Whether the chart remains after the run has ended."""
 
 
-MEMORY = f"{SYSTEM_PREFIX}memory_mb"
 _MEMORY = Quantity(re.compile(MEMORY), "memory", "MB", np.nansum)
 QUANTITIES = (
     Quantity(re.compile(r"system/cpu_percent"), "CPU", "% of a core", np.nansum),
@@ -127,7 +126,8 @@ def _figure(one: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
             latest[source(view, name)] = float(view.feed.columns.pieces(name)[-1].value[-1])
         most, text = float(one.total([*latest.values()])) if latest else 0.0, ""
     else:
-        most, text = peak(one, [(view, name) for view, name, _ in entries]), "up to "
+        measured, text = [(view, name) for view, name, _ in entries], "up to "
+        most = memory_peak([view for view, _ in measured]) if one is _MEMORY else peak(one, measured)
     unit = "%" if one.unit.startswith("%") else f" {one.unit}"
     return f"{one.label} {text}{number(most)}{unit}"
 
@@ -155,6 +155,10 @@ def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
 
 
 def memory_peak(views: Sequence[RunView]) -> float:
-    """Return the peak memory that the runs used together, in MB; 0 if it was not measured."""
+    """Return the peak memory that the runs used together, in MB; 0 if it was not measured.
+
+    The recorded peak of a run is exact; the curve, measured every few seconds, may have missed it.
+    """
     measured = [(view, MEMORY) for view in views if view.feed.columns.count(MEMORY)]
-    return peak(_MEMORY, measured) if measured else 0.0
+    together = peak(_MEMORY, measured) if measured else 0.0
+    return max(together, *(view.memory_mb() or 0.0 for view in views))

@@ -88,7 +88,7 @@ def test_a_run_that_was_not_measured_has_no_line(tmp_path: Path) -> None:
     ("apart", "text"),
     [
         (0, "CPU up to 140%, memory up to 700 MB, disk up to 8 MB, GPU memory up to 900 MB"),
-        (60, "CPU up to 80%, memory up to 400 MB, disk up to 8 MB, GPU memory up to 900 MB"),
+        (60, "CPU up to 80%, memory up to 450 MB, disk up to 8 MB, GPU memory up to 900 MB"),
     ],
 )
 def test_what_runs_cost_together_is_that_of_one_time(tmp_path: Path, apart: float, text: str) -> None:
@@ -103,7 +103,7 @@ def test_what_runs_cost_together_is_that_of_one_time(tmp_path: Path, apart: floa
             "",
             begun + 1,
             (Transition(State.STARTING, "", begun),),
-            outcome=Outcome(duration_seconds=1.0),
+            outcome=Outcome(duration_seconds=1.0, peak_memory_mb=memory + 50),
         )
         write_json(run.folder.state_path, status.to_dict())
         runs.append(Run(run.folder))
