@@ -29,8 +29,9 @@ from mosaic_lab.widgets.status import announce
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.evaluation import Evaluation, League
-    from mosaic_lab.evaluation.plan import OnFailure, SeedSequence
-    from mosaic_lab.sweeps.request import Search
+    from mosaic_lab.evaluation.request import OnFailure, SeedSequence
+    from mosaic_lab.operators.spec import Fallback
+    from mosaic_lab.sweeps.request import Aggregate, Mode, Pruner, Sampler, Search
     from mosaic_lab.sweeps.sweep import Sweep
 
 _NAMED = 5  # groups in an error
@@ -115,7 +116,7 @@ class Lab(Trainer):
         max_steps: int | None = None,
         step_timeout: float = STEP_TIMEOUT,
         deadline: float | None = None,
-        fallback: str | None = None,
+        fallback: Fallback | None = None,
         family: str | None = None,
         pass_env: Iterable[str] = (),
     ) -> Comparison:
@@ -188,7 +189,7 @@ class Lab(Trainer):
         step_timeout: float = STEP_TIMEOUT,
         family: str | None = None,
         deadline: float | None = None,
-        fallback: str | None = None,
+        fallback: Fallback | None = None,
         parallel: int | None = None,
         on_failure: OnFailure = "stop",
         seed_sequence: SeedSequence = "procedural",
@@ -299,7 +300,7 @@ class Lab(Trainer):
         step_timeout: float = STEP_TIMEOUT,
         family: str | None = None,
         deadline: float | None = None,
-        fallback: str | None = None,
+        fallback: Fallback | None = None,
         parallel: int | None = None,
         on_failure: OnFailure = "stop",
         pass_env: Iterable[str] = (),
@@ -354,10 +355,10 @@ class Lab(Trainer):
         trials: int = 20,
         seeds: Iterable[int] = (1,),
         metric: str = "episode_return",
-        mode: str = "max",
-        aggregate: str = "mean",
-        sampler: str = "tpe",
-        pruner: str | None = None,
+        mode: Mode = "max",
+        aggregate: Aggregate = "mean",
+        sampler: Sampler = "tpe",
+        pruner: Pruner | None = None,
         interval: int | None = None,
         seed: int = 0,
         parallel: int | None = None,

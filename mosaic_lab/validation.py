@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from mosaic_contract.config import nearest
-from msgspec import Struct, structs
 
 from mosaic_lab.errors import ArgumentError, ConfigurationError
 
@@ -61,15 +61,16 @@ class Problems:
         return self._lines.get(place, 0)
 
 
-def read_toml(path: Path, name: str) -> dict[str, Any]:
-    """Return the content of a TOML file, of which at most 1 MiB is read.
+def read_arguments(path: Path, name: str) -> dict[str, Any]:
+    """Return the arguments in a TOML or JSON file, of which at most 1 MiB is read.
 
     Raises ConfigurationError, with ``name`` for what the file should contain, if it cannot be read.
     """
     try:
         with path.open("rb") as file:
-            return tomllib.loads(file.read(_MOST_BYTES).decode())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            text = file.read(_MOST_BYTES).decode()
+        return dict(json.loads(text)) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ConfigurationError(f"{path.name} is not a {name} that can be read: {error}") from None
 
 
@@ -89,15 +90,6 @@ def seed_range(given: Mapping[str, Any], problems: Problems) -> Sequence[int]:
         problems.add("seeds", f"seeds={dict(given)!r}: must be a list, or {{ first = 0, count = 100 }}")
         return [0]
     return range(first, first + count)
-
-
-def given(request: Struct, *always: str) -> dict[str, Any]:
-    """Return the fields of a request with non-default values, and those named in ``always``."""
-    return {
-        field.name: value
-        for field in structs.fields(request)
-        if (value := getattr(request, field.name)) != field.default or field.name in always
-    }
 
 
 def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:

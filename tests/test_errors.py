@@ -13,7 +13,7 @@ TYPO = """\
 import mosaic_lab as mosaic
 mosaic.Lab("runs").train("toy", algorithm="walk", env="Hill-v0", total_timesteps=1.5)
 """
-MESSAGE = "ConfigurationError: total_timesteps=1.5: must be an integer"
+MESSAGE = "ConfigurationError: total_timesteps=1.5: must be an integer ≥ 1"
 
 
 def test_a_notebook_shows_the_message_without_internals(tmp_path: Path) -> None:

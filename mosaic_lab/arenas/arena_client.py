@@ -112,7 +112,7 @@ class ArenaClient(ArenaProcess):
         self.awaiting = ""
         """The command that awaits an answer; empty if none."""
         self.seated = False
-        self.liveness = Liveness(setup.plan.step_timeout)
+        self.liveness = Liveness(setup.plan.request.step_timeout)
         """Liveness during the current command of an episode."""
         self._owner = owner
         self._setup = setup

@@ -16,6 +16,7 @@ from mosaic_lab.arenas.arena_client import OPEN_SECONDS
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.driver import Driver
 from mosaic_lab.arenas.lane import Lane, LaneState
+from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.arenas.request_checks import check_seed
 from mosaic_lab.arenas.setup import ArenaSetup
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STEP_SECONDS = 60.0
-_RESET_MARGIN = 10.0  # seconds after which a lane that does not reset has failed by itself
+_RESET_MARGIN = 5.0  # seconds after which a lane that does not reset has failed by itself
 _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 
 
@@ -205,7 +206,7 @@ class Comparison:
 
     @property
     def _reset_seconds(self) -> float:
-        return self._plan.step_timeout + _RESET_MARGIN
+        return Liveness(self._plan.request.step_timeout).limit + _RESET_MARGIN
 
     @property
     def _open_seconds(self) -> float:

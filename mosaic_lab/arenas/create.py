@@ -8,14 +8,14 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
 from mosaic_lab.arenas.comparison import Comparison
 from mosaic_lab.arenas.plan import ArenaPlan
-from mosaic_lab.arenas.request import CompareRequest, plan_arenas
+from mosaic_lab.arenas.planning import plan_arenas
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.setup import ArenaSetup, passed_to
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.environment_variables import compose_variables
@@ -85,7 +85,8 @@ def _delete_old(folder: Path) -> None:
 def _description(plan: ArenaPlan, worker: WorkerEnvironment) -> dict[str, Any]:
     """Return the comparison's description for its folder: request, machine and versions."""
     origin = {"worker": worker.name, "origin": worker.origin, "freeze": worker.freeze}
-    facts = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "operators"}
+    facts = vars(plan) | plan.options("max_steps", "step_timeout")
+    del facts["request"], facts["operators"]
     lanes = {
         label: {pattern: repr(spec) for pattern, spec in plan.mapping(label).items()} for label in plan.lanes
     }

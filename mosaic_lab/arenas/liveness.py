@@ -1,7 +1,7 @@
-"""Detect unresponsive arenas and measure the time since the last step.
+"""Detect unresponsive and stalled arenas: all limits of this process that follow from ``step_timeout``.
 
-An arena reports a slow environment itself. If the environment blocks the arena, or the arena is suspended,
-the absence of messages reveals it.
+An arena reports a slow environment itself, after ``step_timeout`` seconds. If the environment blocks the
+arena, or the arena is suspended, the absence of messages reveals it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ HUNG = "StepTimeout"
 _MARGIN = 5.0  # seconds beyond the limit for the arena's own report
 _LOOK_SECONDS = 1.0  # maximum silence counted per check: this process may itself have been suspended
 _QUIET_SECONDS = 5.0  # without a heartbeat; they arrive every second
+_STALL_SECONDS = 2.0, 10.0  # limits for an episode without a step: arenas report steps once per second
 
 
 class Liveness:
     """The liveness of an arena; ``step_timeout`` in seconds. Call `begin` and `heard` before `overdue`."""
 
     def __init__(self, step_timeout: float) -> None:
-        self._limit = step_timeout + _MARGIN
+        self.limit = step_timeout + _MARGIN
+        """Seconds without a message after which an arena has failed."""
+        shortest, longest = _STALL_SECONDS
+        self._stall = max(shortest, min(longest, step_timeout / 4))
         self.begin()
 
     def begin(self) -> None:
@@ -43,9 +47,11 @@ class Liveness:
             if message.get("step_index") != self._step:
                 self._step, self._moved_at = message.get("step_index"), self._looked_at
 
-    def still(self) -> float:
-        """Return the seconds since the last known step, or since the command."""
-        return time.monotonic() - self._moved_at
+    @property
+    def stalled(self) -> float | None:
+        """Seconds since the last known step, or since the command, if that is long."""
+        seconds = time.monotonic() - self._moved_at
+        return seconds if seconds >= self._stall else None
 
     @property
     def waits_for(self) -> str:
@@ -61,9 +67,9 @@ class Liveness:
         now = time.monotonic()
         self._unresponsive += min(now - self._looked_at, _LOOK_SECONDS)
         self._looked_at = now
-        if self._unresponsive < self._limit:
+        if self._unresponsive < self.limit:
             return None
         return (
-            f"its arena has not responded for {self._limit:g} s: it was suspended, or its environment blocks "
+            f"its arena has not responded for {self.limit:g} s: it was suspended, or its environment blocks "
             "the interpreter (step_timeout)"
         )

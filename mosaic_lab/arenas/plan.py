@@ -7,30 +7,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import warn_user
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs.own_module import change_since
 from mosaic_lab.workers.families import same_environment
+
+PREPARED = (
+    *("env", "operators", "policies", "seeds", "env_kwargs", "deadline", "fallback", "family", "pass_env"),
+    *("parallel", "replay", "module"),
+)
+"""Arguments that a plan has in another form."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArenaPlan:
     """A validated `CompareRequest`, made by `plan_arenas`; see `mosaic_lab.Lab.compare`.
 
-    ``settings`` are the environment's keyword arguments, ``family`` is its worker. ``operators`` are all
-    operators by key; ``lanes`` assign them: {label: {agent, team or pattern: key}}. ``pass_env`` names the
-    variables passed to the environment and all operators.
+    ``request`` has the arguments that need no preparation. ``settings`` are the environment's keyword
+    arguments, ``family`` is its worker. ``operators`` are all operators by key; ``lanes`` assign them:
+    {label: {agent, team or pattern: key}}. ``pass_env`` names the variables passed to the environment and all
+    operators.
     """
 
+    request: CompareRequest
     env_id: str
     settings: dict[str, Any]
-    max_steps: int | None
-    step_timeout: float
     family: str
     operators: dict[str, OperatorSpec]
     lanes: dict[str, dict[str, str]]
     seeds: list[int]
     pass_env: list[str]
+
+    def options(self, *always: str) -> dict[str, Any]:
+        """Return the given arguments that need no preparation, and those named in ``always``."""
+        return {name: value for name, value in self.request.given(*always).items() if name not in PREPARED}
 
     def mapping(self, label: str) -> dict[str, OperatorSpec]:
         """Return the policy mapping of a lane; agents that share a process have the same object."""
@@ -45,8 +56,8 @@ class ArenaPlan:
             "env_id": self.env_id,
             "settings": self.settings,
             "folder": str(folder),
-            "max_steps": self.max_steps,
-            "step_timeout": self.step_timeout,
+            "max_steps": self.request.max_steps,
+            "step_timeout": self.request.step_timeout,
         }
 
     @property

@@ -1,183 +1,40 @@
-"""The request of a comparison: the arguments of `Lab.compare` as one object, and their validation.
-
-A keyword of comparisons and evaluations is a parameter of `mosaic_lab.Lab`, a field of `CompareRequest` and,
-validated, of `ArenaPlan`.
-"""
+"""The request of a comparison: the arguments of `Lab.compare` as one value."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Meta
 
-from mosaic_lab import workers
-from mosaic_lab.arenas.plan import ArenaPlan
-from mosaic_lab.arenas.request_checks import (
-    check_count,
-    check_env_kwargs,
-    check_family,
-    check_pass_env,
-    check_seeds,
-    check_step_timeout,
-    check_variables,
-)
 from mosaic_lab.defaults import STEP_TIMEOUT
-from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.operators import OperatorSpec, as_operator, passive
-from mosaic_lab.operators.api_keys import missing_key
-from mosaic_lab.operators.chess_players import engine_problem
-from mosaic_lab.policies import DEFAULT
-from mosaic_lab.validation import Problems
-
-POLICIES = "policies"
-"""The name of the lane created by ``policies=``."""
+from mosaic_lab.operators.spec import Fallback
+from mosaic_lab.runs.request import SECONDS, Request
 
 
-class CompareRequest(Struct, kw_only=True, frozen=True):
+class CompareRequest(Request, kw_only=True, frozen=True):
     """The arguments of `Lab.compare` as given, before `plan_arenas` validates them."""
 
-    env: str | None = None
-    operators: Mapping[str, Any] | None = None
-    policies: Mapping[str, Any] | None = None
-    seeds: Iterable[int] = ()
-    env_kwargs: Mapping[str, Any] | None = None
-    max_steps: int | None = None
-    step_timeout: float = STEP_TIMEOUT
-    deadline: float | None = None
-    fallback: str | None = None
-    family: str | None = None
-    pass_env: Iterable[str] = ()
+    METHOD: ClassVar[str] = "compare"
 
-
-def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = False) -> ArenaPlan:
-    """Return the plan of a request, without installing or starting anything.
-
-    All problems are added to ``problems``; the plan is valid if there are none. ``recorded``: language models
-    answer from a recording, so their keys need not be set.
-    """
-    lanes = LaneOperators(problems, request.deadline, request.fallback, recorded)
-    lanes.add_lanes(request.operators, request.policies)
-    if request.max_steps is not None:
-        check_count("max_steps", request.max_steps, problems)
-    plan = ArenaPlan(
-        env_id=request.env or "",
-        operators=lanes.operators,
-        lanes=lanes.lanes,
-        max_steps=request.max_steps,
-        step_timeout=check_step_timeout(request.step_timeout, problems),
-        seeds=check_seeds(request.seeds, problems),
-        settings=check_env_kwargs(request.env_kwargs, problems),
-        pass_env=check_pass_env(request.pass_env, problems),
-        family=check_family(request.env, request.family, problems),
-    )
-    for worker in sorted({spec.worker for spec in lanes.operators.values() if spec.worker is not None}):
-        try:
-            workers.info(worker)
-        except MosaicError as error:
-            problems.add("operators", str(error))
-    return plan
-
-
-class LaneOperators:
-    """Collects ``operators`` by key, and ``lanes`` as {label: {agent, team or pattern: key}}.
-
-    The same object is the same operator in all lanes. ``deadline`` and ``fallback`` override the operators'
-    own; ``recorded``: language models answer from a recording and need no key.
-    """
-
-    def __init__(self, problems: Problems, deadline: Any, fallback: Any, recorded: bool) -> None:
-        self.operators: dict[str, OperatorSpec] = {}
-        self.lanes: dict[str, dict[str, str]] = {}
-        self._problems = problems
-        self._recorded = recorded
-        self._changes = self._checked_changes(deadline=deadline, fallback=fallback)
-        self._keys: dict[int, str] = {}  # by the identity of the object that an operator was made from
-
-    def add_lanes(self, operators: Any, policies: Any) -> None:
-        """Add a lane for each of ``operators``, and one for ``policies`` if given."""
-        if self._problems.found and not operators and not policies:
-            return  # a script without operators is already a problem
-        given = {} if operators is None and policies is not None else operators
-        if not isinstance(given, Mapping) or (policies is None and not given):
-            self._problems.add(
-                "operators",
-                f"operators={given!r:.200}: must map names to operators, such as "
-                '{"PPO": operators.rl(run), "random": operators.random()}',
-            )
-            return
-        for label, value in given.items():
-            if isinstance(label, str) and label.strip():
-                self._add_lane(
-                    label, f"operators.{label}", value if isinstance(value, Mapping) else {DEFAULT: value}
-                )
-            else:
-                self._problems.add(
-                    "operators", f"{label!r} is not a valid lane name: it must be a non-empty string"
-                )
-        if policies is not None:
-            self._add_policies(policies)
-
-    def _add_policies(self, policies: Any) -> None:
-        if POLICIES in self.lanes:
-            self._problems.add("policies", f"operators already has a lane {POLICIES!r}: rename that lane")
-        elif not isinstance(policies, Mapping):
-            self._problems.add(
-                "policies",
-                f"policies={policies!r:.200}: must map agents, teams or patterns to operators, such as "
-                '{"red_*": operators.rl(run), "*": operators.random()}',
-            )
-        else:
-            self._add_lane(POLICIES, "policies", policies)
-
-    def _add_lane(self, label: str, place: str, mapping: Mapping[Any, Any]) -> None:
-        if not mapping:
-            self._problems.add(
-                place, f'{label}: no operators given: pass one, such as {{"{DEFAULT}": operators.random()}}'
-            )
-        lane = self.lanes[label] = {}
-        for pattern, value in mapping.items():
-            try:
-                if not isinstance(pattern, str):
-                    raise ConfigurationError(
-                        f"{pattern!r} is not a valid key: it must be an agent id, a team or a pattern"
-                    )
-                lane[pattern] = self._key_of(value, label, alone=len(mapping) == 1)
-            except ConfigurationError as error:
-                self._problems.add(f"{place}.{pattern}", f"{label}: {error}")
-
-    def _key_of(self, value: Any, label: str, alone: bool) -> str:
-        """Return the key of an operator, creating the operator from ``value`` if new."""
-        if id(value) not in self._keys:
-            operator = as_operator(value).with_(**self._changes)
-            if not (self._recorded and operator.is_recorded):
-                check_available(operator)
-                check_variables(operator.name, operator.pass_env)
-            if alone and operator.name == operator.worker:
-                operator = operator.with_(name=label)  # two operators of a kind draw different random numbers
-            key = self._keys[id(value)] = str(len(self._keys) + 1)
-            self.operators[key] = operator
-        return self._keys[id(value)]
-
-    def _checked_changes(self, **given: Any) -> dict[str, Any]:
-        changes = {}
-        for name, value in given.items():
-            try:
-                if value is not None:
-                    passive().with_(**{name: value})
-                    changes[name] = value
-            except ConfigurationError as error:
-                self._problems.add(name, str(error))
-        return changes
-
-
-def check_available(operator: OperatorSpec) -> None:
-    """Raise ConfigurationError if the key of its endpoint is not set, or its engine is not installed or does
-    not support the requested Elo.
-    """
-    for name in operator.pass_env:
-        if name not in os.environ and (text := missing_key(operator, name)):
-            raise ConfigurationError(text)
-    if operator.category == "engine" and (text := engine_problem(operator.settings)):
-        raise ConfigurationError(text)
+    env: Annotated[str | None, Meta(description="an environment id, such as CartPole-v1")] = None
+    operators: Annotated[Mapping[str, Any] | None, Meta(description="operators by name")] = None
+    policies: Annotated[
+        Mapping[str, Any] | None, Meta(description="a policy mapping, as an operator named policies")
+    ] = None
+    seeds: Annotated[Iterable[int], Meta(description="each operator plays every seed")] = ()
+    env_kwargs: Annotated[
+        Mapping[str, Any] | None, Meta(description="keyword arguments of the environment")
+    ] = None
+    max_steps: Annotated[
+        int | None, Meta(ge=1, description="an episode's step limit (default: the environment's own)")
+    ] = None
+    step_timeout: Annotated[
+        float, Meta(gt=0, extra=SECONDS, description="seconds for a reset, step or frame of the environment")
+    ] = STEP_TIMEOUT
+    deadline: Annotated[
+        float | None, Meta(gt=0, extra=SECONDS, description="seconds of each operator for an action")
+    ] = None
+    fallback: Annotated[Fallback | None, Meta(description="what happens at the deadline")] = None
+    family: Annotated[str | None, Meta(description="the worker that provides the environment")] = None
+    pass_env: Annotated[Iterable[str], Meta(description="names of environment variables to pass on")] = ()

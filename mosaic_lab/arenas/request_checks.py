@@ -5,7 +5,6 @@ A function that takes `Problems` adds its findings to them and returns a value t
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 from collections import Counter
@@ -36,25 +35,6 @@ def check_seed(seed: Any) -> int:
     if isinstance(seed, bool) or not 0 <= number <= _LARGEST_SEED:
         raise ConfigurationError(f"seed {seed!r}: must be an integer from 0 to {_LARGEST_SEED}")
     return number
-
-
-def check_count(name: str, value: Any, problems: Problems) -> None:
-    """Add a problem if ``value`` is not an integer ≥ 1."""
-    if type(value) is not int or value < 1:
-        problems.add(name, f"{name}={value!r}: must be an integer ≥ 1")
-
-
-def as_seconds(value: Any) -> float:
-    """Return a finite number as a float; NaN for anything else."""
-    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if known else math.nan
-
-
-def check_step_timeout(given: Any, problems: Problems) -> float:
-    seconds = as_seconds(given)
-    if not seconds > 0:
-        problems.add("step_timeout", f"step_timeout={given!r}: must be a number of seconds > 0")
-    return seconds
 
 
 def check_seeds(seeds: Any, problems: Problems) -> list[int]:

@@ -44,7 +44,7 @@ class ArenaSetup:
             "seed": seed,
             "label": label,
             "settings": plan.settings,
-            "max_steps": plan.max_steps,
+            "max_steps": plan.request.max_steps,
         }
 
     def seat(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:

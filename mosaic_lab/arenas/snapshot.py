@@ -47,7 +47,7 @@ def snapshot(lockstep: Lockstep, plan: ArenaPlan) -> dict[str, Any]:
         "seed": lockstep.seed,
         "mode": lockstep.mode,
         "speed": lockstep.speed,
-        "max_steps": plan.max_steps,
+        "max_steps": plan.request.max_steps,
         "lanes": [lane_snapshot(lane) for lane in lockstep.lanes],
         "episodes": episode_rows(lockstep.lanes, _NEWEST),
         "ended": sum(len(lane.rows) for lane in lockstep.lanes),

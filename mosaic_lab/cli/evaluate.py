@@ -36,7 +36,6 @@ A script has the arguments of lab.evaluate, in TOML or JSON:
   env = "CartPole-v1"
   seeds = { first = 0, count = 100 }      # or a list
   parallel = 4
-  step_timeout = 600                      # seconds for a step of the environment (default: 300)
 
   [operators.PPO]
   kind = "rl"                             # or "random", "passive", "python", "worker"
@@ -48,7 +47,7 @@ A script has the arguments of lab.evaluate, in TOML or JSON:
   model = "gpt-5-mini"                    # its key comes from OPENAI_API_KEY; "local" needs none
 
 help("mosaic_lab.evaluation.scripts") describes teams, other language models, workers of yours and their
-variables."""
+variables. The request.json in the folder of an evaluation is a script, too."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,6 +58,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description=_DESCRIPTION,
         epilog=_FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        keys="mosaic_lab.evaluation.request:EvaluateRequest",
     )
     add = parser.add_argument
     add("script", nargs="?", metavar="SCRIPT", help="a .toml or .json file, or a .zip bundle")

@@ -6,7 +6,10 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterable
+from pkgutil import resolve_name
 from typing import Any, NoReturn
+
+from mosaic_lab.runs.request import arguments_of
 
 INTERRUPTED = 130
 """The exit code of shells for Ctrl-C."""
@@ -17,7 +20,21 @@ _INVALID_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 class Parser(argparse.ArgumentParser):
     """An argparse parser with an optional default ``unknown``: a function that converts the parsed and the
     unknown arguments to a hint appended to the error.
+
+    ``keys`` is the import path of the request whose arguments are the keys of a file; the help lists them.
     """
+
+    def __init__(self, *args: Any, keys: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._keys = keys
+
+    def format_help(self) -> str:
+        """Return the help, ending with the keys of a file."""
+        if not self._keys:
+            return super().format_help()
+        arguments = arguments_of(resolve_name(self._keys)).values()  # imported for the help only
+        lines = [f"  {one.name:<15} {one.help}\n" for one in arguments if one.help]
+        return f"{super().format_help()}\nkeys:\n{''.join(lines)}"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Exit with an error for unknown arguments; argparse also calls this for a command's parser."""

@@ -28,7 +28,7 @@ _DESCRIPTION = """\
 Searches in the background and shows the progress, then the best trials. Ctrl-C stops the sweep and its
 trials; --resume continues it."""
 _FORMAT = """\
-FILE has the arguments of lab.sweep, in TOML:
+FILE has the arguments of lab.sweep, in TOML or JSON:
 
   worker = "cleanrl"
   algorithm = "ppo"
@@ -36,14 +36,17 @@ FILE has the arguments of lab.sweep, in TOML:
   total_timesteps = 50_000
   trials = 40
   seeds = [1, 2, 3]                       # of each trial, or { first = 1, count = 3 }
-  sampler = "tpe"                         # cma-es, qmc, random, grid, pbt (which has an interval = 5_000)
-  pruner = "asha"                         # asha-promotion, hyperband, median, none
+  sampler = "tpe"
+  pruner = "asha"
 
   [search]
   num_envs = [4, 8, 16]
   learning_rate = { low = 1e-5, high = 1e-2, log = true }
   gamma = { low = 0.9, high = 0.999 }
-  num_steps = { low = 64, high = 256, whole = true }"""
+  num_steps = { low = 64, high = 256, whole = true }
+
+The arguments of lab.train for its trials are among them. The request.json in the folder of a sweep is a
+file, too."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,9 +57,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description=_DESCRIPTION,
         epilog=_FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        keys="mosaic_lab.sweeps.request:SweepRequest",
     )
     add = parser.add_argument
-    add("file", nargs="?", metavar="FILE", help="a .toml file")
+    add("file", nargs="?", metavar="FILE", help="a .toml or .json file")
     add("--resume", metavar="ID", help="resume a sweep that ended early")
     add("--trials", type=int, metavar="N", help="with --resume: number of trials to add")
     add("--detach", action="store_true", help="start the sweep and return")
@@ -97,7 +101,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
 def _line(sweep: Sweep) -> str:
     parts = [f"{sweep.state}", sweep.progress_text]
     if (best := sweep.best) is not None:
-        parts.append(f"best {sweep.plan.metric} {number(best.value)}")
+        parts.append(f"best {sweep.plan.request.metric} {number(best.value)}")
     return ", ".join(parts)
 
 
@@ -110,7 +114,7 @@ def _report(sweep: Sweep, arguments: argparse.Namespace) -> int:
             [str(one.number), number(one.value), *(str(one.parameters.get(name, "")) for name in names)]
             for one in best
         ]
-        print(text_table([["trial", sweep.plan.metric, *names], *rows]))
+        print(text_table([["trial", sweep.plan.request.metric, *names], *rows]))
     for write, path in ((sweep.to_csv, arguments.csv), (sweep.to_parquet, arguments.parquet)):
         if path is not None:
             print(write(path))

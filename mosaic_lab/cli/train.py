@@ -13,9 +13,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
-
-from msgspec import structs
+from typing import Any
 
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.progress_line import show_until
@@ -24,7 +22,8 @@ from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.runs.films import MODES, Films
+from mosaic_lab.runs.films import Films
+from mosaic_lab.runs.request import Argument, arguments_of
 from mosaic_lab.runs.stages import read_curriculum
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
@@ -65,10 +64,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add = parser.add_argument
     add("worker", metavar="WORKER", help="such as cleanrl")
-    hints = get_type_hints(TrainRequest, include_extras=True)
-    for field in structs.fields(TrainRequest):
-        if field.name not in _NO_OPTION:
-            add(_option(field.name), **_argument(field, hints[field.name]))
+    for argument in arguments_of(TrainRequest).values():
+        if argument.name not in _NO_OPTION:
+            add(_option(argument.name), **_argument(argument))
     for flag, text in _FLAGS.items():
         add(flag, action="store_true", help=text)
     grid = "environments to show side by side (default: %(default)s)"
@@ -96,17 +94,17 @@ def _option(keyword: str) -> str:
     return f"--{keyword.replace('_', '-')}"
 
 
-def _argument(field: structs.FieldInfo, hint: Any) -> dict[str, Any]:
+def _argument(argument: Argument) -> dict[str, Any]:
     """Return the arguments of ``add_argument`` for a keyword of `Lab.train`."""
-    kind, meta = get_args(hint)
-    default = list(field.default) if isinstance(field.default, tuple) else field.default
-    shown = "" if default in (None, []) else " (default: %(default)s)"
-    given: dict[str, Any] = {"default": default, "help": meta.description + shown}
-    if default is None and int in get_args(kind):
+    default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
+    given: dict[str, Any] = {"default": default, "help": argument.help}
+    if argument.choices:
+        given["choices"] = argument.choices
+    elif argument.type is int and default is None:
         given |= {"type": _count, "metavar": "N"}
-    elif isinstance(default, int | float):
-        given |= {"type": type(default), "metavar": "SECONDS" if isinstance(default, float) else "N"}
-    return given | _ARGUMENTS.get(field.name, {})
+    elif argument.type in (int, float):
+        given |= {"type": argument.type, "metavar": "N" if argument.type is int else "SECONDS"}
+    return given | _ARGUMENTS.get(argument.name, {})
 
 
 def with_options(argv: Sequence[str]) -> list[str]:
@@ -281,7 +279,6 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "seed": {"type": _seeds, "nargs": "+"},
     "gpus": {"type": _gpus, "metavar": "GPUS"},
     "resume_from": {"metavar": "PATH"},
-    "films": {"choices": MODES},
     "wrappers": {"nargs": "+", "metavar": "NAME"},
     "pass_env": {"action": "append", "metavar": "NAME"},
     "on": {"metavar": "CLUSTER"},

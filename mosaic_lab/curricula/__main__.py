@@ -30,7 +30,7 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> CurriculumRunner:
     )
     launch = folder.document(folder.launch_path)
     supervisor = Supervisor(folder.path.parent, launch.get("max_running"))
-    return CurriculumRunner(plan, folder, config["seed"], supervisor, telemetry, list(config["pass_env"]))
+    return CurriculumRunner(plan, folder, config["seed"], supervisor, telemetry)
 
 
 if __name__ == "__main__":

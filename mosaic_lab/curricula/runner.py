@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,26 +35,16 @@ class StageFailed(RunAborted):
 
 
 class CurriculumRunner(Runner):
-    """Runs ``plan`` for the curriculum in ``folder``, whose runs are in the store of ``supervisor``.
-
-    ``pass_env`` are the names of environment variables to pass to the runs.
-    """
+    """Runs ``plan`` for the curriculum in ``folder``, whose runs are in the store of ``supervisor``."""
 
     def __init__(
-        self,
-        plan: CurriculumPlan,
-        folder: RunFolder,
-        seed: int,
-        supervisor: Supervisor,
-        telemetry: Telemetry,
-        pass_env: Sequence[str],
+        self, plan: CurriculumPlan, folder: RunFolder, seed: int, supervisor: Supervisor, telemetry: Telemetry
     ) -> None:
         self._plan = plan
         self._folder = folder
         self._seed = seed
         self._supervisor = supervisor
         self._telemetry = telemetry
-        self._pass_env = pass_env
         self._segments = read_segments(folder.path)
         self._passed = Passed(folder.telemetry_path)
         self._run: Run | None = None
@@ -172,7 +161,6 @@ class CurriculumRunner(Runner):
             return plan.start(
                 self._supervisor,
                 self._seed,
-                pass_env=self._pass_env,
                 curriculum={"id": self._folder.run_id, "stage": number},
                 run_id=segment.run,
                 label=f"{default_label(plan.worker, config)} stage {number}",

@@ -89,10 +89,8 @@ def gpu_count(gpus: Any) -> int:
     return gpus
 
 
-def check_restarts(restarts: Any, on: str | None) -> None:
-    """Raise ConfigurationError for an invalid number of restarts, or any for a run on this machine."""
-    if isinstance(restarts, bool) or not isinstance(restarts, int) or restarts < 0:
-        raise ConfigurationError(f"restarts={restarts!r}: must be an integer ≥ 0")
+def check_restarts(restarts: int, on: str | None) -> None:
+    """Raise ConfigurationError for restarts of a run on this machine."""
     if restarts and on is None:
         raise ConfigurationError(
             f"restarts={restarts}: only a run on a cluster is restarted when its node is lost: give on= "

@@ -79,7 +79,7 @@ def _work(
     plan: EvaluationPlan, folder: Path, telemetry: Telemetry, recorded: Mapping[Key, Record]
 ) -> Pool | FanOut:
     """Return the executor of the remaining episodes: a `Pool` on this machine, or a `FanOut` on a cluster."""
-    if plan.on is not None:
+    if plan.request.on is not None:
         return FanOut(plan, folder, telemetry, recorded)
     if not plan.arena:  # a part, on a cluster node
         if why := changed(plan):

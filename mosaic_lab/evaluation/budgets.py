@@ -24,7 +24,7 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.validation import Problems
 
-Budget = dict[str, float]
+Budget = Mapping[str, float]
 """Limits of a budget: "usd" (US dollars), "tokens" (prompts and answers), or both."""
 
 BUDGET_SPENT = "budget_spent"
@@ -65,8 +65,8 @@ def budget_to_go_on(
     budget was exhausted. Raises ConfigurationError for a budget that leaves nothing to spend.
     """
     if budget is None and not ran_out:
-        return plan.budget
-    old = plan.budget or {}
+        return plan.request.budget
+    old = plan.request.budget or {}
     if budget is None:
         example = json.dumps({name: 2 * limit for name, limit in old.items()})
         raise ConfigurationError(f"{spent_text(old, spent)}; give a larger one, resume(budget={example})")

@@ -102,7 +102,7 @@ def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
 
     Failures under ``on_failure="stop"`` are played again.
     """
-    again = plan.on_failure == "stop"
+    again = plan.request.on_failure == "stop"
     return {key for key, record in episodes.items() if record["status"] == "ok" or not again}
 
 

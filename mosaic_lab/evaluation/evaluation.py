@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Self
 
+from msgspec import structs
+
 from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
@@ -26,6 +28,7 @@ from mosaic_lab.evaluation.parts import GRACE_SECONDS, PARTS, parts_text
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
@@ -71,7 +74,7 @@ class Evaluation(Results):
         if self.finished:
             return None
         parallel = self.plan.parallel
-        if self.plan.on is not None:
+        if self.plan.request.on is not None:
             parallel = max(1, sum(part.state is State.RUNNING for part in self.parts))
         return remaining_seconds(self._episode_log.read(), self._jobs, parallel, time.time())
 
@@ -111,8 +114,8 @@ class Evaluation(Results):
 
     def frames(self, fps: float = 30) -> Any:
         """Show live frames of the arenas that are playing in a notebook cell; see `Run.frames`."""
-        if self.plan.on is not None:
-            raise MosaicError(f"{self.id} has no frames to show: it is played on {self.plan.on}")
+        if self.plan.request.on is not None:
+            raise MosaicError(f"{self.id} has no frames to show: it is played on {self.plan.request.on}")
         playing = [arena for arena in self.arenas if arena.alive]
         if not playing:
             raise MosaicError(f"{self.id} has no frames to show: it is {self.state}, no arena plays")
@@ -143,7 +146,7 @@ class Evaluation(Results):
         elif self.state is State.COMPLETED:
             return self
         agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
-        changes = {} if agreed == self.plan.budget else {"budget": agreed}
+        changes = {} if agreed == self.plan.request.budget else {"budget": agreed}
         process = Run(self.folder, self.display)  # alone: parts that are running are adopted
         variables, names = _variables(self.plan), self.plan.variables
         self._supervisor().resume(process, environ=variables, pass_env=names, config=changes)
@@ -190,8 +193,10 @@ class Evaluation(Results):
         supervisor = self._supervisor()
 
         def play(plan: EvaluationPlan) -> Evaluation:
-            here = replace(plan, on=None, parallel=min(plan.parallel, cpu_cores()))
-            return start(supervisor, plan if plan.on is None else here, f"verification of {self.id},")
+            if plan.request.on is not None:
+                request = structs.replace(plan.request, on=None)
+                plan = replace(plan, request=request, parallel=min(plan.parallel, cpu_cores()))
+            return start(supervisor, plan, f"verification of {self.id},")
 
         return check_by_replay(self, sample, play)
 
@@ -236,10 +241,11 @@ def start(
     plan: EvaluationPlan,
     label: str = "evaluation",
     league: Mapping[str, Any] | None = None,
+    request: EvaluateRequest | None = None,
 ) -> Evaluation:
     """Start the process of an evaluation whose plan has been checked.
 
-    ``league`` is the record of the league to which the evaluation belongs.
+    ``league`` is the record of the league to which the evaluation belongs, ``request`` the user's request.
     """
     locks = {name: asdict(lock) for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(
@@ -249,16 +255,17 @@ def start(
         label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
         environ=_variables(plan),
         pass_env=plan.variables,
-        grace_seconds=DEFAULT_GRACE + (0.0 if plan.on is None else GRACE_SECONDS),
+        grace_seconds=DEFAULT_GRACE + (0.0 if plan.request.on is None else GRACE_SECONDS),
         worker_environment={"worker": plan.family, "locks": locks},
-        starts_runs=plan.on is not None,
+        starts_runs=plan.request.on is not None,
+        request=None if request is None else plan.given(request).to_json(),
     )
     return Evaluation(run.folder, run.display)
 
 
 def _variables(plan: EvaluationPlan) -> dict[str, str]:
     """Return the environment variables that an evaluation's process needs besides those named in its plan."""
-    return USER_SITE if plan.on is None else process_variables(plan.on)
+    return USER_SITE if plan.request.on is None else process_variables(plan.request.on)
 
 
 def remaining_seconds(

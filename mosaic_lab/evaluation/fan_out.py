@@ -121,10 +121,10 @@ class FanOut:
             pass_env=self._plan.variables,
             worker_environment={"worker": self._plan.family},
             run_id=new_run_id("part", {}),  # short, because bundles use it in file names
-            on=self._plan.on,
+            on=self._plan.request.on,
         )
         self._parts.append(Part(run, adopted=False))
-        print(f"part {run.id}: {run.label} on {self._plan.on}", flush=True)
+        print(f"part {run.id}: {run.label} on {self._plan.request.on}", flush=True)
         return True
 
     def _follow(self) -> list[Part]:
@@ -202,5 +202,5 @@ class FanOut:
             self._played[job.label] = episodes + 1, seconds + (record["seconds"] or 0.0)
             return
         write_failure(self._telemetry, job, record["error"], category, record["arena"])
-        if self._plan.on_failure == "stop":
+        if self._plan.request.on_failure == "stop":
             self._failure = EvaluationAborted(f"{episode_text(*job.key)}: {record['error']}", False)

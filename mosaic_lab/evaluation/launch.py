@@ -38,7 +38,7 @@ def evaluate(
     ``progress`` is called with a line for each worker that is installed; for ``league`` see `start`.
     """
     plan = _ready(plan_evaluation(request, supervisor.run), request.family, progress)
-    return start(supervisor, plan, "evaluation" if league is None else "league", league)
+    return start(supervisor, plan, "evaluation" if league is None else "league", league, request)
 
 
 def evaluate_script(
@@ -56,7 +56,7 @@ def evaluate_script(
     request = structs.replace(request, **changes)
     plan = plan_evaluation(request, supervisor.run, problems)
     check_consent(plan, Path(path).name, run_code)
-    return start(supervisor, _ready(plan, request.family, progress))
+    return start(supervisor, _ready(plan, request.family, progress), request=request)
 
 
 def _ready(plan: EvaluationPlan, family: str | None, progress: Callable[[str], None]) -> EvaluationPlan:
@@ -99,7 +99,7 @@ def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> E
     """
     worker = environment_worker(plan.family, progress)
     commands = operator_commands(plan.operators.values(), progress)
-    if plan.on is not None:
+    if plan.request.on is not None:
         check_workers(plan)
-        bridge_python(clusters.find(plan.on), progress)
+        bridge_python(clusters.find(plan.request.on), progress)
     return replace(plan, arena=worker.command(), commands=commands)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from mosaic_lab.arenas.arena_workers import environment_info
-from mosaic_lab.arenas.request import plan_arenas
+from mosaic_lab.arenas.planning import plan_arenas
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.evaluation import WORKER, Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
 from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.evaluation.league_players import Trained, expanded, lanes_of
-from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.plan import EvaluationPlan, request_of
 from mosaic_lab.evaluation.reports.games import ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import rating_plot, training_plot
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
-_SAME = ("env_id", "family", "settings", "max_steps")  # in all evaluations of a league
+_SAME = ("env_id", "family", "settings")  # in all evaluations of a league
 
 
 @checked_methods("league")
@@ -157,7 +157,7 @@ class League:
         first = self._evaluations[0]
         new, trained = expanded(players, checkpoints, operator, set(members))
         lanes = lanes_of(new, members, self._sides(), members if opponents is None else list(opponents))
-        request = replace(EvaluateRequest.of_plan(first.plan), operators=lanes)
+        request = replace(request_of(first), operators=lanes, parallel=first.plan.parallel)
         if seeds is not None:
             request = replace(request, seeds=seeds)
         supervisor = Supervisor(first.path.parent, display=first.display)
@@ -207,7 +207,8 @@ def start_league(
 ) -> League:
     """See `mosaic_lab.Lab.league`; ``request`` has the evaluation's arguments, without operators."""
     specs, trained = expanded(players, checkpoints, operator)
-    request = replace(request, seeds=list(request.seeds))
+    if isinstance(request.seeds, Iterable):
+        request = replace(request, seeds=list(request.seeds))  # read several times
     lanes_of(specs, {}, ("one", "other"), ())  # refused before an environment is made
     env = str(request.env)
     sides = _two(agents, env) if agents is not None else _sides(replace(request, operators=specs), progress)
@@ -263,14 +264,17 @@ def _check_comparable(evaluations: Sequence[Results]) -> None:
 
 
 def _check_environment(first: Results, other: Results, problems: Problems) -> None:
-    for name in _SAME:
-        value, other_value = (getattr(evaluation.plan, name) for evaluation in (first, other))
-        if value != other_value:
-            problems.add("", f"{other.id} has {name}={other_value!r:.200}, {first.id} has {value!r:.200}")
-    ours, theirs = (_versions(evaluation.versions.values()) for evaluation in (first, other))
-    for package in sorted(set(ours) & set(theirs)):
-        if ours[package] != theirs[package]:
-            texts = [" and ".join(sorted(versions[package])) for versions in (theirs, ours)]
+    ours, theirs = (
+        {name: getattr(plan, name) for name in _SAME} | {"max_steps": plan.request.max_steps}
+        for plan in (first.plan, other.plan)
+    )
+    for name, one in ours.items():
+        if (two := theirs[name]) != one:
+            problems.add("", f"{other.id} has {name}={two!r:.200}, {first.id} has {one!r:.200}")
+    our, their = (_versions(evaluation.versions.values()) for evaluation in (first, other))
+    for package in sorted(set(our) & set(their)):
+        if our[package] != their[package]:
+            texts = [" and ".join(sorted(versions[package])) for versions in (their, our)]
             problems.add("", f"{other.id} was played with {package} {texts[0]}, {first.id} with {texts[1]}")
 
 

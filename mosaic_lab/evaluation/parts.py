@@ -10,6 +10,8 @@ from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
+from msgspec import structs
+
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record
 from mosaic_lab.evaluation.plan import EpisodeJob, EvaluationPlan, Key
 from mosaic_lab.evaluation.pool import ARENAS
@@ -40,11 +42,11 @@ def part_plan(plan: EvaluationPlan, jobs: Sequence[EpisodeJob]) -> EvaluationPla
     """Return the plan of a part that plays these episodes, all of one operator."""
     lane = plan.lanes[jobs[0].label]
     operators = {key: plan.operators[key] for key in lane.values()}
-    seeds = {job.seed: job.index // plan.episodes for job in jobs}
+    seeds = {job.seed: job.index // plan.request.episodes for job in jobs}
     files = {str(path) for spec in operators.values() for path in spec.files.values()}
     return replace(
         plan,
-        on=None,
+        request=structs.replace(plan.request, on=None),
         parallel=1,
         arena=[],
         commands={},

@@ -9,20 +9,27 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mosaic_contract import derive_seed
+from mosaic_contract.codec import with_tuples
+from msgspec import structs
 
-from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.plan import PREPARED, ArenaPlan
 from mosaic_lab.arenas.request_checks import MOST_EPISODES
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators.tables import lane_table
 from mosaic_lab.runs.own_module import module_path
+from mosaic_lab.runs.request import compact
+from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.workers.families import family_of
 
-SeedSequence = Literal["procedural", "fixed"]
-OnFailure = Literal["stop", "skip", "retry"]
-
-SEED_SEQUENCES: tuple[SeedSequence, ...] = ("procedural", "fixed")
-ON_FAILURE: tuple[OnFailure, ...] = ("stop", "skip", "retry")
+_RECORDED = (
+    *("max_steps", "step_timeout", "episodes", "seed_sequence", "on_failure", "step_delay", "budget", "on"),
+)
+"""Arguments that each plan in a folder has; others only if they were given."""
 
 Key = tuple[str, int, int]
 """An episode's key: its operator's label, its seed and its number on that seed."""
@@ -55,27 +62,21 @@ class EpisodeJob:
 class EvaluationPlan(ArenaPlan):
     """A request with its episodes' schedule, as read by the evaluation's process.
 
-    Most fields are documented in `mosaic_lab.Lab.evaluate`. ``arena`` is the command of an arena,
-    ``commands`` are the commands of the operators' workers. ``digests`` are the checkpoints' digests by path.
-    ``budget`` limits the spending of language models; ``replay`` is the folder of the recording that they
-    answer from, or None if they are called. ``only``: keys of the episodes to play, None for all. ``on``: the
-    cluster that plays them in ``parallel`` parts at once, each of which installs its own workers; None for
-    this machine. In a part, ``places`` are the positions of its seeds among all seeds. ``module``: the file
-    or folder of the user's module that makes the environment, None if a worker provides it.
+    ``arena`` is the command of an arena, ``commands`` are the commands of the operators' workers.
+    ``parallel`` is the number of arenas, or of parts on a cluster, that play at once. ``digests`` are the
+    checkpoints' digests by path. ``replay`` is the folder of the recording that language models answer from,
+    or None if they are called. ``only``: keys of the episodes to play, None for all. In a part, ``places``
+    are the positions of its seeds among all seeds. ``module``: the file or folder of the user's module that
+    makes the environment, None if a worker provides it.
     """
 
+    request: EvaluateRequest
     arena: list[str]
     commands: dict[str, list[str]]
-    episodes: int
-    seed_sequence: SeedSequence
-    on_failure: OnFailure
     parallel: int
-    step_delay: float
     digests: dict[str, str]
-    budget: dict[str, float] | None = None
     replay: str | None = None
     only: list[Key] | None = None
-    on: str | None = None
     places: list[int] | None = None
     module: str | None = None
 
@@ -103,23 +104,23 @@ class EvaluationPlan(ArenaPlan):
                 label,
                 seed,
                 episode,
-                place * self.episodes + episode,
+                place * self.request.episodes + episode,
                 self.episode_seed(seed, episode),
                 self.operator_seed(seed, episode),
             )
             for place, seed in zip(self.places or range(len(self.seeds)), self.seeds, strict=True)
             for label in self.lanes
-            for episode in range(self.episodes)
+            for episode in range(self.request.episodes)
         )
         return [job for job in every if wanted is None or job.key in wanted]
 
     def episode_seed(self, seed: int, episode: int) -> int:
         """Return the environment's seed: ``seed`` itself if fixed, else the operators' seed."""
-        return seed if self.seed_sequence == "fixed" else self.operator_seed(seed, episode)
+        return seed if self.request.seed_sequence == "fixed" else self.operator_seed(seed, episode)
 
     def operator_seed(self, seed: int, episode: int) -> int:
         """Return ``seed`` itself if it has a single episode, else a seed derived for this episode."""
-        return seed if self.episodes == 1 else derive_seed(seed, f"episode/{episode}")
+        return seed if self.request.episodes == 1 else derive_seed(seed, f"episode/{episode}")
 
     @property
     def variables(self) -> list[str]:
@@ -134,8 +135,23 @@ class EvaluationPlan(ArenaPlan):
     def category(self, label: str) -> str:
         return ", ".join(dict.fromkeys(str(spec.category) for spec in self.mapping(label).values()))
 
+    def given(self, request: EvaluateRequest) -> EvaluateRequest:
+        """Return the request of this plan as `EvaluateRequest.to_json` records it."""
+        return structs.replace(
+            request,
+            operators={label: lane_table(self.mapping(label)) for label in self.lanes},
+            policies=None,
+            deadline=None,  # those of the operators
+            fallback=None,
+            seeds=compact(self.seeds),
+            episodes=self.request.episodes,
+            seed_sequence=self.request.seed_sequence,
+            replay=self.replay,
+            pass_env=tuple(self.pass_env),
+        )
+
     def to_config(self) -> dict[str, Any]:
-        config = {field.name: getattr(self, field.name) for field in fields(self)}
+        config = {name: getattr(self, name) for name in _FIELDS} | self.options(*_RECORDED)
         operators = {key: asdict(spec) for key, spec in self.operators.items()}
         for written in operators.values():
             del written["function"]  # evaluations have no operators in the kernel
@@ -145,8 +161,10 @@ class EvaluationPlan(ArenaPlan):
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
         """Read a plan. Raises KeyError, TypeError or ValueError if it is not an evaluation's."""
         config = {"module": None, **config}  # absent from older configurations
-        values = {field.name: config[field.name] for field in fields(cls)}
-        total = len(values["seeds"]) * len(values["lanes"]) * values["episodes"]
+        values = {name: config[name] for name in _FIELDS}
+        known = [name for name in EvaluateRequest.__struct_fields__ if name not in PREPARED]
+        request = EvaluateRequest(**{name: config[name] for name in known if name in config})
+        total = len(values["seeds"]) * len(values["lanes"]) * request.episodes
         if not 0 <= total <= MOST_EPISODES:
             raise ValueError(f"it plans {total:,} episodes; the maximum is {MOST_EPISODES:,}")
         values["operators"] = {key: _read(spec) for key, spec in values["operators"].items()}
@@ -154,7 +172,32 @@ class EvaluationPlan(ArenaPlan):
             values["only"] = [
                 (str(label), int(seed), int(episode)) for label, seed, episode in values["only"]
             ]
-        return cls(**values)
+        return cls(request=request, **values)
+
+
+def request_of(run: RunRecord) -> EvaluateRequest:
+    """Return the request that plays the same episodes again, with operators as tables. Raises KeyError,
+    TypeError or ValueError for other runs."""
+    if recorded := run.folder.document(run.folder.request_path):
+        return EvaluateRequest.of_json(recorded)
+    plan = EvaluationPlan.from_config(run.config)  # of an earlier version
+    return structs.replace(
+        plan.given(plan.request),
+        env=plan.env_id,
+        env_kwargs=with_tuples(plan.settings) or None,
+        family=None if plan.family == _usual_family(plan.env_id) else plan.family,
+        module=plan.brought_module,
+    )
+
+
+def _usual_family(env_id: str) -> str | None:
+    try:
+        return family_of(env_id)
+    except MosaicError:
+        return None
+
+
+_FIELDS = [field.name for field in fields(EvaluationPlan) if field.name != "request"]
 
 
 def _read(written: Mapping[str, Any]) -> OperatorSpec:

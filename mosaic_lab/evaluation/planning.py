@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 from numbers import Integral
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import Any
 from msgspec import structs
 
 from mosaic_lab.arenas.plan import ArenaPlan
-from mosaic_lab.arenas.request import plan_arenas
-from mosaic_lab.arenas.request_checks import MOST_EPISODES, as_seconds, check_count
+from mosaic_lab.arenas.planning import plan_arenas
+from mosaic_lab.arenas.request_checks import MOST_EPISODES
 from mosaic_lab.engines import clusters
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
 from mosaic_lab.evaluation.fingerprints import digests
-from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, EvaluationPlan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
@@ -45,41 +45,26 @@ def plan_evaluation(
     models are not called, so their keys need not be set. Raises ConfigurationError with all problems.
     """
     problems = problems or Problems()
-    request = _as_episodes(request)
-    episodes, budget, replay = request.episodes, request.budget, request.replay
-    arenas = plan_arenas(request, problems, recorded or replay is not None)
+    request = _as_episodes(request).checked(problems)
+    arenas = plan_arenas(request, problems, recorded or request.replay is not None)
     arenas = _out_of_kernel(arenas, problems)
     operators = arenas.operators.values()
-    budget = check_budget(budget, operators, problems)
-    recording = None if replay is None else _recording(replay, find_run, arenas, problems)
+    budget = check_budget(request.budget, operators, problems)
+    recording = None if request.replay is None else _recording(request.replay, find_run, arenas, problems)
     if budget is not None and recording is not None:
         problems.add("budget", "budget: what is played from a recording costs nothing; leave the budget out")
     if request.on is not None:
-        check_cluster(request.on, arenas, budget, replay, problems)
-    _check_choice("on_failure", request.on_failure, ON_FAILURE, problems)
-    _check_choice("seed_sequence", request.seed_sequence, SEED_SEQUENCES, problems)
-    check_count("episodes", episodes, problems)
-    parallel = _default_parallel(operators) if request.parallel is None else request.parallel
-    check_count("parallel", parallel, problems)
-    delay = as_seconds(request.step_delay)
-    if not delay >= 0:
-        problems.add("step_delay", f"step_delay={request.step_delay!r}: must be a number of seconds ≥ 0")
-    _check_total(arenas, episodes, problems)
+        check_cluster(request.on, arenas, budget, request.replay, problems)
+    _check_total(arenas, request.episodes, problems)
     module = _module(arenas, request.module, problems) if request.on is None else None
     problems.check()
     plan = EvaluationPlan(
-        **{field.name: getattr(arenas, field.name) for field in fields(arenas)},
+        **{**vars(arenas), "request": structs.replace(request, budget=budget)},
         arena=[],
         commands={},
-        episodes=episodes,
-        seed_sequence=request.seed_sequence,
-        on_failure=request.on_failure,
-        parallel=parallel,
-        step_delay=delay,
-        budget=budget,
+        parallel=request.parallel or _default_parallel(operators),
         digests=digests(operators, module),
         module=module,
-        on=request.on,
     )
     return plan if recording is None else replayed(plan, recording.folder)
 
@@ -96,12 +81,7 @@ def _module(arenas: ArenaPlan, module: Any, problems: Problems) -> str | None:
     return str(path)
 
 
-def _check_choice(name: str, value: Any, choices: Sequence[str], problems: Problems) -> None:
-    if value not in choices:
-        problems.add(name, f"{name}={value!r}: must be one of {', '.join(choices)}")
-
-
-def _check_total(arenas: ArenaPlan, episodes: Any, problems: Problems) -> None:
+def _check_total(arenas: ArenaPlan, episodes: int, problems: Problems) -> None:
     total = 0 if problems.found else len(arenas.seeds) * len(arenas.lanes) * episodes
     if total > MOST_EPISODES:
         number = f"{total:,}" if total < 10**18 else "more than 10^18"

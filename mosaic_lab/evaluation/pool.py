@@ -69,7 +69,7 @@ class Pool:
             variables=variables,
             passed=passed_to(plan.operators.values()),
             folder=folder,
-            budget=plan.budget,
+            budget=plan.request.budget,
             replay=plan.replay,
         )
         self._waiting: dict[str, deque[EpisodeJob]] = {label: deque() for label in plan.lanes}
@@ -83,7 +83,7 @@ class Pool:
         self._unopened: dict[str, str] = {}  # operators for which no more arenas are opened, with the reason
         # Operators that finished before a stop are not started again; their versions were recorded then.
         self._versions: dict[str, Any] = RunFolder(folder).document(folder / VERSIONS)
-        self._stalls = Stalls(folder, plan.step_timeout)
+        self._stalls = Stalls(folder)
         self._spent = False
         (folder / EXCHANGES / LEDGER).unlink(missing_ok=True)
 
@@ -100,14 +100,14 @@ class Pool:
                 while player.events:
                     self._handle(player, player.events.popleft())
             self._stalls.update(
-                (player.job, player.arena.liveness.still(), player.arena.liveness.waits_for)
+                (player.job, player.arena.liveness.stalled, player.arena.liveness.waits_for)
                 for player in self._players
                 if player.job is not None
             )
             self._staff()
         if self._spent:
             spent = Spending(self._folder / EXCHANGES).read()
-            text = spent_text(self._plan.budget or {}, spent)
+            text = spent_text(self._plan.request.budget or {}, spent)
             raise Spent(f"{text}; resume(budget=…) continues with a larger one")
         for label, message in self._unopened.items():
             while self._waiting[label]:
@@ -148,7 +148,7 @@ class Pool:
         return max(loads, key=lambda label: loads[label]) if loads else None
 
     def _start(self, label: str) -> None:
-        mapping, delay = self._plan.mapping(label), self._plan.step_delay
+        mapping, delay = self._plan.mapping(label), self._plan.request.step_delay
         try:
             player = EpisodePlayer(self._loop, label, mapping, self._setup, self._new_folder(label), delay)
         except ArenaFailed as failure:
@@ -186,21 +186,21 @@ class Pool:
     # ------------------------------------------------------------------ failures
 
     def _not_played(self, job: EpisodeJob, failed: Failed, player: EpisodePlayer) -> None:
-        if self._plan.on_failure == "retry" and job.key not in self._retried:
+        if self._plan.request.on_failure == "retry" and job.key not in self._retried:
             self._retried.add(job.key)
             self._waiting[job.label].appendleft(job)
             return
         self._write_failure(job, failed.message, player.arena.path.name)
-        if self._plan.on_failure == "stop":
+        if self._plan.request.on_failure == "stop":
             raise EvaluationAborted(f"{episode_text(*job.key)}: {failed.message}", False)
 
     def _not_opened(self, label: str, message: str, refused: bool) -> None:
         """Continue without a new arena for an operator. Its existing arenas play its episodes; without any,
         its episodes are not played.
         """
-        if refused or self._plan.on_failure == "stop":
+        if refused or self._plan.request.on_failure == "stop":
             raise EvaluationAborted(message if refused else f"{label}: {message}", refused)
-        if self._plan.on_failure == "retry" and label not in self._reopened:
+        if self._plan.request.on_failure == "retry" and label not in self._reopened:
             self._reopened.add(label)
         else:
             self._unopened[label] = message

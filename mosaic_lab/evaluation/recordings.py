@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import read_document
+from msgspec import structs
 
 from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.setup import EXCHANGES
@@ -84,7 +85,8 @@ def replayed(plan: EvaluationPlan, folder: Path) -> EvaluationPlan:
         key: spec.with_(pass_env=()) if spec.is_language_model else spec
         for key, spec in plan.operators.items()
     }
-    return replace(plan, operators=operators, replay=str(folder), budget=None)
+    request = structs.replace(plan.request, budget=None)
+    return replace(plan, request=request, operators=operators, replay=str(folder))
 
 
 def _folder_of(source: Any, find_run: FindRun) -> Path:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, key_of
 from mosaic_lab.evaluation.fingerprints import changed, outcomes
@@ -95,7 +97,7 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
             f"there is no recording in {played.recording}: {', '.join(models)} would have to be called "
             "again, and may answer differently"
         )
-    again = start(replace(plan, only=keys, on_failure="skip"))
+    again = start(replace(plan, only=keys, request=structs.replace(plan.request, on_failure="skip")))
     try:
         again.wait()
     finally:

@@ -1,15 +1,20 @@
-"""The request of an evaluation: the arguments of `Lab.evaluate` as one object."""
+"""The request of an evaluation: the arguments of `Lab.evaluate` as one value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from mosaic_contract.codec import with_tuples
+from mosaic_contract.codec import with_tagged_tuples, with_tuples
+from msgspec import Meta, structs
 
 from mosaic_lab.arenas.request import CompareRequest
-from mosaic_lab.evaluation.plan import EvaluationPlan, OnFailure, SeedSequence
+from mosaic_lab.operators.tables import lanes_code
+from mosaic_lab.runs.request import SECONDS
+
+SeedSequence = Literal["procedural", "fixed"]
+OnFailure = Literal["stop", "skip", "retry"]
 
 
 class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
@@ -19,35 +24,57 @@ class EvaluateRequest(CompareRequest, kw_only=True, frozen=True):
     that makes the environment; default: found on PYTHONPATH.
     """
 
-    seeds: Iterable[int] = range(100)
-    episodes: int = 1
-    parallel: int | None = None
-    on_failure: OnFailure = "stop"
-    seed_sequence: SeedSequence = "procedural"
-    step_delay: float = 0.0
-    budget: Mapping[str, float] | None = None
-    replay: Any = None
-    on: str | None = None
-    module: Path | str | None = None
+    METHOD: ClassVar[str] = "evaluate"
+
+    seeds: Annotated[Iterable[int], Meta(description="each operator plays every seed")] = range(100)
+    episodes: Annotated[int, Meta(ge=1, description="episodes per seed")] = 1
+    parallel: Annotated[
+        int | None, Meta(ge=1, description="arenas that play at once (default: the CPU cores)")
+    ] = None
+    on_failure: Annotated[OnFailure, Meta(description="how to handle an episode that cannot be finished")] = (
+        "stop"
+    )
+    seed_sequence: Annotated[
+        SeedSequence, Meta(description="a seed for each episode, or one for all of a seed")
+    ] = "procedural"
+    step_delay: Annotated[
+        float, Meta(ge=0, extra=SECONDS, description="seconds to pause before each step")
+    ] = 0.0
+    budget: Annotated[
+        Mapping[str, float] | None, Meta(description="limits for language models, usd or tokens")
+    ] = None
+    replay: Annotated[
+        Any, Meta(description="an evaluation whose recorded answers of language models are repeated")
+    ] = None
+    on: Annotated[
+        str | None,
+        Meta(description="a Ray cluster to play on: a profile of `mosaic-lab clusters`, or ray:HOST:PORT"),
+    ] = None
+    module: Annotated[
+        Path | str | None, Meta(description="your module that makes the environment (scripts only)")
+    ] = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the given arguments as a script has them; `of_json` reads it.
+
+        ``operators`` and the lanes of policy mappings must be tables (`operators.tables`).
+        """
+        kwargs = None if self.env_kwargs is None else with_tagged_tuples(self.env_kwargs)
+        return super(EvaluateRequest, structs.replace(self, env_kwargs=kwargs)).to_json()
 
     @classmethod
-    def of_plan(cls, plan: EvaluationPlan) -> EvaluateRequest:
-        """Return the request of an evaluation that plays the same episodes in the same way."""
-        return cls(
-            env=plan.env_id,
-            operators={label: plan.mapping(label) for label in plan.lanes},
-            seeds=plan.seeds,
-            env_kwargs=with_tuples(plan.settings) or None,
-            max_steps=plan.max_steps,
-            step_timeout=plan.step_timeout,
-            family=plan.family,
-            pass_env=tuple(plan.pass_env),
-            episodes=plan.episodes,
-            parallel=plan.parallel,
-            on_failure=plan.on_failure,
-            seed_sequence=plan.seed_sequence,
-            step_delay=plan.step_delay,
-            budget=plan.budget,
-            replay=plan.replay,
-            on=plan.on,
-        )
+    def of_json(cls, content: Mapping[str, Any]) -> EvaluateRequest:
+        """Return the request that `to_json` has recorded, with operators as tables."""
+        known = {name: content[name] for name in cls.__struct_fields__ if name in content}
+        if isinstance(seeds := known.get("seeds"), Mapping):
+            known["seeds"] = range(seeds["first"], seeds["first"] + seeds["count"])
+        return cls(**{**known, "env_kwargs": with_tuples(content.get("env_kwargs"))})
+
+    def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        """Return the arguments as code.
+
+        Raises ValueError or LookupError if an operator or the environment's module has none.
+        """
+        if self.module is not None:
+            raise ValueError("only scripts have a module")
+        return [], self.given("seeds") | {"operators": lanes_code(self.operators or {})}

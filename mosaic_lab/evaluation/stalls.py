@@ -14,9 +14,6 @@ from pathlib import Path
 from mosaic_lab.evaluation.plan import EpisodeJob, episode_text
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 
-STALL_SECONDS = 10.0
-"""Seconds without a step after which an episode counts as stalled; a quarter of ``step_timeout`` if less."""
-_LEAST_SECONDS = 2.0  # arenas report steps once per second
 _FILE = "stalls.json"
 
 
@@ -44,19 +41,18 @@ class Stall:
 class Stalls:
     """The stalls of the evaluation in ``folder``, in a file that is replaced when they change."""
 
-    def __init__(self, folder: Path, step_timeout: float) -> None:
+    def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE
-        self._after = max(_LEAST_SECONDS, min(STALL_SECONDS, step_timeout / 4))
         self._written: list[Stall] | None = None
 
-    def update(self, running: Iterable[tuple[EpisodeJob, float, str]]) -> None:
-        """Write the stalled episodes among the ``running`` ones, each with the seconds since its last step
-        and what it waits for.
+    def update(self, running: Iterable[tuple[EpisodeJob, float | None, str]]) -> None:
+        """Write the stalled episodes among the ``running`` ones, each with the seconds for which it has
+        stalled, or None, and what it waits for.
         """
         written = {(stall.operator, stall.seed, stall.episode): stall for stall in self._written or []}
         stalls = []
         for job, seconds, waits_for in running:
-            if seconds >= self._after:
+            if seconds is not None:
                 before = written.get(job.key)
                 since = before.since if before is not None else time.time() - seconds
                 stalls.append(Stall(*job.key, since, waits_for))

@@ -17,8 +17,8 @@ from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.setup import ArenaSetup
-from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, NotFilmed, record_episode
 from mosaic_lab.keeper import locks
@@ -165,10 +165,9 @@ class FilmMaker(Runner):
     def _setup(self, spec: OperatorSpec, seed: int) -> ArenaSetup:
         config = self._config
         plan = ArenaPlan(
+            request=CompareRequest(max_steps=MOST_STEPS),
             env_id=spec.trained_on or str(config.get("env_id", "")),
             settings=dict(spec.env_settings),
-            max_steps=MOST_STEPS,
-            step_timeout=STEP_TIMEOUT,
             family=config["family"],
             operators={"1": spec},
             lanes={spec.name: {"*": "1"}},

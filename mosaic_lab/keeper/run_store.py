@@ -54,6 +54,7 @@ class RunFolder:
         self.path = path
         self.run_id = sanitize(path.name)
         self.config_path = path / "config.json"
+        self.request_path = path / "request.json"
         self.launch_path = path / "launch.json"
         self.provenance_path = path / "provenance.json"
         self.node_path = path / "node.json"

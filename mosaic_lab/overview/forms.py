@@ -14,11 +14,12 @@ from collections.abc import Collection, Mapping
 from keyword import iskeyword
 from typing import Any
 
-from msgspec.structs import fields
-
 from mosaic_lab import workers
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.runs.code_text import Code, call, literal
+from mosaic_lab.runs.request import Argument, Request, arguments_of
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.workers.families import families
 
@@ -27,7 +28,8 @@ SEEDS = r"^\s*\d{1,18}(\s*-\s*\d{1,18}|(\s*,\s*\d{1,18})*)\s*$"
 """A number, several numbers separated by commas, or an inclusive range such as ``0-9``."""
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
 _LIMITS = {"minimum": "minimum", "maximum": "maximum", "exclusive_minimum": "exclusiveMinimum"}
-_DEFAULTS = {field.name: field.default for field in fields(TrainRequest)}
+_TRAINING = ("algorithm", "env", "total_timesteps", "checkpoint_every", "threads", "gpus")
+_NUMBERS = ("episodes", "max_steps", "parallel")
 _MOST_ENVIRONMENTS = 2000  # maximum number of suggestions
 _STEPS = 100_000
 
@@ -69,6 +71,7 @@ def training_form(worker: str, algorithm: str | None = None) -> Schema:
 
 def match_form(kind: str) -> Schema:
     """Return ``{"schema"}`` for ``lab.evaluate`` ("evaluation") or ``lab.compare``."""
+    request = EvaluateRequest if kind == "evaluation" else CompareRequest
     properties = {
         "env": _environment(_environments()),
         "operators": {
@@ -78,14 +81,14 @@ def match_form(kind: str) -> Schema:
             "items": _operator_schema(people=kind == "comparison"),
             "default": [{"name": "random", "kind": "random"}],
         },
-        "seeds": _seeds("0-99" if kind == "evaluation" else "42", "Each operator plays every seed"),
-        "max_steps": _whole(
-            "Maximum steps", "Episodes are cut off after this many; empty: when the environment does"
+        "seeds": _seeds(
+            "0-99" if kind == "evaluation" else "42", _description(arguments_of(request)["seeds"])
         ),
+        "max_steps": _whole(request, "max_steps", "Maximum steps"),
     }
     if kind == "evaluation":
-        properties["episodes"] = _whole("Episodes", "Number per seed", default=1)
-        properties["parallel"] = _whole("Parallel", "Arenas that play at once; empty: the CPU cores")
+        properties["episodes"] = _whole(request, "episodes", "Episodes")
+        properties["parallel"] = _whole(request, "parallel", "Parallel")
     required = ["env", "operators", "seeds"]
     return {"schema": {"type": "object", "properties": properties, "required": required}}
 
@@ -122,13 +125,11 @@ def _free(name: str, taken: Collection[str]) -> str:
 def _training_schema(environments: list[str]) -> Schema:
     properties = {
         "env": _environment(environments),
-        "total_timesteps": _whole("Steps", "Environment steps to train for", default=_STEPS),
+        "total_timesteps": _whole(TrainRequest, "total_timesteps", "Steps") | {"default": _STEPS},
         "seeds": _seeds("1", "One run per seed: 1, or 1, 2, 3, or 0-4"),
-        "checkpoint_every": _whole("Steps between checkpoints", "Empty: a tenth of the training"),
-        "threads": _whole(
-            "CPU threads", "For the worker's numerical libraries", default=_DEFAULTS["threads"]
-        ),
-        "gpus": _whole("GPUs", "Number of free GPUs", default=_DEFAULTS["gpus"], least=0),
+        "checkpoint_every": _whole(TrainRequest, "checkpoint_every", "Steps between checkpoints"),
+        "threads": _whole(TrainRequest, "threads", "CPU threads"),
+        "gpus": {"type": "integer", "title": "GPUs", "description": "Number of free GPUs", "minimum": 0},
     }
     return {"type": "object", "properties": properties, "required": ["env", "total_timesteps", "seeds"]}
 
@@ -186,9 +187,17 @@ def _environment(known: list[str]) -> Schema:
     return {**_text("Environment", "Its id, such as CartPole-v1"), "examples": known}
 
 
-def _whole(title: str, description: str, default: int | None = None, least: int = 1) -> Schema:
-    field: Schema = {"type": "integer", "title": title, "description": description, "minimum": least}
-    return field if default is None else {**field, "default": default}
+def _whole(request: type[Request], name: str, title: str) -> Schema:
+    """Return the schema of an argument that is an integer, with its limits and default."""
+    argument = arguments_of(request)[name]
+    known = {"minimum": argument.meta.ge, "maximum": argument.meta.le, "default": argument.default}
+    field = {"type": "integer", "title": title, "description": _description(argument)}
+    return field | {keyword: value for keyword, value in known.items() if value is not None}
+
+
+def _description(argument: Argument) -> str:
+    text = argument.meta.description or ""
+    return text[:1].upper() + text[1:]
 
 
 def _seeds(default: str, description: str) -> Schema:
@@ -232,22 +241,17 @@ def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
 def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
     worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
     table = {row["name"]: row for row in description(worker)["hyperparameters"].get(algorithm, ())}
-    arguments: dict[str, Any] = {}
-    for name in ("algorithm", "env", "total_timesteps"):
-        if values.get(name) is not None:
-            arguments[name] = values[name]
-    arguments["seed"] = seeds = Code(_seeds_code(values.get("seeds", "1")))
-    for name in ("checkpoint_every", "threads", "gpus"):
-        if values.get(name) not in (None, _DEFAULTS[name]):
-            arguments[name] = values[name]
+    seeds = Code(_seeds_code(values.get("seeds", "1")))
+    known = {name: values[name] for name in _TRAINING if values.get(name) is not None}
     for name, value in (values.get("hyperparameters") or {}).items():
         if name not in table:
             raise ConfigurationError(f"{worker} {algorithm} has no hyperparameter {name!r}")
         value = _json_value(name, value) if table[name]["type"] not in _TYPES else value
         if value not in (None, table[name].get("default")):
-            arguments[name] = value
+            known[name] = value
+    request = TrainRequest.of({**known, "worker": worker, "seed": seeds})
     variable = _free("group" if seeds.startswith(("range", "[")) else "run", taken)
-    return f"{variable} = {call(f'{lab}.train', [literal(worker)], arguments)}\n{variable}"
+    return f"{variable} = {call(f'{lab}.train', *request.written())}\n{variable}"
 
 
 def _match_code(kind: str, values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
@@ -256,15 +260,15 @@ def _match_code(kind: str, values: Mapping[str, Any], lab: str, taken: Collectio
         f"{literal(one.get('name'))}: {_operator_code(one, lab, module)}"
         for one in values.get("operators", ())
     )
+    request: type[CompareRequest] = EvaluateRequest if kind == "evaluation" else CompareRequest
+    fields = request.__struct_fields__
+    known = {name: values[name] for name in _NUMBERS if name in fields and values.get(name) is not None}
+    known["seeds"] = Code(_seeds_code(values.get("seeds", "0"), always=True))
     arguments = {"env": values.get("env"), "operators": Code(f"{{{operators}}}")}
-    arguments["seeds"] = Code(_seeds_code(values.get("seeds", "0"), always=True))
-    for name, default in (("episodes", 1), ("max_steps", None), ("parallel", None)):
-        if values.get(name) not in (None, default):
-            arguments[name] = values[name]
-    variable, method = ("ev", "evaluate") if kind == "evaluation" else ("comparison", "compare")
-    variable = _free(variable, taken)
+    arguments |= request(**known).given("seeds")
+    variable = _free("ev" if kind == "evaluation" else "comparison", taken)
     imported = "import mosaic_lab" if module == "mosaic_lab" else "import mosaic_lab as mosaic"
-    return f"{imported}\n\n{variable} = {call(f'{lab}.{method}', [], arguments)}\n{variable}"
+    return f"{imported}\n\n{variable} = {call(f'{lab}.{request.METHOD}', [], arguments)}\n{variable}"
 
 
 def _operator_code(operator: Mapping[str, Any], lab: str, module: str) -> str:

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -34,7 +33,7 @@ from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.films import film
 from mosaic_lab.runs.isolation import isolated
-from mosaic_lab.runs.kinds import kind_of
+from mosaic_lab.runs.kinds import code_of
 from mosaic_lab.sanitize import sanitize
 
 Answer = tuple[dict[str, Any], list[bytes]]
@@ -290,8 +289,4 @@ def _form(params: FormsParams) -> dict[str, Any]:
 def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
     """Return ``RunDetails`` of ``js/src/shared/run-api.ts``. ``pool`` reads the metrics."""
     found = pool.columns([run], Reading(), READ_SECONDS)
-    writer = kind_of(run).code  # None if a single call cannot create this kind of run
-    return {
-        "results": next((last_values(columns) for _, columns in found), {}),
-        "code": str(resolve_name(writer)(run)) if writer and run.config else "",
-    }
+    return {"results": next((last_values(columns) for _, columns in found), {}), "code": code_of(run)}

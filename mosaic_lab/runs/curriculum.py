@@ -16,6 +16,7 @@ from mosaic_lab.runs.isolation import isolated, required
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.stages import Segment, Stage, read_segments, stage_starts
 from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
@@ -80,13 +81,14 @@ class Curriculum(Run):
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
-        passed, on = required(
-            lambda: ([*self.config["pass_env"]], self.config["stage_plans"][0]["on"]), self.id
+        passed, first = required(
+            lambda: ([*self.config["pass_env"]], TrainingPlan.from_json(self.config["stage_plans"][0])),
+            self.id,
         )
         names = [name for name in passed if name not in (environ or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
-        variables = process_variables(on)
+        variables = process_variables(first.request.on)
         process = Run(self.folder, self.display)  # alone: the stage that is training continues
         supervisor.resume(process, environ={**variables, **(environ or {})}, pass_env=names)
         return self

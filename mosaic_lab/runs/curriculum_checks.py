@@ -10,10 +10,8 @@ from typing import Any
 
 from mosaic_contract.checkpoints import space_misfit
 
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.runs.training_arguments import step_count
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.validation import Problems
 
@@ -100,15 +98,10 @@ def check_training(request: TrainRequest, problems: Problems) -> None:
             problems.add(name, f"{name}={value!r:.100}: {why}; leave it out")
 
 
-def total_steps(stages: Sequence[Stage], given: Any, problems: Problems) -> int:
-    """Return the total number of steps of the training."""
+def total_steps(stages: Sequence[Stage], total: int | None, problems: Problems) -> int:
+    """Return the total number of steps of the training, which is ``total`` if given."""
     steps = [int(stage.steps) for stage in stages if stage.steps is not None]
     all_given = len(steps) == len(stages)
-    try:
-        total = step_count("total_timesteps", given)
-    except ConfigurationError as error:
-        problems.add("total_timesteps", str(error))
-        total = None
     if total is None:
         if not all_given:
             text = "total_timesteps: give the steps of the whole training, as not every stage has steps"

@@ -19,7 +19,6 @@ from mosaic_lab.runs.curriculum_checks import (
     in_terms_of_stage,
     total_steps,
 )
-from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.run_process import GRACE_SECONDS
 from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.supervisor import Supervisor
@@ -36,13 +35,13 @@ _ENOUGH = 10**9  # steps
 class CurriculumPlan:
     """A training in stages. Each stage has its own plan, with the seed of the first run.
 
-    ``films`` are made of the curriculum's checkpoints, not by the runs of its stages. ``steps`` is the step
-    at which the last stage ends, None if unknown.
+    Films are made of the curriculum's checkpoints, not by the runs of its stages. ``steps`` is the step at
+    which the last stage ends, None if unknown.
     """
 
+    request: TrainRequest
     stages: tuple[Stage, ...]
     plans: tuple[TrainingPlan, ...]
-    films: FilmMode = "off"
     steps: int | None = None
 
     @property
@@ -50,20 +49,10 @@ class CurriculumPlan:
         """Maximum total steps of all stages."""
         return int(self.plans[0].config["total_timesteps"])
 
-    @property
-    def pass_env(self) -> Sequence[str]:
-        return self.plans[0].pass_env
-
-    def start(
-        self,
-        supervisor: Supervisor,
-        seed: int,
-        *,
-        group: str | None = None,
-        environ: Mapping[str, str] | None = None,
-    ) -> Curriculum:
+    def start(self, supervisor: Supervisor, seed: int, *, group: str | None = None) -> Curriculum:
         """Start the curriculum's process. Raises MosaicError."""
-        first = self.plans[0]
+        first, request = self.plans[0], self.request.with_(seed=seed)
+        environ = request.environ or {}
         own = {name for stage in self.stages for name in stage.hyperparameters}
         given = first.config["hyperparameters"]
         config = {
@@ -77,18 +66,19 @@ class CurriculumPlan:
         label = f"{first.worker} {config['algorithm']} {' → '.join(environments)}"[:180]
         run = supervisor.start(
             COMMAND,
-            {**config, **self.to_json(), "pass_env": [*first.pass_env, *(environ or {})]},
+            {**config, **self.to_json(), "pass_env": [*request.pass_env, *environ]},
             worker=first.worker,
             label=f"{label} seed {seed}",
             group=group,
-            environ={**process_variables(first.on), **(environ or {})},
-            pass_env=first.pass_env,
-            grace_seconds=first.grace_seconds + GRACE_SECONDS,
+            environ={**process_variables(request.on), **environ},
+            pass_env=request.pass_env,
+            grace_seconds=request.grace_seconds + GRACE_SECONDS,
             worker_environment=first.worker_environment,
             hyperparameters=first.hyperparameters,
-            films=self.films,
+            films=request.films,
             steps=self.steps,
             starts_runs=True,
+            request=request.to_json(),
         )
         return Curriculum(run.folder, run.display)
 
@@ -102,10 +92,8 @@ class CurriculumPlan:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> CurriculumPlan:
         """Return the plan in a curriculum's configuration. Raises KeyError or TypeError for other content."""
-        return cls(
-            tuple(map(Stage.from_json, config["curriculum"])),
-            tuple(map(TrainingPlan.from_json, config["stage_plans"])),
-        )
+        plans = tuple(TrainingPlan.from_json(plan, config["pass_env"]) for plan in config["stage_plans"])
+        return cls(plans[0].request, tuple(map(Stage.from_json, config["curriculum"])), plans)
 
 
 def plan_curriculum(
@@ -119,6 +107,7 @@ def plan_curriculum(
     Raises ConfigurationError with all problems at once, and the errors of ``plan``.
     """
     problems = Problems()
+    request = request.checked(problems)
     check_training(request, problems)
     other = problems.found
     sound = check_stages(stages, TrainRequest.__struct_fields__, problems)
@@ -154,7 +143,7 @@ def plan_curriculum(
     if all(stage.until is None for stage in stages):  # the last stage ends where the whole training would
         last = whole.with_(**stages[-1].hyperparameters, env=stages[-1].env)
         steps = plan(last, progress).steps
-    return CurriculumPlan(tuple(stages), tuple(_complete(stages, plans)), request.films, steps)
+    return CurriculumPlan(request, tuple(stages), tuple(_complete(stages, plans)), steps)
 
 
 def _enough_steps(stages: Iterable[Stage]) -> int:

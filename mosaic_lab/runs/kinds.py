@@ -1,4 +1,4 @@
-"""Kinds of runs: each has a class, a panel, and a function that generates its code.
+"""Kinds of runs: each has a class, a panel, and a request.
 
 They are import paths, resolved on first use: modules built on runs are above this one, and a notebook without
 sweeps does not import sweeps.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import NamedTuple, TypeVar
 
-from mosaic_lab.errors import UnknownRun
+from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.runs.request import Request
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.supervisor import Supervisor
@@ -20,23 +21,24 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 class RunKind(NamedTuple):
     """A kind of run. ``name`` appears in tables; the other fields are paths for `pkgutil.resolve_name`.
 
-    ``panel`` is empty if runs share a panel, ``code`` if no single call creates such a run.
+    ``panel`` is empty if runs share a panel. ``request`` is a function that returns a run's request, empty if
+    no single call creates such a run.
     """
 
     name: str
     run_class: str = "mosaic_lab.runs:Run"
     panel: str = ""
-    code: str = ""
+    request: str = ""
 
 
-_TRAINING = RunKind("training", code="mosaic_lab.runs.code_text:training_code")
+_TRAINING = RunKind("training", request="mosaic_lab.runs.train_request:TrainRequest.of_run")
 _CURRICULUM = _TRAINING._replace(run_class="mosaic_lab.runs.curriculum:Curriculum")
 _BY_WORKER = {
     "evaluation": RunKind(
         "evaluation",
         "mosaic_lab.evaluation:Evaluation",
         "mosaic_lab.widgets.evaluation.evaluation_panel:EvaluationPanel",
-        "mosaic_lab.evaluation.code_text:evaluation_code",
+        "mosaic_lab.evaluation.plan:request_of",
     ),
     "films": RunKind("films"),
     "script": _TRAINING._replace(name="script"),
@@ -44,7 +46,7 @@ _BY_WORKER = {
         "sweep",
         "mosaic_lab.sweeps:Sweep",
         "mosaic_lab.widgets.sweeps.sweep_panel:SweepPanel",
-        "mosaic_lab.sweeps.code_text:sweep_code",
+        "mosaic_lab.sweeps.plan:request_of",
     ),
 }
 
@@ -61,6 +63,20 @@ def as_kind(run: Run) -> Run:
     """
     run_class: type[Run] = resolve_name(kind_of(run).run_class) if run.config else Run
     return run if type(run) is run_class else run_class(run.folder, run.display)
+
+
+def code_of(run: RunRecord, lab: str = "lab") -> str:
+    """Return the Python code that starts a run again. ``lab`` is the name of the `Lab` variable.
+
+    Empty if no single call does, or if its arguments cannot be written as code.
+    """
+    if not (run.config and (source := kind_of(run).request)):
+        return ""
+    try:
+        request: Request = resolve_name(source)(run)
+        return request.code(lab)
+    except (LookupError, TypeError, ValueError, AttributeError, MosaicError):  # untrusted files
+        return ""
 
 
 def find_run(supervisor: Supervisor, run_id: str, run_class: type[AnyRun]) -> AnyRun:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
-from mosaic_lab.validation import Problems, read_toml
+from mosaic_lab.validation import Problems, read_arguments
 
 WINDOW = 20
 """Episodes that the mean return is over, by default."""
@@ -133,7 +133,7 @@ def read_curriculum(path: Path) -> list[Stage]:
 
     Raises ConfigurationError if the file has other content.
     """
-    given = read_toml(path, "curriculum")
+    given = read_arguments(path, "curriculum")
     problems = Problems(path.name)
     tables = given.pop(TABLE, None)
     if not isinstance(tables, list) or not tables or not all(isinstance(one, dict) for one in tables):

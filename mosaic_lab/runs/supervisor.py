@@ -136,6 +136,7 @@ class Supervisor:
         starts_runs: bool = False,
         on: str | None = None,
         restarts: int = 0,
+        request: Mapping[str, Any] | None = None,
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return immediately.
 
@@ -166,6 +167,7 @@ class Supervisor:
                 ``max_running``.
             on: name of a cluster (see `engines.clusters.find`), whose nodes build the command themselves.
             restarts: maximum restarts after the loss of a node.
+            request: the arguments given by the user (`Request.to_json`), written to ``request.json``.
 
         Raises:
             ConfigurationError: GPUs that do not exist, or an unset variable.
@@ -187,6 +189,8 @@ class Supervisor:
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
             write_json(folder.provenance_path, origin)
+            if request is not None:
+                write_json(folder.request_path, request)
             recorded = {
                 "worker": worker,
                 "label": label or default_label(worker, config),

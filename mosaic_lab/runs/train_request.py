@@ -1,46 +1,36 @@
-"""A training request: the arguments of `Lab.train` as one value.
-
-A keyword of `Lab.train` is a parameter there and a field here, with its place in the worker's configuration
-if it has one.
-"""
+"""The request of a training: the arguments of `Lab.train` as one value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-import msgspec
 from mosaic_contract.codec import with_tagged_tuples, with_tuples
 from mosaic_contract.hyperparameters import ENV_KWARGS
-from msgspec import Meta, Struct
+from msgspec import Meta, structs
 
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, requested
 from mosaic_lab.runs.checkpoints import Checkpoint
+from mosaic_lab.runs.code_text import Code, call, indented, literal
 from mosaic_lab.runs.films import FilmMode
+from mosaic_lab.runs.request import SECONDS, Request
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.runs.stages import Stage
-from mosaic_lab.runs.training_arguments import (
-    checkpoint_setting,
-    frame_settings,
-    json_value,
-    name_list,
-    step_count,
-)
-from mosaic_lab.validation import given
+from mosaic_lab.runs.stages import WINDOW, Stage
+from mosaic_lab.runs.training_arguments import checkpoint_setting, frame_settings, json_value, name_list
+from mosaic_lab.validation import Problems
 
 
-class TrainRequest(Struct, kw_only=True, frozen=True):
-    """The arguments of `Lab.train`, as passed. `config` and `Trainer.plan` validate them.
+class TrainRequest(Request, kw_only=True, frozen=True):
+    """The arguments of `Lab.train`, as given. `checked`, `config` and `Trainer.plan` validate them."""
 
-    The descriptions are the help of ``mosaic-lab train``.
-    """
+    METHOD: ClassVar[str] = "train"
 
     worker: Annotated[str, Meta(description="such as cleanrl")]
     algorithm: Annotated[str | None, Meta(description="one of the worker's")] = None
     env: Annotated[str | None, Meta(description="an environment id, such as CartPole-v1")] = None
-    total_timesteps: Annotated[int | None, Meta(description="environment steps to train for")] = None
+    total_timesteps: Annotated[int | None, Meta(ge=1, description="environment steps to train for")] = None
     curriculum: Annotated[
         Sequence[Stage] | None, Meta(description="stages to train in, in place of --env; see below")
     ] = None
@@ -49,15 +39,17 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
         int | Sequence[int] | None,
         Meta(description="a number, or indices such as 0,1 (default: none, or the profile's)"),
     ] = None
-    threads: Annotated[int, Meta(description="CPU threads of a run")] = 1
+    threads: Annotated[int, Meta(ge=1, description="CPU threads of a run")] = 1
     checkpoint_every: Annotated[
-        int | None, Meta(description="steps between checkpoints (default: a tenth of the training)")
+        int | None, Meta(ge=1, description="steps between checkpoints (default: a tenth of the training)")
     ] = None
     resume_from: Annotated[
         Run | Checkpoint | Path | str | None,
         Meta(description="a checkpoint, or the folder or id of a run for its newest one"),
     ] = None
-    stop_at: Annotated[int | None, Meta(description="the step to end at; schedules count to the last")] = None
+    stop_at: Annotated[
+        int | None, Meta(ge=1, description="the step to end at; schedules count to the last")
+    ] = None
     frames: bool | Mapping[str, Any] = True
     films: Annotated[FilmMode, Meta(description="film the policy of the last checkpoint, or of each")] = "off"
     wrappers: Annotated[
@@ -67,11 +59,13 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
     pass_env: Annotated[
         Iterable[str], Meta(description="an environment variable to pass on (repeat for more)")
     ] = ()
-    grace_seconds: Annotated[float, Meta(description="time between SIGTERM and SIGKILL")] = DEFAULT_GRACE
+    grace_seconds: Annotated[
+        float, Meta(ge=0, extra=SECONDS, description="time between SIGTERM and SIGKILL")
+    ] = DEFAULT_GRACE
     on: Annotated[
         str | None, Meta(description="a Ray cluster: a profile of `mosaic-lab clusters`, or ray:HOST:PORT")
     ] = None
-    restarts: Annotated[int, Meta(description="times to restart it when its node is lost")] = 0
+    restarts: Annotated[int, Meta(ge=0, description="times to restart it when its node is lost")] = 0
     hyperparameters: Mapping[str, Any] = {}
 
     @classmethod
@@ -83,39 +77,65 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
 
     def with_(self, **changes: Any) -> TrainRequest:
         """Return the request with changed keywords. Those that are not fields are hyperparameters."""
-        return self.of({**msgspec.structs.asdict(self), **changes})
+        return self.of({**structs.asdict(self), **changes})
+
+    def checked(self, problems: Problems) -> TrainRequest:
+        """Return the request with numbers and tuples of the declared types; see `Request.checked`."""
+        return structs.replace(super().checked(problems), pass_env=tuple(self.pass_env))
 
     def keywords(self, *always: str) -> dict[str, Any]:
         """Return the keywords of `Lab.train` with values other than the defaults, and those in ``always``."""
-        known = given(self, *always)
-        del known["worker"]
-        known.pop("hyperparameters", None)
-        return known | dict(self.hyperparameters)
+        given = self.given(*always)
+        del given["worker"]
+        given.pop("hyperparameters", None)
+        return given | dict(self.hyperparameters)
+
+    def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        named = self.keywords("seed")
+        if self.curriculum is not None:
+            stages = ",\n    ".join(indented(_stage_code(stage)) for stage in self.curriculum)
+            named["curriculum"] = Code(f"[\n    {stages},\n]")
+        return [literal(self.worker)], named
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the given arguments as JSON-compatible data; `of_json` reads it.
+
+        Of environment variables in ``environ`` it has only the names, as if they were in ``pass_env``.
+        """
+        recorded = structs.replace(
+            self,
+            environ=None,
+            pass_env=(*self.pass_env, *(self.environ or ())),
+            hyperparameters=self._plain_hyperparameters(),
+        )
+        return super(TrainRequest, recorded).to_json()
+
+    def _plain_hyperparameters(self) -> dict[str, Any]:
+        return {
+            name: json_value(
+                f"hyperparameter {name}", with_tagged_tuples(value) if name == ENV_KWARGS.name else value
+            )
+            for name, value in self.hyperparameters.items()
+        }
 
     def config(self) -> dict[str, Any]:
-        """Return the worker's configuration, without the run's id and folder; `of_run` reads it.
+        """Return the worker's configuration, without the run's id and folder; `of_files` reads it.
 
         Raises ConfigurationError for values that no worker accepts.
         """
-        stop = step_count("stop_at", self.stop_at)
-        steps = step_count("total_timesteps", self.total_timesteps)
-        named = {"algorithm": self.algorithm, "env_id": self.env, "total_timesteps": steps}
+        stop = self.stop_at
+        named = {"algorithm": self.algorithm, "env_id": self.env, "total_timesteps": self.total_timesteps}
         return {
             "seed": self.seed,
             "launch_dir": str(Path.cwd()),
             "checkpoint": {
-                "every_timesteps": step_count("checkpoint_every", self.checkpoint_every),
+                "every_timesteps": self.checkpoint_every,
                 "resume_from": checkpoint_setting(self.resume_from),
                 **({} if stop is None else {"stop_at": stop}),
             },
             "fastlane": frame_settings(self.frames),
             "wrappers": name_list("wrappers", self.wrappers),
-            "hyperparameters": {
-                name: json_value(
-                    f"hyperparameter {name}", with_tagged_tuples(value) if name == ENV_KWARGS.name else value
-                )
-                for name, value in self.hyperparameters.items()
-            },
+            "hyperparameters": self._plain_hyperparameters(),
             **{name: value for name, value in named.items() if value is not None},
         }
 
@@ -125,16 +145,30 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
 
         For environment variables it contains only the names (``pass_env``), because values are never stored.
         """
-        return cls.of_files(run.worker, run.config, run.folder.document(run.folder.launch_path))
+        recorded = run.folder.document(run.folder.request_path)
+        if not recorded:  # a run of an earlier version
+            return cls.of_files(run.worker, run.config, run.folder.document(run.folder.launch_path))
+        return cls.of_json(recorded)
+
+    @classmethod
+    def of_json(cls, recorded: Mapping[str, Any]) -> TrainRequest:
+        """Return the request that `to_json` has recorded."""
+        known = {name: recorded[name] for name in cls.__struct_fields__ if name in recorded}
+        if (stages := recorded.get("curriculum")) is not None:
+            known["curriculum"] = [Stage.from_json(stage) for stage in stages]
+        return cls(**{**known, "hyperparameters": with_tuples(_table(recorded.get("hyperparameters")))})
 
     @classmethod
     def of_files(cls, worker: str, config: Mapping[str, Any], launched: Mapping[str, Any]) -> TrainRequest:
-        """Return the same as `of_run`. ``launched`` contains the arguments of `Supervisor.start`."""
+        """Return the request of a run without ``request.json``. ``launched`` contains the arguments of
+        `Supervisor.start`."""
         checkpoint = _table(config.get("checkpoint"))
         variables = launched.get("environment_names")
+        stages = config.get("curriculum")
         found = {
             "algorithm": None if worker == "script" else config.get("algorithm"),  # not the program's name
-            "env": config.get("env_id"),
+            "env": None if stages is not None else config.get("env_id"),
+            "curriculum": None if stages is None else [Stage.from_json(stage) for stage in stages],
             "total_timesteps": config.get("total_timesteps"),
             "seed": config.get("seed"),
             "gpus": launched.get("gpus") or (None if launched.get("on") is None else 0),  # not the profile's
@@ -152,8 +186,16 @@ class TrainRequest(Struct, kw_only=True, frozen=True):
             "on": launched.get("on"),
             "restarts": launched.get("restarts"),
         }
-        given = {name: value for name, value in found.items() if value not in (None, [])}
-        return cls(worker=worker, **given, hyperparameters=with_tuples(_table(config.get("hyperparameters"))))
+        known = {name: value for name, value in found.items() if value not in (None, [])}
+        return cls(worker=worker, **known, hyperparameters=with_tuples(_table(config.get("hyperparameters"))))
+
+
+def _stage_code(stage: Stage) -> str:
+    ends = {"steps": stage.steps, "until": stage.until}
+    named = {name: value for name, value in ends.items() if value is not None}
+    if stage.window != WINDOW:
+        named["window"] = stage.window
+    return call("mosaic.Stage", [literal(stage.env)], {**named, **stage.hyperparameters})
 
 
 def _frames(fastlane: Mapping[str, Any]) -> Any:

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
+
+from msgspec import structs
 
 from mosaic_lab import workers
 from mosaic_lab.engines import clusters
@@ -31,7 +33,7 @@ from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.runs.training_plan import SPACES, TrainingPlan
-from mosaic_lab.validation import checked_methods
+from mosaic_lab.validation import Problems, checked_methods
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.families import remedy, server_for
 from mosaic_lab.workers.own_environments import check_environment_id
@@ -57,6 +59,58 @@ class Trainer:
     ) -> None:
         self.supervisor = supervisor
         self._installation_log = installation_log or (lambda: nullcontext(partial(print, flush=True)))
+
+    @overload
+    def train(
+        self,
+        worker: str,
+        *,
+        algorithm: str | None = None,
+        env: str | None = None,
+        total_timesteps: int | None = None,
+        curriculum: Sequence[Stage] | None = None,
+        seed: int = 1,
+        gpus: int | Sequence[int] | None = None,
+        threads: int = 1,
+        checkpoint_every: int | None = None,
+        resume_from: Run | Checkpoint | Path | str | None = None,
+        stop_at: int | None = None,
+        frames: bool | Mapping[str, Any] = True,
+        films: FilmMode = "off",
+        wrappers: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        on: str | None = None,
+        restarts: int = 0,
+        **hyperparameters: Any,
+    ) -> Run: ...
+
+    @overload
+    def train(
+        self,
+        worker: str,
+        *,
+        algorithm: str | None = None,
+        env: str | None = None,
+        total_timesteps: int | None = None,
+        curriculum: Sequence[Stage] | None = None,
+        seed: Iterable[int],
+        gpus: int | Sequence[int] | None = None,
+        threads: int = 1,
+        checkpoint_every: int | None = None,
+        resume_from: Run | Checkpoint | Path | str | None = None,
+        stop_at: int | None = None,
+        frames: bool | Mapping[str, Any] = True,
+        films: FilmMode = "off",
+        wrappers: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        on: str | None = None,
+        restarts: int = 0,
+        **hyperparameters: Any,
+    ) -> RunGroup: ...
 
     def train(
         self,
@@ -160,8 +214,7 @@ class Trainer:
 
     def start(self, request: TrainRequest) -> Run | RunGroup:
         """Start a training; see `train`."""
-        films, stages, environ = request.films, request.curriculum, request.environ
-        film_making.check_mode(films)
+        films, stages = request.films, request.curriculum
         seeds, several = seed_list(request.seed)
         request = request.with_(seed=seeds[0])
         with self._installation_log() as progress:
@@ -180,10 +233,10 @@ class Trainer:
         group = new_group_name(*dict.fromkeys(filter(None, what))) if several else None
 
         def start(seed: int) -> Run:
-            run = plan.start(self.supervisor, seed, group=group, environ=environ)
+            run = plan.start(self.supervisor, seed, group=group)
             if tools is not None:
                 film_making.start_beside(
-                    self.supervisor, run, films, tools, environ=environ, pass_env=plan.pass_env
+                    self.supervisor, run, films, tools, environ=request.environ, pass_env=request.pass_env
                 )
             return run
 
@@ -194,6 +247,9 @@ class Trainer:
 
         ``progress`` is called with a line for each step of an installation. Raises what `train` does.
         """
+        problems = Problems()
+        request = request.checked(problems)
+        problems.check()
         if request.env is not None:
             check_environment_id(request.env)
         config = request.config()
@@ -204,9 +260,8 @@ class Trainer:
         else:
             gpu_count(gpus)
             bridge_python(clusters.find(request.on), progress)
-        pass_env = list(request.pass_env)
         variables = compose_variables(
-            os.environ, threads=request.threads, environ=request.environ, pass_env=pass_env
+            os.environ, threads=request.threads, environ=request.environ, pass_env=request.pass_env
         )
         worker = workers.ensure(request.worker, progress)
         algorithm = worker.algorithm(request.algorithm)
@@ -232,19 +287,12 @@ class Trainer:
             raise refused(_refusal(str(error), request, worker)) from None
         config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # what the run is called by
         return TrainingPlan(
-            worker.name,
+            structs.replace(request, worker=worker.name, resume_from=config["checkpoint"]["resume_from"]),
             command,
             config,
             hyperparameters=resolved.get("hyperparameters"),
-            gpus=gpus if isinstance(gpus, int) else list(gpus),
-            threads=request.threads,
-            pass_env=pass_env,
-            grace_seconds=request.grace_seconds,
-            films=request.films,
             worker_environment=recorded,
             program=resolved.get("program"),
-            on=request.on,
-            restarts=request.restarts,
             spaces={name: resolved[name] for name in SPACES if name in resolved},
             steps=resolved.get("steps"),
         )

@@ -46,10 +46,6 @@ def whole_number(name: str, value: Any) -> int:
         raise ConfigurationError(f"{name}={value!r}: must be an integer") from None
 
 
-def step_count(name: str, value: Any) -> int | None:
-    return None if value is None else whole_number(name, value)
-
-
 def name_list(keyword: str, given: Sequence[str]) -> list[str]:
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
         raise ConfigurationError(f'{keyword}={given!r}: must be a list of names, such as ["flat"]')

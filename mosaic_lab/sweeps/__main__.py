@@ -30,13 +30,17 @@ def begin(folder: RunFolder, telemetry: Telemetry) -> SweepRunner:
         worker_type=WORKER,
         algo=str(config.get("algorithm", "")),
         env_id=str(config.get("env_id", "")),
-        seed=plan.seed,
-        config={"trials": plan.trials, "sampler": plan.sampler, "pruner": plan.pruner},
+        seed=plan.request.seed,
+        config={
+            "trials": plan.request.trials,
+            "sampler": plan.request.sampler,
+            "pruner": plan.request.chosen_pruner,
+        },
     )
     launch = folder.document(folder.launch_path)
     supervisor = Supervisor(folder.path.parent, launch.get("max_running"))
     kind = SegmentedTrials if plan.stops else WholeTrials
-    return kind(plan, folder.run_id, supervisor, log, telemetry, list(config["pass_env"]))
+    return kind(plan, folder.run_id, supervisor, log, telemetry)
 
 
 if __name__ == "__main__":

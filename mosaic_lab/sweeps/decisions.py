@@ -24,8 +24,6 @@ from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
 if TYPE_CHECKING:
     import optuna
 
-SAMPLERS = ("tpe", "random", "grid", "qmc", "cma-es")
-PRUNERS = ("asha", "hyperband", "median", "none")
 REPORTS = 27
 """Number of intermediate values per trial, evenly spaced: a power of the reduction factor, so that they
 include the rungs of ASHA and Hyperband.

@@ -15,7 +15,6 @@ from mosaic_lab.telemetry.metric_names import RETURN_NAMES
 
 WINDOW = 20
 """Number of points, such as episodes, in the moving average of the metric."""
-AGGREGATES = ("mean", "iqm")
 
 
 class MetricFollower:

@@ -11,59 +11,38 @@ from msgspec.structs import replace
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.runs.hardware import cpu_cores
+from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training import Trainer
-from mosaic_lab.runs.training_arguments import seed_list, whole_number
+from mosaic_lab.runs.training_arguments import seed_list
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.sweeps.checks import check_space, misspelt_keywords, misspelt_metric
-from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS, Decisions
-from mosaic_lab.sweeps.metric import AGGREGATES
+from mosaic_lab.sweeps.decisions import Decisions
 from mosaic_lab.sweeps.request import POPULATION, SweepRequest
 from mosaic_lab.sweeps.segments import PROMOTION, checked_stops, population_stops, promotion_stops
 from mosaic_lab.sweeps.space import Space, space_of
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.validation import Problems, no_seeds
 
-MOST_TRIALS = 10_000
-MODES = ("max", "min")
-_OWN = (
-    "trials",
-    "metric",
-    "mode",
-    "aggregate",
-    "sampler",
-    "pruner",
-    "interval",
-    "seed",
-    "parallel",
-    "rounds",
-    "resumable",
-)
+_OWN = [name for name in SweepRequest.__struct_fields__ if name not in ("training", "search")]
 
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A validated sweep. ``training`` is common to all trials, ``parallel`` is the number of runs that train
-    at once, and with ``rounds`` trials are proposed ``parallel`` at a time once all previous ones have ended.
-    ``interval``: steps per segment of a population, None for other sweeps; ``resumable``: whether the
-    algorithm supports resuming from checkpoints.
+    """A validated sweep. ``request`` has a value for every argument; ``training`` is common to all trials.
+
+    ``resumable``: whether the algorithm supports resuming from checkpoints.
     """
 
+    request: SweepRequest
     training: TrainingPlan
     space: Space
-    trials: int
-    seeds: tuple[int, ...]
-    metric: str
-    mode: str
-    aggregate: str
-    sampler: str
-    pruner: str
-    interval: int | None
-    seed: int
-    parallel: int
-    rounds: bool
     resumable: bool
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The training seeds of each trial."""
+        return tuple(self.request.seeds)
 
     @property
     def total_timesteps(self) -> int:
@@ -80,32 +59,34 @@ class SweepPlan:
     @property
     def stops(self) -> tuple[int, ...]:
         """The steps at which a trial's segments end; empty if a trial is trained as a whole."""
-        if self.interval is not None:
-            return population_stops(self.total_timesteps, self.interval)
-        return promotion_stops(self.total_timesteps) if self.pruner == PROMOTION else ()
+        if self.request.interval is not None:
+            return population_stops(self.total_timesteps, self.request.interval)
+        return promotion_stops(self.total_timesteps) if self.request.chosen_pruner == PROMOTION else ()
 
     @property
     def parts(self) -> tuple[int, str]:
         """The amount and unit of work: trials, or segments of a population."""
         return (
-            (self.trials, "trials") if self.interval is None else (self.trials * len(self.stops), "segments")
+            (self.request.trials, "trials")
+            if self.request.interval is None
+            else (self.request.trials * len(self.stops), "segments")
         )
 
     def decisions(self, trials: Sequence[Trial]) -> Decisions:
         """Return the sampler and the pruner, given the ``trials`` proposed so far."""
         return Decisions(
             self.space,
-            seed=self.seed,
-            sampler=self.sampler,
-            pruner=self.pruner,
-            maximize=self.mode == "max",
+            seed=self.request.seed,
+            sampler=self.request.sampler,
+            pruner=self.request.chosen_pruner,
+            maximize=self.request.mode == "max",
             total=self.total_timesteps,
             trials=trials,
         )
 
     def done(self, trials: Iterable[Trial]) -> int:
         """Return the number of completed `parts`. Cancelled trials may continue and do not count."""
-        if self.interval is None:
+        if self.request.interval is None:
             running = TrialState.RUNNING
             return sum(trial.state is not running and not trial.stopped for trial in trials)
         return sum(segment.value is not None for trial in trials for segment in trial.segments)
@@ -115,8 +96,9 @@ class SweepPlan:
         about = {name: self.training.config.get(name) for name in ("algorithm", "env_id", "launch_dir")}
         return {
             **{name: value for name, value in about.items() if value is not None},
-            **{name: getattr(self, name) for name in _OWN},
+            **{name: getattr(self.request, name) for name in _OWN},
             "seeds": list(self.seeds),
+            "resumable": self.resumable,
             "total_trials": self.parts[0],
             "search": self.space.to_json(),
             "training": self.training.to_json(),
@@ -125,12 +107,22 @@ class SweepPlan:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> SweepPlan:
         """Return the plan from the result of `to_config`. Raises KeyError or TypeError for other content."""
+        training = TrainingPlan.from_json(config["training"], config.get("pass_env", ()))
+        space = Space.from_json(config["search"])
+        own = {name: config[name] for name in _OWN if name in config}
         return cls(
-            training=TrainingPlan.from_json(config["training"]),
-            space=Space.from_json(config["search"]),
-            seeds=tuple(config["seeds"]),
-            **{name: config[name] for name in _OWN},
+            SweepRequest(training=training.request, search=space, **own), training, space, config["resumable"]
         )
+
+
+def request_of(run: RunRecord) -> SweepRequest:
+    """Return the request that repeats a sweep. Raises the errors of `SweepPlan.from_config` for other runs,
+    and ConfigurationError if the sweep searches by a function, whose source is untrusted."""
+    if recorded := run.folder.document(run.folder.request_path):
+        return SweepRequest.of_json(recorded, Problems("request.json"))
+    request = SweepPlan.from_config(run.config).request  # a sweep of an earlier version
+    usual = replace(request, pruner=None)
+    return usual if usual.chosen_pruner == request.pruner else request
 
 
 def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str], None]) -> SweepPlan:
@@ -139,21 +131,9 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     Raises ConfigurationError with all problems, and the errors of `Trainer.plan`.
     """
     problems = Problems()
-    pruner = request.chosen_pruner
+    request = request.checked(problems)
     space = _checked(problems, "search", lambda: space_of(request.search))
-    trials = _checked(problems, "trials", lambda: _count("trials", request.trials, MOST_TRIALS))
     seeds = _checked(problems, "seeds", lambda: _seeds(request.seeds))
-    at_once = request.parallel or cpu_cores()
-    parallel = _checked(problems, "parallel", lambda: _count("parallel", at_once, 1_000))
-    seed = _checked(problems, "seed", lambda: whole_number("seed", request.seed))
-    for name, value, allowed in (
-        ("sampler", request.sampler, (*SAMPLERS, POPULATION)),
-        ("pruner", pruner, (*PRUNERS, PROMOTION)),
-        ("mode", request.mode, MODES),
-        ("aggregate", request.aggregate, AGGREGATES),
-    ):
-        if value not in allowed:
-            problems.add(name, f"{name}={value!r}: must be one of {', '.join(map(repr, allowed))}")
     if not isinstance(metric := request.metric, str) or not metric:
         problems.add("metric", f"metric={metric!r}: must be the name of a metric, such as 'episode_return'")
     _check_training(request.training, problems)
@@ -172,29 +152,27 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
         )
         if request.sampler == "grid":
             _checked(problems, "search", space.grid)
-    sound = replace(request, training=training, trials=trials or 0)
-    stops = checked_stops(sound, len(seeds or ()), space, about["capabilities"], problems)
+    stops = checked_stops(
+        replace(request, training=training), len(seeds or ()), space, about["capabilities"], problems
+    )
     first = training.with_(seed=(seeds or [1])[0], stop_at=stops[0] if stops else None)
     plan = _plan_of(trainer, first, examples, problems, progress)
     problems.check()
     assert plan is not None and space is not None and seeds is not None  # else there was a problem
-    assert parallel is not None and trials is not None and seed is not None
-    return SweepPlan(
-        training=_without(plan, examples[0], rows),
-        space=space,
-        trials=trials,
+    plan = _without(plan, examples[0], rows)
+    population = request.sampler == POPULATION
+    complete = replace(
+        request,
+        training=plan.request,
+        search=space,
         seeds=tuple(seeds),
-        metric=metric,
-        mode=request.mode,
-        aggregate=request.aggregate,
-        sampler=request.sampler,
-        pruner=pruner,
-        interval=stops[0] if request.sampler == POPULATION else None,
-        seed=seed,
-        parallel=parallel,
-        rounds=bool(request.rounds) and request.sampler != POPULATION,  # which has its own rounds
-        resumable=plan.config["algorithm"] in about["capabilities"].get("resume_bound", {}),
+        pruner=request.chosen_pruner,
+        interval=stops[0] if population else None,
+        parallel=request.at_once,
+        rounds=bool(request.rounds) and not population,  # which has its own rounds
     )
+    resumable = plan.config["algorithm"] in about["capabilities"].get("resume_bound", {})
+    return SweepPlan(complete, plan, space, resumable)
 
 
 def _check_training(training: TrainRequest, problems: Problems) -> None:
@@ -254,19 +232,14 @@ def _without(
     them and use the worker's defaults.
     """
     configured, described = plan.config["hyperparameters"], plan.hyperparameters or {}
+    shared = {name: value for name, value in configured.items() if name not in chosen}
     defaults = {name: rows[name].get("default") for name in chosen if name in rows}
     return dataclasses.replace(
         plan,
-        config={**plan.config, "hyperparameters": {k: v for k, v in configured.items() if k not in chosen}},
+        request=replace(plan.request, hyperparameters=shared),
+        config={**plan.config, "hyperparameters": shared},
         hyperparameters={k: v for k, v in described.items() if k not in chosen} | defaults,
     )
-
-
-def _count(name: str, value: Any, most: int) -> int:
-    count = whole_number(name, value)
-    if not 1 <= count <= most:
-        raise ConfigurationError(f"{name}={value!r}: must be an integer from 1 to {most:,}")
-    return count
 
 
 def _seeds(seeds: Any) -> list[int]:

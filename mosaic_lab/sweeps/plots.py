@@ -38,28 +38,33 @@ def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[st
 
     ``importance``: see `Sweep.importance`.
     """
-    if plan.interval is not None:
+    if plan.request.interval is not None:
         return population_plots(plan, trials)
     ended = [trial for trial in trials if trial.value is not None and trial.state in _SHOWN]
     completed = [trial for trial in ended if trial.state is TrialState.COMPLETED]
     if not ended:
         return []
-    better = max if plan.mode == "max" else min
+    better = max if plan.request.mode == "max" else min
     best = better(completed, key=lambda trial: trial.value or 0.0, default=None)
     names = sorted(_names(plan, trials), key=lambda name: -importance.get(name, 0.0))
     plots = [
-        Plot("Trials", _TRIALS_NOTE, (_history(plan, ended, best), _curves(plan, trials, best)), plan.seed)
+        Plot(
+            "Trials",
+            _TRIALS_NOTE,
+            (_history(plan, ended, best), _curves(plan, trials, best)),
+            plan.request.seed,
+        )
     ]
     if names:
         slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
         left_out = f"; {MOST_SLICES} of {len(names)} are drawn" if len(names) > MOST_SLICES else ""
-        plots.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.seed))
+        plots.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.request.seed))
     varied = [name for name in names if _values(name, completed) > 1]
     if len(varied) > 1:
         facets = [_parallel(plan, varied, ended, best)]
         if importance:
             facets.append(_importance(importance))
-        plots.append(Plot("Combinations", _PARALLEL_NOTE, tuple(facets), plan.seed))
+        plots.append(Plot("Combinations", _PARALLEL_NOTE, tuple(facets), plan.request.seed))
     return plots
 
 
@@ -82,7 +87,7 @@ def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Fac
         ),
     ]
     if completed:
-        running = np.maximum if plan.mode == "max" else np.minimum
+        running = np.maximum if plan.request.mode == "max" else np.minimum
         values = np.array([trial.value for trial in completed], np.float64)
         at = np.array([trial.number for trial in completed], np.float64)
         last = float(ended[-1].number)
@@ -90,7 +95,7 @@ def _history(plan: SweepPlan, ended: Sequence[Trial], best: Trial | None) -> Fac
         places = np.append(np.repeat(at, 2)[1:], last)
         chosen = _points([trial for trial in completed if trial is best], _number)
         marks.append(PlotMark("best", BEST, line=(places, steps), points=chosen))
-    return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
+    return Facet(plan.request.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
 
 
 def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Facet:
@@ -132,7 +137,9 @@ def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | Non
         PlotMark("completed", TRIAL, points=points([trial for trial in completed if trial is not best])),
         PlotMark("best", BEST, points=points(chosen)),
     )
-    return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows)
+    return Facet(
+        name, plan.request.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows
+    )
 
 
 def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], best: Trial | None) -> Facet:
@@ -149,7 +156,7 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
         x = [_share(column[trial.number], column.values()) for _, column in crossings]
         return np.array(x), np.array([row for row, _ in crossings], dtype=np.float64)
 
-    ranked = sorted(completed, key=lambda trial: trial.value or 0.0, reverse=plan.mode == "max")
+    ranked = sorted(completed, key=lambda trial: trial.value or 0.0, reverse=plan.request.mode == "max")
     top = ranked[: max(1, len(ranked) // 4)]
     marks = [
         PlotMark("others", NEUTRAL, thin=tuple(line(trial) for trial in ranked[len(top) :])),
@@ -158,7 +165,7 @@ def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], bes
     if best is not None:
         marks.append(PlotMark("best", BEST, line=line(best)))
     drawn = tuple(mark for mark in marks if _drawn(mark))
-    rows = (*names, plan.metric)
+    rows = (*names, plan.request.metric)
     return Facet("Parallel coordinates", "least to greatest", drawn, rows, PARALLEL_SPACING)
 
 

@@ -39,12 +39,12 @@ def population_plots(plan: SweepPlan, trials: Sequence[Trial]) -> list[Plot]:
     note = _SCHEDULE_NOTE + (f"; {left_out} more are not drawn" if left_out else "")
     ancestors = _ancestors(plan, trials)
     schedules = tuple(_schedule(plan, name, trials, ancestors) for name in names)
-    return [lineage_plot(plan, trials), Plot("Schedules", note, schedules, plan.seed)]
+    return [lineage_plot(plan, trials), Plot("Schedules", note, schedules, plan.request.seed)]
 
 
 def lineage_plot(plan: SweepPlan, trials: Sequence[Trial]) -> Plot:
     """Return the plot of copies between members, with the values at the ends of segments."""
-    return Plot("Lineage", _NOTE, (_lineage(plan, trials), _values(plan, trials)), plan.seed)
+    return Plot("Lineage", _NOTE, (_lineage(plan, trials), _values(plan, trials)), plan.request.seed)
 
 
 def _lineage(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
@@ -57,7 +57,7 @@ def _lineage(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
             kind = (PATH, BEST) if (trial.number, segment) in path else ("copied", NEUTRAL)
             copying.append(PlotMark(*kind, line=_line([(begin, float(source.trial)), (start, row)])))
         if segment.value is not None:
-            colour = _ramp(_share(trials, segment, plan.mode == "max"))
+            colour = _ramp(_share(trials, segment, plan.request.mode == "max"))
             ended.append(PlotMark("", colour, line=_line([(start, row), (stop, row)])))
     places = [(float(segment.stop), float(number)) for number, segment in path]
     marks = [*copying, *ended, *([PlotMark(PATH, BEST, points=_line(places))] if places else [])]
@@ -85,7 +85,7 @@ def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
     ]
     if path:
         marks.append(PlotMark(PATH, BEST, line=_line(path), points=_line(path)))
-    return Facet(plan.metric, "steps", tuple(marks))
+    return Facet(plan.request.metric, "steps", tuple(marks))
 
 
 def _way(plan: SweepPlan, trials: Sequence[Trial], segment: TrialSegment) -> Points:
@@ -131,7 +131,7 @@ def _ancestors(plan: SweepPlan, trials: Sequence[Trial]) -> list[tuple[int, Tria
     """Return the lineage of the best member at the last step that any member has reached."""
     last = max((max(trial.reports) for trial in trials if trial.reports), default=0)
     there = [trial for trial in trials if last in trial.reports]
-    better = max if plan.mode == "max" else min
+    better = max if plan.request.mode == "max" else min
     best = better(there, key=lambda trial: trial.reports[last], default=None)
     path = [] if best is None else lineage(trials, best)
     return [(number, segment) for number, segment in path if segment.stop <= last]

@@ -24,7 +24,7 @@ class Promotion:
         for rung in reversed(range(len(self._plan.stops) - 1)):
             if (best := self._promoted(trials, rung)) is not None:
                 return _to_next_rung(best)
-        if len(trials) < self._plan.trials and not self._exhausted:
+        if len(trials) < self._plan.request.trials and not self._exhausted:
             proposal = self._plan.decisions(trials).propose()
             if proposal is not None:
                 return NextSegment(proposal)
@@ -50,7 +50,7 @@ class Promotion:
         return self._ranked([trial for trial in waiting if _waits_at(trial, rung)], rung)[0]
 
     def _ranked(self, trials: Sequence[Trial], rung: int) -> list[Trial]:
-        sign = -1 if self._plan.mode == "max" else 1
+        sign = -1 if self._plan.request.mode == "max" else 1
 
         def value(trial: Trial) -> float:
             segment = trial.segment(rung)

@@ -1,42 +1,165 @@
-"""The request of a sweep: the arguments of `Lab.sweep` as one object."""
+"""The request of a sweep: the arguments of `Lab.sweep` as one value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from msgspec import Struct
+from mosaic_contract.config import nearest
+from msgspec import Meta, structs
 
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.code_text import Code, literal
+from mosaic_lab.runs.hardware import cpu_cores
+from mosaic_lab.runs.request import Request, compact
 from mosaic_lab.runs.train_request import TrainRequest
-from mosaic_lab.sweeps.space import TrialSearch
+from mosaic_lab.sweeps.space import (
+    Choice,
+    Distribution,
+    Space,
+    TrialSearch,
+    integer,
+    loguniform,
+    space_of,
+    uniform,
+)
+from mosaic_lab.validation import Problems, seed_range
 
-Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
+Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]] | Space
+Sampler = Literal["tpe", "cma-es", "qmc", "random", "grid", "pbt"]
+Pruner = Literal["asha", "hyperband", "median", "none", "asha-promotion"]
+Aggregate = Literal["mean", "iqm"]
+Mode = Literal["max", "min"]
 
+MOST_TRIALS = 10_000
 POPULATION = "pbt"
 """The sampler for population-based training (Jaderberg et al. 2017)."""
+_RANGE = ("low", "high", "log", "whole")
 
 
-class SweepRequest(Struct, kw_only=True, frozen=True):
-    """The arguments of `Lab.sweep` as given, before `plan_sweep` validates them.
+class SweepRequest(Request, kw_only=True, frozen=True):
+    """The arguments of `Lab.sweep` as given, before `plan_sweep` validates them, or validated.
 
-    All trials share ``training``.
+    All trials share ``training``. A file of ``mosaic-lab sweep`` has the same keys, and those of the training
+    beside them.
     """
 
+    METHOD: ClassVar[str] = "sweep"
+
     training: TrainRequest
-    search: Search
-    trials: int = 20
-    seeds: Iterable[int] = (1,)
-    metric: str = "episode_return"
-    mode: str = "max"
-    aggregate: str = "mean"
-    sampler: str = "tpe"
-    pruner: str | None = None
-    interval: int | None = None
-    seed: int = 0
-    parallel: int | None = None
-    rounds: bool = False
+    search: Annotated[Search, Meta(description="the table of hyperparameters to search")]
+    trials: Annotated[int, Meta(ge=1, le=MOST_TRIALS, description="number of trials")] = 20
+    seeds: Annotated[Iterable[int], Meta(description="training seeds of each trial, one run for each")] = (1,)
+    metric: Annotated[str, Meta(description="the metric to optimise")] = "episode_return"
+    mode: Annotated[Mode, Meta(description="optimise towards its maximum or minimum")] = "max"
+    aggregate: Annotated[Aggregate, Meta(description="how to combine the values of several seeds")] = "mean"
+    sampler: Annotated[Sampler, Meta(description="how to propose trials")] = "tpe"
+    pruner: Annotated[
+        Pruner | None, Meta(description="when to stop trials that fall behind (default: asha)")
+    ] = None
+    interval: Annotated[int | None, Meta(ge=1, description="steps between two decisions of pbt")] = None
+    seed: Annotated[int, Meta(description="the sampler's seed")] = 0
+    parallel: Annotated[
+        int | None, Meta(ge=1, le=1_000, description="runs that train at once (default: the CPU cores)")
+    ] = None
+    rounds: Annotated[bool, Meta(description="propose as many trials at once, after all others ended")] = (
+        False
+    )
 
     @property
     def chosen_pruner(self) -> str:
         """The pruner; default: the sampler's usual one."""
         return self.pruner or ("none" if self.sampler == POPULATION else "asha")
+
+    @property
+    def at_once(self) -> int:
+        """The maximum number of runs that train at once."""
+        return self.parallel or cpu_cores()
+
+    def checked(self, problems: Problems) -> Self:
+        """Return the request, and its training, with numbers of the declared types; see `Request.checked`."""
+        return structs.replace(super().checked(problems), training=self.training.checked(problems))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the given arguments as a file of ``mosaic-lab sweep`` has them; `of_json` reads it.
+
+        A search function is recorded by its source.
+        """
+        space = space_of(self.search)
+        own = structs.replace(self, seeds=compact(self.seeds), training=None, search=None)
+        content = super(SweepRequest, own).to_json()
+        del content["training"]
+        content["search"] = space.code or {
+            name: list(one.values) if isinstance(one, Choice) else asdict(one)
+            for name, one in space.parameters.items()
+        }
+        return self._shared.to_json() | content
+
+    def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        """Return the arguments as code.
+
+        Raises ValueError if the sweep searches by a function, whose source is untrusted.
+        """
+        space = space_of(self.search)
+        if space.code is not None:
+            raise ValueError("a search function is not written as code")
+        named = self.given("search", "trials", "seeds") | {"seeds": compact(self.seeds)}
+        named["search"] = {name: Code(_code_of(one)) for name, one in space.parameters.items()}
+        del named["training"]
+        return [literal(self.training.worker)], self._shared.keywords() | named
+
+    @property
+    def _shared(self) -> TrainRequest:
+        """The training without what a sweep decides."""
+        return structs.replace(self.training, seed=1, stop_at=None)
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any], problems: Problems) -> SweepRequest:
+        """Return the request in a file of ``mosaic-lab sweep``; add any problems.
+
+        A search function is never read, because that would execute it.
+        """
+        given = dict(content)
+        if not isinstance(given.get("worker"), str):
+            problems.add("worker", 'worker: give the name of one, such as worker = "cleanrl"')
+        search = given.get("search")
+        if not isinstance(search, Mapping):
+            problems.add("search", "search: give a table, such as [search] with num_envs = [4, 8]")
+            search = {}
+        given["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
+        if isinstance(given.get("seeds"), Mapping):
+            given["seeds"] = seed_range(given["seeds"], problems)
+        problems.check()
+        own = {name: given.pop(name) for name in cls.__struct_fields__ if name in given}
+        return cls(training=TrainRequest.of(given), **own)
+
+
+def _searched(name: str, value: Any, problems: Problems) -> Any:
+    """Return a list unchanged, or the range described by a table."""
+    if not isinstance(value, Mapping):
+        return value
+    place = f"search.{name}"
+    for key in value:
+        if key not in _RANGE:
+            problems.add(place, f"{place} has no {key!r}{nearest(key, _RANGE)}")
+    if missing := [key for key in _RANGE[:2] if key not in value]:
+        problems.add(place, f"{place} has no {missing[0]!r}: give both, such as {{low = 1e-5, high = 1e-2}}")
+        return None
+    low, high = value["low"], value["high"]
+    try:
+        if value.get("whole"):
+            return integer(low, high, log=bool(value.get("log")))
+        return (loguniform if value.get("log") else uniform)(low, high)
+    except ConfigurationError as error:
+        problems.add(place, f"{place}: {error}")
+        return None
+
+
+def _code_of(one: Distribution) -> str:
+    if isinstance(one, Choice):
+        return literal(list(one.values))
+    bounds = f"{literal(one.low)}, {literal(one.high)}"
+    if one.whole:
+        return f"mosaic.search.integer({bounds}{', log=True' if one.log else ''})"
+    return f"mosaic.search.{'loguniform' if one.log else 'uniform'}({bounds})"

@@ -49,24 +49,17 @@ class Result(NamedTuple):
 class SweepRunner(Runner, ABC):
     """Runs ``plan`` for the sweep ``sweep_id`` in the store of ``supervisor``.
 
-    ``log`` has the trials so far. ``pass_env`` names the variables passed to trials.
+    ``log`` has the trials so far.
     """
 
     def __init__(
-        self,
-        plan: SweepPlan,
-        sweep_id: str,
-        supervisor: Supervisor,
-        log: TrialWriter,
-        telemetry: Telemetry,
-        pass_env: list[str],
+        self, plan: SweepPlan, sweep_id: str, supervisor: Supervisor, log: TrialWriter, telemetry: Telemetry
     ) -> None:
         self._plan = plan
         self._sweep_id = sweep_id
         self._supervisor = supervisor
         self._log = log
         self._telemetry = telemetry
-        self._pass_env = pass_env
         self._cache = ColumnCache()
         self._live = [self._runs_of(trial) for trial in log.trials if trial.state is TrialState.RUNNING]
 
@@ -78,7 +71,7 @@ class SweepRunner(Runner, ABC):
             try:
                 self._follow()
             except SweepAborted:
-                self.stop(time.monotonic() + self._plan.training.grace_seconds + GRACE_SECONDS)
+                self.stop(time.monotonic() + self._plan.training.request.grace_seconds + GRACE_SECONDS)
                 raise
 
     def _follow(self) -> None:
@@ -96,7 +89,7 @@ class SweepRunner(Runner, ABC):
     def _look(self) -> None:
         ended = [runs for runs in self._live if runs.finished]
         self._watch()  # the telemetry of ended runs is complete now
-        if not self._plan.rounds or len(ended) == len(self._live):
+        if not self._plan.request.rounds or len(ended) == len(self._live):
             for runs in ended:
                 self._live.remove(runs)
                 self._settle(runs)
@@ -131,20 +124,20 @@ class SweepRunner(Runner, ABC):
         while (place := self._next()) is not None:
             runs, seed = place
             try:
-                runs.start(seed, self._pass_env)
+                runs.start(seed)
             except MosaicError as error:
                 raise MosaicError(f"trial {runs.trial.number} could not be started: {error}") from error
 
     def _next(self) -> tuple[TrialRuns, int] | None:
         """Return the next run to start, preferring trials already begun; None if no run is due yet."""
-        if sum(runs.alive for runs in self._live) >= self._plan.parallel:
+        if sum(runs.alive for runs in self._live) >= self._plan.request.at_once:
             return None
         for runs in self._live:
             if runs.unstarted:
                 return runs, runs.unstarted[0]
-        if self._plan.rounds and self._live:
+        if self._plan.request.rounds and self._live:
             return None
-        for _ in range(self._plan.parallel if self._plan.rounds else 1):
+        for _ in range(self._plan.request.at_once if self._plan.request.rounds else 1):
             if (trial := self._propose()) is None:
                 break
             self._live.append(self._runs_of(trial))
@@ -182,7 +175,7 @@ class SweepRunner(Runner, ABC):
             for trial in self._log.trials
             if trial.state is TrialState.COMPLETED and trial.value is not None
         ]
-        best = (max if self._plan.mode == "max" else min)(values) if values else None
+        best = (max if self._plan.request.mode == "max" else min)(values) if values else None
         shown = {
             name: number for name, number in {"value": value, "best": best}.items() if number is not None
         }

@@ -20,8 +20,14 @@ class SegmentedTrials(SweepRunner):
         super().__init__(*arguments)
         plan = self._plan
         self._scheduler: SegmentScheduler = (
-            Population(plan.space, plan.trials, len(plan.stops), plan.seed, plan.mode == "max")
-            if plan.sampler == POPULATION
+            Population(
+                plan.space,
+                plan.request.trials,
+                len(plan.stops),
+                plan.request.seed,
+                plan.request.mode == "max",
+            )
+            if plan.request.sampler == POPULATION
             else Promotion(plan)
         )
 

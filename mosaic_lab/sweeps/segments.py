@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.request import POPULATION, SweepRequest
 from mosaic_lab.sweeps.space import Space
 from mosaic_lab.sweeps.trials import Proposal, SegmentSource, Trial, TrialSegment
@@ -131,18 +129,16 @@ def _stops(request: SweepRequest, problems: Problems) -> tuple[int, ...]:
     total = request.training.total_timesteps
     if total is None:
         return ()  # already a problem of every sweep
-    try:
-        steps = whole_number("total_timesteps", total)
-        if request.sampler != POPULATION:
-            return promotion_stops(steps)
-        if request.interval is None:
-            raise ConfigurationError("interval: give the steps after which members are compared")
-        every = whole_number("interval", request.interval)
-        if not 1 <= every <= steps // 2:
-            raise ConfigurationError(
-                f"interval={every}: must be 1 to {steps // 2:,}, half of the total, for at least two segments"
-            )
-    except ConfigurationError as error:
-        problems.add("interval", str(error))
-        return ()
-    return population_stops(steps, every)
+    if request.sampler != POPULATION:
+        return promotion_stops(total)
+    interval = request.interval
+    if interval is not None and interval <= total // 2:
+        return population_stops(total, interval)
+    if interval is None:
+        problems.add("interval", "interval: give the steps after which members are compared")
+    else:
+        problems.add(
+            "interval",
+            f"interval={interval}: must be 1 to {total // 2:,}, half of the total, for at least two segments",
+        )
+    return ()

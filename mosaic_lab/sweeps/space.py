@@ -181,11 +181,13 @@ class Space:
         return cls(parameters, content["code"])
 
 
-def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]) -> Space:
+def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]] | Space) -> Space:
     """Return the space described by ``search=`` of `Lab.sweep`; lists become choices.
 
     Raises ConfigurationError for other values, with all problems.
     """
+    if isinstance(search, Space):
+        return search
     if callable(search):
         return Space({}, _source(search))
     if not isinstance(search, Mapping) or not search:

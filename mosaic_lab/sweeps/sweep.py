@@ -17,7 +17,8 @@ from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.isolation import required
 from mosaic_lab.runs.run_process import GRACE_SECONDS
 from mosaic_lab.runs.training_arguments import whole_number
-from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
+from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.request import MOST_TRIALS, SweepRequest
 from mosaic_lab.sweeps.trial_log import TrialLog
 from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.table_files import write_csv, write_parquet
@@ -67,7 +68,7 @@ class Sweep(Run):
         """
         from mosaic_lab.sweeps.table import trials_frame
 
-        return trials_frame(self.records, self.plan.aggregate)
+        return trials_frame(self.records, self.plan.request.aggregate)
 
     def to_csv(self, path: Path | str) -> Path:
         """Write `trials` to a CSV file; run ids are separated by spaces."""
@@ -102,7 +103,7 @@ class Sweep(Run):
         """
         from mosaic_lab.sweeps.population_plots import lineage_plot
 
-        if self.plan.interval is None:
+        if self.plan.request.interval is None:
             raise ConfigurationError(f'{self.id} has no lineage: only a sweep with sampler="pbt" does')
         return lineage_plot(self.plan, self.records)
 
@@ -111,7 +112,7 @@ class Sweep(Run):
         completed = [
             trial for trial in self.records if trial.state is TrialState.COMPLETED and trial.value is not None
         ]
-        sign = -1 if self.plan.mode == "max" else 1
+        sign = -1 if self.plan.request.mode == "max" else 1
         return sorted(completed, key=lambda trial: sign * (trial.value or 0.0))
 
     @property
@@ -162,14 +163,14 @@ class Sweep(Run):
         from mosaic_lab.sweeps.decisions import Decisions
 
         plan = self.plan
-        if plan.interval is not None:
+        if plan.request.interval is not None:
             return {}
         return Decisions(
             plan.space,
-            seed=plan.seed,
+            seed=plan.request.seed,
             sampler="random",
             pruner="none",
-            maximize=plan.mode == "max",
+            maximize=plan.request.mode == "max",
             total=plan.total_timesteps,
             # It depends on nothing else of the trials.
             trials=[replace(trial, reports={}, rungs={}) for trial in self.ranked()],
@@ -212,11 +213,11 @@ class Sweep(Run):
                 "continue. Its trials stay in the store: start another sweep"
             )
         changes = {}
-        if trials is not None and self.plan.interval is not None:
+        if trials is not None and self.plan.request.interval is not None:
             raise ConfigurationError(f"trials={trials!r}: the members of a population start together")
         if trials is not None:
-            total = self.plan.trials + whole_number("trials", trials)
-            if not self.plan.trials < total <= MOST_TRIALS:
+            total = self.plan.request.trials + whole_number("trials", trials)
+            if not self.plan.request.trials < total <= MOST_TRIALS:
                 raise ConfigurationError(
                     f"trials={trials!r}: must be an integer ≥ 1, {MOST_TRIALS:,} in total"
                 )
@@ -228,7 +229,7 @@ class Sweep(Run):
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         process = Run(self.folder, self.display)  # alone: its trials continue
-        variables = {**process_variables(self.plan.training.on), **(environ or {})}
+        variables = {**process_variables(self.plan.training.request.on), **(environ or {})}
         supervisor.resume(process, environ=variables, pass_env=names, config=changes)
         if changes:
             del self.config, self.plan
@@ -262,7 +263,7 @@ class Sweep(Run):
         best = self.ranked()[: whole_number("top", top)]
         if not best:
             raise ConfigurationError(f"{self.id} has no completed trial to evaluate")
-        sign = 1 if self.plan.mode == "max" else -1
+        sign = 1 if self.plan.request.mode == "max" else -1
         players = {}
         for trial in best:
             seed = max(trial.values, key=lambda candidate: sign * trial.values[candidate])
@@ -288,13 +289,15 @@ class Sweep(Run):
         parts = [f"{self.state}", self.progress_text]
         if best is not None and best.value is not None:
             values = ", ".join(f"{name}={value!r:.12}" for name, value in best.parameters.items())
-            parts.append(f"best {self.plan.metric} {best.value:.5g} with {values}")
+            parts.append(f"best {self.plan.request.metric} {best.value:.5g} with {values}")
         return f"<Sweep {self.id}: {', '.join(parts)}, {self.reason}>"
 
 
-def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | None = None) -> Sweep:
-    """Start the process of a sweep whose plan has been checked. Raises MosaicError."""
-    names = [*plan.training.pass_env, *(environ or {})]
+def start(supervisor: Supervisor, plan: SweepPlan, request: SweepRequest) -> Sweep:
+    """Start the process of a sweep whose plan of ``request`` has been checked. Raises MosaicError."""
+    training = plan.training.request
+    environ = training.environ or {}
+    names = [*training.pass_env, *environ]
     config = plan.training.config
     what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
     run = supervisor.start(
@@ -302,9 +305,10 @@ def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | 
         {**plan.to_config(), "pass_env": names},
         worker=WORKER,
         label=f"sweep of {plan.training.worker} {what}"[:200],
-        environ={**process_variables(plan.training.on), **(environ or {})},
-        pass_env=plan.training.pass_env,
-        grace_seconds=plan.training.grace_seconds + GRACE_SECONDS,
+        environ={**process_variables(training.on), **environ},
+        pass_env=training.pass_env,
+        grace_seconds=training.grace_seconds + GRACE_SECONDS,
         starts_runs=True,
+        request=request.to_json(),
     )
     return Sweep(run.folder, run.display)

@@ -79,7 +79,7 @@ class TrialRuns:
         """Whether every run has ended, or will not be started."""
         return not self.unstarted and not self.alive
 
-    def start(self, seed: int, pass_env: list[str]) -> None:
+    def start(self, seed: int) -> None:
         """Start the run of a seed. Raises MosaicError and ConfigurationError."""
         trial, training = self.trial, self._plan.training
         what = default_label(training.worker, {**training.config, "seed": None})
@@ -99,7 +99,6 @@ class TrialRuns:
             self._supervisor,
             seed,
             trial.hyperparameters,
-            pass_env=pass_env,
             group=group if len(trial.runs) > 1 else None,
             sweep=about,
             run_id=trial.runs[seed],
@@ -139,7 +138,11 @@ class TrialRuns:
         """Return the combined value of all seeds at a step; None if any seed has none."""
         values = [follower.value(step) for follower in self._followers.values()]
         reported = [value for value in values if value is not None]
-        return aggregated(reported, self._plan.aggregate) if values and len(reported) == len(values) else None
+        return (
+            aggregated(reported, self._plan.request.aggregate)
+            if values and len(reported) == len(values)
+            else None
+        )
 
     def result(self) -> tuple[TrialState, str, float | None, Mapping[int, float]]:
         """Return the outcome of a finished trial: state, reason, value and the value of each seed."""
@@ -147,7 +150,7 @@ class TrialRuns:
         end = max(self.trial.reports) if self.trial.pruned else math.inf
         newest = {seed: follower.value(end) for seed, follower in self._followers.items()}
         values = {seed: value for seed, value in newest.items() if value is not None}
-        value = aggregated(values.values(), self._plan.aggregate) if values else None
+        value = aggregated(values.values(), self._plan.request.aggregate) if values else None
         if self.trial.pruned:
             return TrialState.PRUNED, self._pruned, self.trial.reports[int(end)], values
         for seed, run in self.runs.items():
@@ -165,7 +168,7 @@ class TrialRuns:
         """A sentence about a `trained` run that did not report the metric; empty if none."""
         for seed, follower in self._followers.items():
             if follower.value() is None and trained(self.runs[seed]):
-                names, metric = follower.names[:_NAMED], self._plan.metric
+                names, metric = follower.names[:_NAMED], self._plan.request.metric
                 near = nearest(metric, names) or "; it reported none"
                 return f"run {self.runs[seed].id} never reported the metric {metric!r}{near}"
         return ""
@@ -210,4 +213,6 @@ class TrialRuns:
         root = self._supervisor.store.root
         before = [(Run(root / run.run), run.kept) for run in former if (root / run.run).is_dir()]
         self.runs[seed] = run
-        self._followers[seed] = MetricFollower([*before, (run, math.inf)], self._plan.metric, self._cache)
+        self._followers[seed] = MetricFollower(
+            [*before, (run, math.inf)], self._plan.request.metric, self._cache
+        )

@@ -57,7 +57,7 @@ class WholeTrials(SweepRunner):
 
     def _propose(self) -> Trial | None:
         """Record a new trial."""
-        if self._exhausted or len(self._log.trials) >= self._plan.trials:
+        if self._exhausted or len(self._log.trials) >= self._plan.request.trials:
             return None
         proposal = self._decisions.propose()
         if proposal is None:
@@ -74,7 +74,7 @@ class WholeTrials(SweepRunner):
                 continue
             prune, rungs = self._decisions.report(runs.trial.number, step, value)
             # In rounds, decisions do not depend on a trial's speed, and so not on whether it has ended.
-            prune = prune and (self._plan.rounds or not runs.finished)
+            prune = prune and (self._plan.request.rounds or not runs.finished)
             self._log.report(runs.trial, step, value, rungs, prune)
             if prune:
                 runs.stop()
@@ -87,7 +87,7 @@ class WholeTrials(SweepRunner):
         for place in range(1, REPORTS):
             step = max(1, total * place // REPORTS)
             reached = [runs.reached(step) or runs.trial.pruned for runs in self._live]
-            if self._plan.rounds and not all(reached):
+            if self._plan.request.rounds and not all(reached):
                 return
             for runs, there in zip(self._live, reached, strict=True):
                 if there and step > max(runs.trial.reports, default=0):

@@ -12,16 +12,16 @@ import pytest
 from mosaic_lab.arenas.arena_client import ArenaClient, ArenaFailed, ArenaLoop
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.policies import Assignment
 
 PLAN = ArenaPlan(
+    request=CompareRequest(step_timeout=60.0),
     env_id="Odd-v0",
     settings={},
-    max_steps=None,
-    step_timeout=60.0,
     family="odd",
     operators={},
     lanes={"a": {}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from inspect import Parameter, signature
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import pytest
 from msgspec import Struct, structs
 
 from mosaic_lab import ConfigurationError, Lab, operators
-from mosaic_lab.arenas.request import CompareRequest, plan_arenas
+from mosaic_lab.arenas.planning import plan_arenas
+from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.sweeps.request import SweepRequest
@@ -43,15 +44,15 @@ def test_a_request_is_checked_and_cannot_be_changed(tmp_path: Path) -> None:
     problems = Problems()
     same = operators.random()
     lanes = {"both": {"north": same, "south": same}, "other": operators.passive()}
-    request = CompareRequest(env="CartPole-v1", operators=lanes, seeds=[1], step_timeout=7)
+    request = CompareRequest(env="CartPole-v1", operators=lanes, seeds=[1], step_timeout=7, max_steps=9)
     plan = plan_arenas(request, problems)
     problems.check()
     with pytest.raises(FrozenInstanceError):
-        plan.max_steps = 5  # type: ignore[misc]
+        plan.seeds = [5]  # type: ignore[misc]
     assert plan.lanes == {"both": {"north": "1", "south": "1"}, "other": {"*": "2"}}
     mapping = plan.mapping("both")
     assert mapping["north"] is mapping["south"]
-    command = replace(plan, max_steps=9).open_command(tmp_path)
+    command = plan.open_command(tmp_path)
     assert (command["step_timeout"], command["max_steps"], command["run_id"]) == (7, 9, tmp_path.name)
 
 

@@ -28,8 +28,8 @@ from mosaic_lab.overview.chart_export import ExportedChart, export
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curve_model import ChartRequest
 from mosaic_lab.overview.curves import CurveRequest, curves
-from mosaic_lab.runs.code_text import training_code
 from mosaic_lab.runs.curriculum import stage_marks
+from mosaic_lab.runs.kinds import code_of
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 HILL, PEAK = mosaic.Stage("Hill-v0", steps=100), mosaic.Stage("Peak-v0", steps=100)
@@ -331,9 +331,12 @@ def test_a_file_has_the_stages(lab: mosaic.Lab, tmp_path: Path, capsys: Any) -> 
 
 def test_its_code_makes_it_again(lab: mosaic.Lab) -> None:
     curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=50, until=9, window=3, rate=0.25), PEAK, start=1.0)
-    again = eval(training_code(curriculum).partition("\n\n")[2], {"lab": lab, "mosaic": mosaic})
+    again = eval(code_of(curriculum).partition("\n\n")[2], {"lab": lab, "mosaic": mosaic})
     for name in ("curriculum", "hyperparameters", "checkpoint", "total_timesteps"):
         assert again.config[name] == curriculum.config[name]
+    stages = code_of(again).partition("curriculum=[")[2].partition("],")[0]
+    (again.path / "request.json").unlink()
+    assert stages in code_of(again), "a curriculum of an earlier version has no request"
 
 
 def test_everything_that_is_wrong_is_said_at_once(lab: mosaic.Lab) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from mosaic_lab import operators
-from mosaic_lab.evaluation.code_text import evaluation_code
+from mosaic_lab.evaluation.fingerprints import identity
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.evaluation.planning import plan_evaluation, plan_script
 from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.kinds import code_of
 
 
 def no_run(name: str) -> Any:
@@ -25,10 +26,11 @@ def planned(**given: Any) -> EvaluationPlan:
     return plan_evaluation(EvaluateRequest(**given), no_run)
 
 
-def code_of(plan: dict[str, Any], folder: Path) -> str:
+def code_of_plan(plan: dict[str, Any], folder: Path) -> str:
     folder.mkdir(exist_ok=True)
     write_json(folder / "config.json", plan)
-    return evaluation_code(Run(folder))
+    write_json(folder / "launch.json", {"worker": "evaluation"})
+    return code_of(Run(folder))
 
 
 def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
@@ -36,7 +38,7 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
     checkpoint = tmp_path / "step-7.pt"
     checkpoint.write_bytes(b"PK\x05\x06" + bytes(18))  # an empty zip file
     checkpoint.with_suffix(".json").write_text('{"format": "mosaic-cleanrl/1", "algorithm": "ppo"}')
-    plan = planned(
+    request = EvaluateRequest(
         env="CartPole-v1",
         operators={
             "random": operators.random(),
@@ -50,8 +52,10 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
         env_kwargs={"sutton_barto_reward": True, "limits": (-2.4, [2.4, (1,)])},
         max_steps=50,
         on_failure="skip",
-    ).to_config()
-    code = code_of(plan, tmp_path / "run")
+    )
+    made = plan_evaluation(request, no_run)
+    plan = made.to_config()
+    code = code_of_plan(plan, tmp_path / "run")
     scope = {"lab": SimpleNamespace(evaluate=planned)}
     body, call = code.rsplit("\n\n", 1)
     exec(body, scope)
@@ -62,24 +66,35 @@ def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
         and "family=" not in call
         and "budget" not in call
     )
+    recorded = tmp_path / "run" / "request.json"
+    write_json(recorded, made.given(request).to_json())
+    assert plan_script(recorded, no_run).to_config() == plan, "its request is a script"
+    assert code_of(Run(tmp_path / "run")) == code
 
 
 def test_a_small_evaluation_is_one_short_line(tmp_path: Path) -> None:
     plan = planned(env="CartPole-v1", operators={"a": operators.random()}, seeds=[3, 5])
     expected = 'lab.evaluate(env="CartPole-v1", operators={"a": mosaic.operators.random()}, seeds=[3, 5])'
-    assert code_of(plan.to_config(), tmp_path).replace("\n    ", " ").replace("( ", "(").replace(
+    assert code_of_plan(plan.to_config(), tmp_path).replace("\n    ", " ").replace("( ", "(").replace(
         ",\n)", ")"
     ) == (f"import mosaic_lab as mosaic\n\n{expected}")
 
 
-@pytest.mark.parametrize("changes", [{"lanes": 3}, {"env_id": None, "operators": {}}, {"seeds": []}])
+def test_a_shared_operator_and_a_language_model_play_the_same_again(tmp_path: Path) -> None:
+    one = operators.random()
+    model = operators.llm("local", history=2, name="small")
+    plan = planned(env="CartPole-v1", operators={"a": one, "b": one, "LLM": model}, seeds=[1])
+    scope = {"lab": SimpleNamespace(evaluate=planned)}
+    body, call = code_of_plan(plan.to_config(), tmp_path / "run").rsplit("\n\n", 1)
+    exec(body, scope)
+    assert identity(eval(call, scope)) == identity(plan)
+
+
+@pytest.mark.parametrize("changes", [{"lanes": 3}, {"env_id": None, "operators": {}}, {"seeds": None}])
 def test_without_a_valid_plan_there_is_no_code(tmp_path: Path, changes: dict[str, Any]) -> None:
     one = operators.random()
     plan = planned(env="CartPole-v1", operators={"a": one}, seeds=[1]).to_config()
-    assert code_of(plan, tmp_path / "good")
-    assert code_of({**plan, **changes}, tmp_path / "bad") == ""
-    shared = planned(env="CartPole-v1", operators={"a": one, "b": one}, seeds=[1])
-    assert code_of(shared.to_config(), tmp_path / "shared") == ""
-    request = EvaluateRequest(env="CartPole-v1", operators={"a": operators.llm("local")}, seeds=[1])
-    model = plan_evaluation(request, no_run, recorded=True)
-    assert code_of(model.to_config(), tmp_path / "model") == ""
+    assert code_of_plan(plan, tmp_path / "good")
+    assert code_of_plan({**plan, **changes}, tmp_path / "bad") == ""
+    pair = planned(env="CartPole-v1", operators={"a": {"left": one, "right": one}}, seeds=[1])
+    assert code_of_plan(pair.to_config(), tmp_path / "pair") == "", "one process for both agents"

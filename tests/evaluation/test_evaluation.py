@@ -99,7 +99,11 @@ def test_fixed_seeds_isolate_the_agent(start_evaluation: Evaluate) -> None:
 
     # The same seed several times, as evaluation scripts for a fixed environment have it, means just that.
     again = start_evaluation(CARTPOLE, two(), seeds=[4] * 6).wait(120)
-    assert (again.plan.seeds, again.plan.episodes, again.plan.seed_sequence) == ([4], 6, "fixed")
+    assert (again.plan.seeds, again.plan.request.episodes, again.plan.request.seed_sequence) == (
+        [4],
+        6,
+        "fixed",
+    )
     pd.testing.assert_frame_equal(outcomes(again), outcomes(evaluation))
     assert again.fingerprint() == evaluation.fingerprint()
     versus = again.compare("random", "still")

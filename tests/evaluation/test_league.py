@@ -189,6 +189,7 @@ def test_games_that_do_not_count_together_are_refused_with_all_reasons(lab: mosa
         (GAME, {"a": operators.random(), "b": "ghost"}, {}, "b: 'ghost'"),
         (GAME, {"a": operators.random(), "b": operators.random()}, {"agents": ["x"]}, "has two sides"),
         (GAME, {"a": operators.random(), "b": operators.random()}, {"checkpoints": 0}, "an integer ≥ 1"),
+        (GAME, {"a": operators.random(), "b": operators.passive()}, {"seeds": 5}, r"write seeds=\[5\]"),
         ("CartPole-v1", {"a": operators.random(), "b": operators.random()}, {},
          "CartPole-v1 is not a game of two sides: its agents are agent_0"),
     ],

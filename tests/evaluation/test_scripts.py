@@ -16,7 +16,9 @@ from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.launch import evaluate_script
+from mosaic_lab.evaluation.request import EvaluateRequest
 from mosaic_lab.evaluation.scripts import read_script
+from mosaic_lab.runs.request import arguments_of
 
 WHOLE = """\
 env = "CartPole-v1"
@@ -64,7 +66,7 @@ def test_a_script_is_what_the_facade_takes(tmp_path: Path) -> None:
     with store(tmp_path / "runs") as supervisor:
         written = evaluate_script(supervisor, script).wait(120)
         plan = written.plan
-        assert (plan.seeds, plan.max_steps, plan.step_timeout) == ([10, 11, 12], 20, 600)
+        assert (plan.seeds, plan.request.max_steps, plan.request.step_timeout) == ([10, 11, 12], 20, 600)
         assert list(plan.lanes) == ["dice", "the still one"]
         assert plan.mapping("dice")["*"].deadline == 5.0
         assert plan.mapping("the still one")["*"].fallback == "default"
@@ -91,15 +93,18 @@ def test_a_file_may_have_the_same_seed_several_times(tmp_path: Path) -> None:
 def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["evaluate", "--help"])
-    shown = capsys.readouterr().out.partition("in TOML or JSON:\n")[2].rpartition("\n\n")[0]
+    help_text = capsys.readouterr().out
+    shown = help_text.partition("in TOML or JSON:\n")[2].partition("\n\nhelp(")[0]
 
     def nowhere(run: str) -> None:
         raise UnknownRun(f"no run {run}")
 
     given, problems = read_script(write(tmp_path, shown), nowhere)
     assert (given.env, given.seeds, list(given.operators)) == ("CartPole-v1", range(100), ["dice", "LLM"])
-    with pytest.raises(ConfigurationError, match=r"^script\.toml, line 7: PPO: no run k3f9$"):
+    with pytest.raises(ConfigurationError, match=r"^script\.toml, line 6: PPO: no run k3f9$"):
         problems.check()  # nothing else is wrong
+    for name, argument in arguments_of(EvaluateRequest).items():
+        assert f"\n  {name:<15} {argument.meta.description}" in help_text
 
 
 def test_json_says_the_same(tmp_path: Path) -> None:

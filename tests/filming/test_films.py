@@ -254,7 +254,7 @@ def test_the_newest_come_first_and_the_oldest_are_skipped(lab: mosaic.Lab) -> No
 
 @pytest.mark.usefixtures("cinema")
 def test_what_cannot_be_is_refused_before_anything_starts(lab: mosaic.Lab, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match='films=\'all\': must be "off", "last" or "each"'):
+    with pytest.raises(ConfigurationError, match="films='all': must be one of off, last, each"):
         habit(lab, "all")
     with pytest.raises(ConfigurationError, match="films: worker 'script' has no operators"):
         lab.train("script", command=["true"], films="each")

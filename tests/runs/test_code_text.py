@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from toy_worker import toy
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.code_text import training_code
+from mosaic_lab.runs.kinds import code_of
 from mosaic_lab.runs.train_request import TrainRequest
 
 __all__ = ["toy"]
@@ -34,7 +35,7 @@ def test_the_code_makes_the_run_again(lab: mosaic.Lab, monkeypatch: pytest.Monke
     plain = lab.train("toy", **WALK)
     assert isinstance(plain, Run)
     expected = 'lab.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=20_000, seed=1)'
-    assert training_code(plain) == expected
+    assert code_of(plain) == expected
     rich = lab.train(
         "toy",
         **WALK,
@@ -49,18 +50,26 @@ def test_the_code_makes_the_run_again(lab: mosaic.Lab, monkeypatch: pytest.Monke
         learning_rate=0.125,
     )
     assert isinstance(rich, Run)
-    code = training_code(rich)
+    code = code_of(rich)
     assert "a secret" not in code and 'pass_env=["HILL_KEY", "HILL_SIZE"]' in code
+    recorded = rich.path / "request.json"
+    assert json.loads(recorded.read_text()) == {
+        "worker": "toy", **WALK, "seed": 7, "threads": 2, "checkpoint_every": 500, "stop_at": 10_000,
+        "frames": {"enabled": False, "grid": 4}, "pass_env": ["HILL_KEY", "HILL_SIZE"],
+        "grace_seconds": 3.0, "hyperparameters": {"learning_rate": 0.125},
+    }, "what was given, without values of variables"  # fmt: skip
+    recorded.unlink()
+    assert code_of(Run(rich.path)) == code, "a run of an earlier version has no request"
     monkeypatch.setenv("HILL_SIZE", "3")
     again = eval(code, {"lab": lab})
     own = {"run_id", "run_dir"}
     assert {k: v for k, v in again.config.items() if k not in own} == {
         k: v for k, v in rich.config.items() if k not in own
     }
-    assert training_code(again) == code
+    assert code_of(again) == code
     for run in (plain, rich, again):
         run.stop(0)
-    hidden = training_code(lab.train("toy", **WALK | {"total_timesteps": 5}, frames=False).wait(60))
+    hidden = code_of(lab.train("toy", **WALK | {"total_timesteps": 5}, frames=False).wait(60))
     assert hidden.endswith("frames=False)") or "frames=False,\n)" in hidden
 
 
@@ -96,10 +105,14 @@ def test_what_a_folder_says_is_never_code(tmp_path: Path) -> None:
     }
     write_json(tmp_path / "config.json", config)
     write_json(tmp_path / "launch.json", {"worker": evil, "films": evil, "environment_names": [evil, 3]})
-    tree = ast.parse(training_code(Run(tmp_path)), mode="eval").body
+    tree = ast.parse(code_of(Run(tmp_path)), mode="eval").body
     assert isinstance(tree, ast.Call) and ast.unparse(tree.func) == "lab.train"
     called = [ast.unparse(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)]
     assert called == ["lab.train", "float"]
     write_json(tmp_path / "launch.json", {})
     (tmp_path / "config.json").unlink()
-    assert training_code(Run(tmp_path)) == 'lab.train("unknown", seed=1)'
+    assert code_of(Run(tmp_path)) == ""
+    write_json(tmp_path / "config.json", config)
+    write_json(tmp_path / "request.json", {"worker": evil, evil: evil, "films": evil, "pass_env": [evil, 3]})
+    tree = ast.parse(code_of(Run(tmp_path)), mode="eval").body
+    assert [ast.unparse(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)] == ["lab.train"]

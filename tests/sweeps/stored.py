@@ -17,10 +17,12 @@ from typing import Any
 
 from mosaic_lab import search
 from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.decisions import REPORTS
 from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.space import Space, to_json
 from mosaic_lab.sweeps.sweep import WORKER
 from mosaic_lab.sweeps.trial_log import TrialWriter
@@ -43,11 +45,11 @@ SPACE = Space(
 def plan(trials: int) -> SweepPlan:
     """A sweep of so many trials over five hyperparameters."""
     config = {"total_timesteps": STEPS, "algorithm": "ppo", "env_id": "CartPole-v1"}
-    return SweepPlan(
-        training=TrainingPlan("cleanrl", [], config), space=SPACE, trials=trials, seeds=(1, 2, 3),
-        metric="episode_return", mode="max", aggregate="mean", sampler="random", pruner="asha", interval=None,
-        seed=0, parallel=4, rounds=False, resumable=True,
-    )  # fmt: skip
+    training = TrainingPlan(TrainRequest(worker="cleanrl"), [], config)
+    request = SweepRequest(
+        training=training.request, search=SPACE, trials=trials, seeds=(1, 2, 3), sampler="random", parallel=4
+    )
+    return SweepPlan(request, training, SPACE, resumable=True)
 
 
 def start(root: Path, trials: int, recorded: int) -> Sweep:

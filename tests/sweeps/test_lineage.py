@@ -11,22 +11,24 @@ import pytest
 
 from mosaic_lab import search
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Plot
+from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.plots import sweep_plots
 from mosaic_lab.sweeps.population import Population
 from mosaic_lab.sweeps.population_plots import BEST
+from mosaic_lab.sweeps.request import SweepRequest
 from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.space import Space
 from mosaic_lab.sweeps.trial_log import TrialWriter
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
 SPACE = Space({"rate": search.loguniform(1e-5, 1e-1), "width": search.choice([32, 64, 128])})
-PLAN = SweepPlan(
-    training=TrainingPlan("climber", [], {"total_timesteps": 10_000}),
-    space=SPACE, trials=12, seeds=(1,), metric="height", mode="max", aggregate="mean", sampler="pbt",
-    pruner="none", interval=1000, seed=4, parallel=5, rounds=False, resumable=True,
-)  # fmt: skip
+TRAINING = TrainingPlan(TrainRequest(worker="climber"), [], {"total_timesteps": 10_000})
+REQUEST = SweepRequest(
+    training=TRAINING.request, search=SPACE, trials=12, metric="height", sampler="pbt", interval=1000, seed=4
+)
+PLAN = SweepPlan(REQUEST, TRAINING, SPACE, resumable=True)
 
 
 def gain(parameters: dict[str, Any]) -> float:
@@ -36,10 +38,10 @@ def gain(parameters: dict[str, Any]) -> float:
 def searched(folder: Path, order: random.Random) -> list[Trial]:
     """The trials of a population of which up to five train at once, and end in any order."""
     log = TrialWriter(folder)
-    course = Population(SPACE, PLAN.trials, len(PLAN.stops), PLAN.seed, True)
+    course = Population(SPACE, REQUEST.trials, len(PLAN.stops), REQUEST.seed, True)
     running: list[Trial] = []
     while True:
-        while len(running) < PLAN.parallel and (step := course.next(log.trials)) is not None:
+        while len(running) < 5 and (step := course.next(log.trials)) is not None:
             stop, runs = PLAN.stops[step.place], {1: f"run {len(log.trials)}-{step.place}"}
             if step.trial is None:
                 running.append(log.propose(step.proposal, runs, stop=stop))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec import structs
 from sweeps import stored
 
 from mosaic_lab import MosaicError
@@ -65,7 +66,9 @@ def marks(facet: Facet) -> dict[str, PlotMark]:
 def test_the_best_so_far_is_a_running_extreme_of_what_completed(
     trials: list[Trial], mode: str, running: np.ufunc
 ) -> None:
-    drawn = marks(facets(replace(PLAN, mode=mode), trials)["episode_return"])
+    drawn = marks(
+        facets(replace(PLAN, request=structs.replace(PLAN.request, mode=mode)), trials)["episode_return"]
+    )
     completed = in_state(trials, TrialState.COMPLETED)
     line = drawn["best"].line
     assert line is not None
@@ -164,7 +167,7 @@ def test_nothing_is_drawn_before_a_trial_has_a_value(trials: list[Trial]) -> Non
 
 
 def test_a_value_of_three_seeds_has_its_interval(trials: list[Trial]) -> None:
-    table = trials_table(PLAN, trials, Intervals(PLAN.aggregate))
+    table = trials_table(PLAN, trials, Intervals(PLAN.request.aggregate))
     assert [column["title"] for column in table["columns"]][:3] == ["Trial", "State", "episode_return"]
     assert len(table["rows"]) == COUNT
     steps = {row[1]["text"]: row[-2]["key"] for row in table["rows"]}

@@ -16,8 +16,8 @@ from sweeps.interrupted import check_segments, killed
 
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.states import State
+from mosaic_lab.runs.kinds import code_of
 from mosaic_lab.sweeps import Sweep
-from mosaic_lab.sweeps.code_text import sweep_code
 from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.trials import TrialState
 
@@ -63,7 +63,7 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
     assert list(schedule["stop"]) == [50, 100] and schedule["value"].iloc[-1] == best.value
     assert list(schedule["member"]) == [number for number, _ in lineage(trials, best)]
     assert list(schedule["parameters.rate"])[-1] == best.parameters["rate"]
-    assert "interval=50" in sweep_code(sweep) and 'sampler="pbt"' in sweep_code(sweep)
+    assert "interval=50" in code_of(sweep) and 'sampler="pbt"' in code_of(sweep)
     assert sweep.importance() == {} and "8 of 8 segments" in repr(sweep)
     with pytest.raises(mosaic.ConfigurationError, match="members of a population start together"):
         sweep.resume(trials=1)

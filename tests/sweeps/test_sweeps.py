@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from toy_worker import toy  # noqa: F401
 import mosaic_lab as mosaic
 from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.index import RunIndex
-from mosaic_lab.sweeps.code_text import sweep_code
+from mosaic_lab.runs.kinds import code_of
+from mosaic_lab.sweeps.launch import read_sweep
 from mosaic_lab.widgets.overview.workspace import charted
 from mosaic_lab.widgets.sweeps.sweep_panel import SweepPanel
 
@@ -57,12 +59,15 @@ def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) ->
     again = lab.run(sweep.id[-4:])
     assert again == sweep and f"best height {best.value:.5g} with learning_rate=" in repr(again)
     assert started_once(lab, sweep)
-    assert sweep_code(sweep) == (
+    assert code_of(sweep) == (
         'import mosaic_lab as mosaic\n\nlab.sweep(\n    "toy",\n    algorithm="walk",\n    env="Hill-v0",\n'
         "    total_timesteps=100,\n"
         '    search={"learning_rate": mosaic.search.uniform(0.1, 1.0)},\n    trials=4,\n    seeds=[1, 2],\n'
         '    metric="height",\n    pruner="none",\n    parallel=4,\n)'
     )
+    assert read_sweep(sweep.path / "request.json").code() == code_of(sweep), "a file with the same sweep"
+    trial = json.loads((sweep.trial_runs[0].path / "request.json").read_text())
+    assert set(trial["hyperparameters"]) == set(RATES) and trial["total_timesteps"] == 100
     index = RunIndex(lab.root)
     wait_until(lambda: (4, 4) in [(row.trials, row.total_trials) for row in index.changes(0)[1]])
     sweep.resume(trials=1).wait(60)
@@ -87,7 +92,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic
         "films: a sweep makes no films",
         "trials=0: must be an integer from 1 to 10,000",
         "has duplicates: 1",
-        "sampler='best': must be one of 'tpe'",
+        "sampler='best': must be one of tpe",
         "mode='up'",
         "no such hyperparameter; did you mean 'learning_rate'?",
     ):

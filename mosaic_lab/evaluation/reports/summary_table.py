@@ -202,7 +202,7 @@ def _in_units(
     plan: EvaluationPlan, played: Sequence[Record], values: Sequence[float]
 ) -> list[float] | list[list[float]]:
     """Return one value per episode, grouped in resampling units; see `returns_of`."""
-    if plan.episodes == 1 or plan.seed_sequence == "procedural" or len(plan.seeds) == 1:
+    if plan.request.episodes == 1 or plan.request.seed_sequence == "procedural" or len(plan.seeds) == 1:
         return list(values)
     by_seed: dict[int, list[float]] = {}
     for record, value in zip(played, values, strict=True):

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT, first_of
+from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS, OLDER_KEYS
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
+from mosaic_lab.operators.tables import lane_table
 
 SCRIPT = "script.json"
 ENVIRONMENT = "environment"
@@ -48,61 +49,43 @@ def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]
     """Return the script of an evaluation. ``places``: the location in the bundle of each checkpoint and each
     folder of Python policies, by path. Raises MosaicError for an operator that a bundle cannot contain.
     """
-    lanes: dict[str, dict[str, Any]] = {}
-    for label, lane in plan.lanes.items():
-        firsts = first_of(lane)
-        tables = {
-            pattern: _table(label, spec, places)
-            if firsts[pattern] == pattern
-            else {"kind": "same", "as": firsts[pattern]}
-            for pattern, spec in plan.mapping(label).items()
-        }
-        lanes[label] = tables["*"] if set(tables) == {"*"} else tables
+    lanes = {label: lane_table(plan.mapping(label)) for label in plan.lanes}
+    for label, lane in lanes.items():
+        for table in [lane] if "kind" in lane else lane.values():
+            _place(label, table, places)
     module = None if plan.module is None else f"{ENVIRONMENT}/{Path(plan.module).name}"
     about = {"env": plan.env_id, "module": module, "env_kwargs": plan.settings}
-    script = {**about, **{name: getattr(plan, name) for name in _OF_THE_PLAN}, "operators": lanes}
+    config = plan.to_config()
+    script = {**about, **{name: config[name] for name in _OF_THE_PLAN}, "operators": lanes}
     return {name: value for name, value in script.items() if value is not None}
 
 
-def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[str, Any]:
-    table: dict[str, Any] = {"name": spec.name, "deadline": spec.deadline, "fallback": spec.fallback}
-    if spec.category in ("random", "passive") and not spec.settings:
-        return {"kind": spec.category, **table}
-    if set(spec.settings) == {"checkpoint", "deterministic"}:
-        return {"kind": "rl", **spec.settings, "checkpoint": places[spec.settings["checkpoint"]], **table}
-    if spec.is_language_model and spec.worker in LANGUAGE_MODELS:
-        return {"kind": spec.worker, **_model_settings(label, spec, places), **table}
-    if spec.category == "engine" and spec.settings["program"] in _ENGINES:
-        return {"kind": "engine", **spec.settings, **table}
-    if spec.category == "python" and not spec.pass_env:
-        own = {name: spec.settings[name] for name in ("files", "keywords")}
-        return {"kind": "python", **_code("policy", spec.settings, places), **own, **table}
-    if spec.settings or spec.pass_env:
+def _place(label: str, table: dict[str, Any], places: Mapping[str, str]) -> None:
+    """Change an operator's table to one for a bundle. Raises MosaicError if there is none."""
+    kind = table["kind"]
+    if kind in LANGUAGE_MODELS:
+        _check_model(label, table)
+        for name in {*OF_THE_ENDPOINT, "pass_env"} & set(table):
+            del table[name]
+    settings = table.pop("settings", None)
+    if settings or "pass_env" in table or table.get("program", _ENGINES[0]) not in _ENGINES:
         raise MosaicError(
-            f"{label}: a bundle cannot contain {spec.worker or spec.name}, which has settings or variables "
-            "of its own; it can contain trained and Python policies, language models, random and passive "
-            "operators, and workers without settings"
+            f"{label}: a bundle cannot contain {table.get('worker', table['name'])}, which has settings or "
+            "variables of its own; it can contain trained and Python policies, language models, random and "
+            "passive operators, and workers without settings"
         )
-    return {"kind": "worker", "worker": spec.worker, "category": spec.category, **table}
+    for name in {"checkpoint", "folder"} & set(table):
+        table[name] = places[table[name]]
 
 
-def _model_settings(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[str, Any]:
-    """Return the keywords of a language model's operator, without those of its endpoint."""
-    settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
-    if is_model_file(settings["model"]):
+def _check_model(label: str, table: Mapping[str, Any]) -> None:
+    if is_model_file(table["model"]):
         raise MosaicError(
-            f"{label}: a bundle contains no files of models such as {settings['model']}; it contains models "
+            f"{label}: a bundle contains no files of models such as {table['model']}; it contains models "
             'of endpoints by their names, and "local"'
         )
-    if "demonstrations" in settings:
-        raise MosaicError(
-            f"{label}: a bundle contains no demonstrations such as {settings['demonstrations']}"
-        )
-    return settings if spec.code is None else settings | _code("describe", spec.code, places)
-
-
-def _code(key: str, code: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
-    return {key: f"{code['file']}:{code['attribute']}", "folder": places[code["folder"]]}
+    if "demonstrations" in table:
+        raise MosaicError(f"{label}: a bundle contains no demonstrations such as {table['demonstrations']}")
 
 
 def models_text(specs: Iterable[OperatorSpec]) -> str:

@@ -71,7 +71,7 @@ class EvaluationPanel(FollowingPanel):
 
     def _arenas(self) -> list[Run]:
         """Return the arenas with an episode in progress. Raises MosaicError if there are none."""
-        if (on := self._evaluation.plan.on) is not None:
+        if (on := self._evaluation.plan.request.on) is not None:
             raise MosaicError(f"its episodes are played on {on}: their frames stay there")
         if not (playing := [arena for arena in self._evaluation.arenas if arena.alive]):
             raise MosaicError("no arena plays at this moment: there are no frames to see")

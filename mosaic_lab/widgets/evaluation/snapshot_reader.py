@@ -127,7 +127,7 @@ def _plots(summary: pd.DataFrame) -> tuple[Plot, ...]:
 
 
 def _spent(evaluation: Evaluation) -> str:
-    budget = evaluation.plan.budget
+    budget = evaluation.plan.request.budget
     return budget_text(budget, evaluation.spent()) if budget else ""
 
 

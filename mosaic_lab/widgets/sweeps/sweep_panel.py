@@ -63,7 +63,7 @@ class SweepReader:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._due = 0.0
-        self._intervals = Intervals(sweep.plan.aggregate)
+        self._intervals = Intervals(sweep.plan.request.aggregate)
 
     def read_in_background(self) -> None:
         """Start a reading in its own thread, unless one is running or it is too early."""

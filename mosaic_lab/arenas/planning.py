@@ -1,0 +1,150 @@
+"""Plan a comparison from its request; validate everything before anything starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from mosaic_lab import workers
+from mosaic_lab.arenas.plan import ArenaPlan
+from mosaic_lab.arenas.request import CompareRequest
+from mosaic_lab.arenas.request_checks import (
+    check_env_kwargs,
+    check_family,
+    check_pass_env,
+    check_seeds,
+    check_variables,
+)
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.operators import OperatorSpec, as_operator
+from mosaic_lab.operators.api_keys import missing_key
+from mosaic_lab.operators.chess_players import engine_problem
+from mosaic_lab.operators.spec import Fallback
+from mosaic_lab.policies import DEFAULT
+from mosaic_lab.validation import Problems
+
+POLICIES = "policies"
+"""The name of the lane created by ``policies=``."""
+
+
+def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = False) -> ArenaPlan:
+    """Return the plan of a request, without installing or starting anything.
+
+    All problems are added to ``problems``; the plan is valid if there are none. ``recorded``: language models
+    answer from a recording, so their keys need not be set.
+    """
+    request = request.checked(problems)
+    lanes = LaneOperators(problems, request.deadline, request.fallback, recorded)
+    lanes.add_lanes(request.operators, request.policies)
+    plan = ArenaPlan(
+        request=request,
+        env_id=request.env or "",
+        operators=lanes.operators,
+        lanes=lanes.lanes,
+        seeds=check_seeds(request.seeds, problems),
+        settings=check_env_kwargs(request.env_kwargs, problems),
+        pass_env=check_pass_env(request.pass_env, problems),
+        family=check_family(request.env, request.family, problems),
+    )
+    for worker in sorted({spec.worker for spec in lanes.operators.values() if spec.worker is not None}):
+        try:
+            workers.info(worker)
+        except MosaicError as error:
+            problems.add("operators", str(error))
+    return plan
+
+
+class LaneOperators:
+    """Collects ``operators`` by key, and ``lanes`` as {label: {agent, team or pattern: key}}.
+
+    The same object is the same operator in all lanes. ``deadline`` and ``fallback`` override the operators'
+    own; ``recorded``: language models answer from a recording and need no key.
+    """
+
+    def __init__(
+        self, problems: Problems, deadline: float | None, fallback: Fallback | None, recorded: bool
+    ) -> None:
+        self.operators: dict[str, OperatorSpec] = {}
+        self.lanes: dict[str, dict[str, str]] = {}
+        self._problems = problems
+        self._recorded = recorded
+        changes = {"deadline": deadline, "fallback": fallback}
+        self._changes = {name: value for name, value in changes.items() if value is not None}
+        self._keys: dict[int, str] = {}  # by the identity of the object that an operator was made from
+
+    def add_lanes(self, operators: Any, policies: Any) -> None:
+        """Add a lane for each of ``operators``, and one for ``policies`` if given."""
+        if self._problems.found and not operators and not policies:
+            return  # a script without operators is already a problem
+        given = {} if operators is None and policies is not None else operators
+        if not isinstance(given, Mapping) or (policies is None and not given):
+            self._problems.add(
+                "operators",
+                f"operators={given!r:.200}: must map names to operators, such as "
+                '{"PPO": operators.rl(run), "random": operators.random()}',
+            )
+            return
+        for label, value in given.items():
+            if isinstance(label, str) and label.strip():
+                self._add_lane(
+                    label, f"operators.{label}", value if isinstance(value, Mapping) else {DEFAULT: value}
+                )
+            else:
+                self._problems.add(
+                    "operators", f"{label!r} is not a valid lane name: it must be a non-empty string"
+                )
+        if policies is not None:
+            self._add_policies(policies)
+
+    def _add_policies(self, policies: Any) -> None:
+        if POLICIES in self.lanes:
+            self._problems.add("policies", f"operators already has a lane {POLICIES!r}: rename that lane")
+        elif not isinstance(policies, Mapping):
+            self._problems.add(
+                "policies",
+                f"policies={policies!r:.200}: must map agents, teams or patterns to operators, such as "
+                '{"red_*": operators.rl(run), "*": operators.random()}',
+            )
+        else:
+            self._add_lane(POLICIES, "policies", policies)
+
+    def _add_lane(self, label: str, place: str, mapping: Mapping[Any, Any]) -> None:
+        if not mapping:
+            self._problems.add(
+                place, f'{label}: no operators given: pass one, such as {{"{DEFAULT}": operators.random()}}'
+            )
+        lane = self.lanes[label] = {}
+        for pattern, value in mapping.items():
+            try:
+                if not isinstance(pattern, str):
+                    raise ConfigurationError(
+                        f"{pattern!r} is not a valid key: it must be an agent id, a team or a pattern"
+                    )
+                lane[pattern] = self._key_of(value, label, alone=len(mapping) == 1)
+            except ConfigurationError as error:
+                self._problems.add(f"{place}.{pattern}", f"{label}: {error}")
+
+    def _key_of(self, value: Any, label: str, alone: bool) -> str:
+        """Return the key of an operator, creating the operator from ``value`` if new."""
+        if id(value) not in self._keys:
+            operator = as_operator(value).with_(**self._changes)
+            if not (self._recorded and operator.is_recorded):
+                check_available(operator)
+                check_variables(operator.name, operator.pass_env)
+            if alone and operator.name == operator.worker:
+                operator = operator.with_(name=label)  # two operators of a kind draw different random numbers
+            key = self._keys[id(value)] = str(len(self._keys) + 1)
+            self.operators[key] = operator
+        return self._keys[id(value)]
+
+
+def check_available(operator: OperatorSpec) -> None:
+    """Raise ConfigurationError if the key of its endpoint is not set, or its engine is not installed or does
+    not support the requested Elo.
+    """
+    for name in operator.pass_env:
+        if name not in os.environ and (text := missing_key(operator, name)):
+            raise ConfigurationError(text)
+    if operator.category == "engine" and (text := engine_problem(operator.settings)):
+        raise ConfigurationError(text)

@@ -1,0 +1,100 @@
+"""Operators as the tables of a script, ``{"kind": "rl", "checkpoint": …}``, and as Python code.
+
+A table has the keywords of the factory in `mosaic_lab.operators` that its kind names; see
+`mosaic_lab.evaluation.scripts`, which reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mosaic_lab.operators import policy_files
+from mosaic_lab.operators.spec import DEADLINE, OperatorSpec
+from mosaic_lab.runs.code_text import Code, call, literal
+
+_MODELS = ("llm", "vlm", "chess", "balrog")  # kinds that call a language model, also their workers
+_FIRST = {"rl": "checkpoint", "engine": "program", "worker": "worker"} | dict.fromkeys(_MODELS, "model")
+"""The keyword that is the first argument, by kind."""
+
+Tables = Mapping[str, Mapping[str, Any]]
+
+
+def lane_table(mapping: Mapping[str, OperatorSpec]) -> dict[str, Any]:
+    """Return the table of a lane: an operator's, or one for each agent, team or pattern."""
+    firsts: dict[int, str] = {}
+    tables = {}
+    for pattern, spec in mapping.items():
+        first = firsts.setdefault(id(spec), pattern)
+        tables[pattern] = operator_table(spec) if first == pattern else {"kind": "same", "as": first}
+    return tables["*"] if set(tables) == {"*"} else tables
+
+
+def operator_table(spec: OperatorSpec) -> dict[str, Any]:
+    """Return the table of an operator that runs outside of this kernel."""
+    table: dict[str, Any] = {"name": spec.name}
+    if spec.deadline != DEADLINE:
+        table["deadline"] = spec.deadline
+    if spec.fallback != "wait":
+        table["fallback"] = spec.fallback
+    if spec.pass_env:
+        table["pass_env"] = list(spec.pass_env)
+    settings = {name: value for name, value in spec.settings.items() if value is not None}
+    if spec.category in ("random", "passive") and spec.worker == spec.category:
+        return {"kind": spec.category, **table}
+    if spec.category == "rl" and set(settings) == {"checkpoint", "deterministic"}:
+        return {"kind": "rl", **settings, **table}
+    if spec.category == "engine":
+        return {"kind": "engine", **settings, **table}
+    if spec.category == "python" and spec.worker == policy_files.WORKER:
+        own = {name: settings[name] for name in ("files", "keywords") if settings[name]}
+        return {"kind": "python", **_reference("policy", settings), **own, **table}
+    if spec.is_language_model and spec.worker in _MODELS:
+        code = {} if spec.code is None else _reference("describe", spec.code)
+        return {"kind": spec.worker, **settings, **code, **table}
+    return {"kind": "worker", "worker": spec.worker, "category": spec.category, "settings": settings, **table}
+
+
+def _reference(key: str, code: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a table for the user's code: "FILE:NAME" as ``key``, and its folder."""
+    return {key: f"{code['file']}:{code['attribute']}", "folder": code["folder"]}
+
+
+def lanes_code(lanes: Tables) -> dict[str, Any]:
+    """Return lanes with the calls of the operators' factories.
+
+    Raises ValueError or LookupError if a table is not valid, or if agents of a lane share an operator.
+    """
+    return {
+        label: _operator_code(lane, label)
+        if "kind" in lane
+        else {pattern: _operator_code(table, label) for pattern, table in lane.items()}
+        for label, lane in lanes.items()
+    }
+
+
+def _operator_code(table: Mapping[str, Any], label: str) -> Code:
+    """Return the call of a factory, by literals only, because the table is untrusted."""
+    named = dict(table)
+    kind, name = named.pop("kind"), named.pop("name")
+    folder = named.get("folder")
+    for key in {"policy", "describe"} & set(named):
+        named[key] = f"{folder}/{named[key]}"
+    if kind in ("random", "passive"):
+        first = []
+    elif kind == "python":
+        first = [literal(named.pop("policy"))]
+        named |= named.pop("keywords", {})
+    elif kind in _FIRST:
+        first = [literal(named.pop(_FIRST[kind]))]
+        named |= named.pop("settings", {})
+        named.pop("folder", None)
+    else:
+        raise ValueError(f"an operator of the kind {kind!r} has no code")
+    if named.get("deterministic") is True:
+        del named["deterministic"]
+    if kind in ("random", "passive", "worker"):
+        made = call(f"mosaic.operators.{kind}", first, named)
+        usual = name in (label, kind, table.get("worker"))
+        return Code(made if usual else f"{made}.with_(name={literal(name)})")
+    return Code(call(f"mosaic.operators.{kind}", first, {**named, "name": name}))

@@ -1,0 +1,160 @@
+"""Requests: the arguments of a method of `Lab` as one value, with their limits and descriptions.
+
+A keyword of such a method is a parameter in its signature, a field of its request, and the place that uses
+it. The checks, the command line and the page's forms read the field's `Meta`. A run keeps its request, with
+the arguments that were given, in ``request.json``.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from types import NoneType
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct, structs
+
+from mosaic_lab.runs.code_text import call
+from mosaic_lab.validation import Problems
+
+SECONDS = {"unit": "number of seconds"}
+"""The ``extra`` of the `Meta` of a duration."""
+_LIMITS = (("ge", "≥", operator.ge), ("gt", ">", operator.gt), ("le", "≤", operator.le))
+
+
+class Argument(NamedTuple):
+    """A keyword of a method of `Lab`. ``type`` is without None, and a union for several."""
+
+    name: str
+    default: Any
+    type: Any
+    meta: Meta
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The valid values; empty if they are not listed."""
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
+
+    @property
+    def requirement(self) -> str:
+        """A description of the valid values: "an integer ≥ 1"."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        what = "an integer" if self.type is int else f"a {(self.meta.extra or {}).get('unit', 'number')}"
+        if self.meta.ge is not None and self.meta.le is not None:
+            return f"{what} from {self.meta.ge:,} to {self.meta.le:,}"
+        bounds = ((sign, getattr(self.meta, name)) for name, sign, _ in _LIMITS)
+        return " ".join([what, *(f"{sign} {bound}" for sign, bound in bounds if bound is not None)])
+
+    @property
+    def help(self) -> str:
+        """The description with the valid values and the default, in one line."""
+        described, default = self.meta.description or "", self.default
+        limited = bool(self.choices) or self.meta.ge is not None or self.meta.gt is not None
+        text = f"{described}: {self.requirement}" if limited else described
+        shown = isinstance(default, str | int | float) and not isinstance(default, bool)
+        return f"{text} (default: {default})" if shown else text
+
+    def checked(self, value: Any) -> Any:
+        """Return a value of the declared type; whole floats and NumPy's numbers are converted.
+
+        Raises ValueError if it is not valid, and TypeError for another type.
+        """
+        if self.choices:
+            if value not in self.choices:
+                raise ValueError(value)
+            return value
+        if isinstance(value, bool | str | bytes):
+            raise TypeError(value)
+        number: float
+        if self.type is int:
+            number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+        elif not math.isfinite(number := float(value)):
+            raise ValueError(value)
+        for name, _, holds in _LIMITS:
+            bound = getattr(self.meta, name)
+            if bound is not None and not holds(number, bound):
+                raise ValueError(value)
+        return number
+
+
+class Request(Struct, kw_only=True, frozen=True):
+    """The arguments of the method `METHOD` of `Lab`, as given."""
+
+    METHOD: ClassVar[str]
+
+    def given(self, *always: str) -> dict[str, Any]:
+        """Return the arguments that differ from their defaults, and those named in ``always``."""
+        values = ((one, getattr(self, one.name)) for one in arguments_of(type(self)).values())
+        return {
+            one.name: value
+            for one, value in values
+            if one.name in always or type(value) is not type(one.default) or value != one.default
+        }
+
+    def checked(self, problems: Problems) -> Self:
+        """Return the request with numbers of the declared types.
+
+        An argument outside of its limits is added to ``problems``, and has its default in the result.
+        """
+        changes = {}
+        for name, value in self.given().items():
+            argument = arguments_of(type(self))[name]
+            if value is None or not (argument.type in (int, float) or argument.choices):
+                continue
+            try:
+                changes[name] = argument.checked(value)
+            except (ValueError, TypeError, OverflowError):
+                problems.add(name, f"{name}={value!r}: must be {argument.requirement}")
+                changes[name] = argument.default
+        return structs.replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the given arguments as JSON-compatible data, without secrets."""
+        content: dict[str, Any] = msgspec.to_builtins(self.given(), enc_hook=_plain, str_keys=True)
+        return content
+
+    def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        """Return the positional arguments as code, and the keyword arguments as values or code."""
+        raise NotImplementedError
+
+    def code(self, lab: str = "lab") -> str:
+        """Return the call as Python code. ``lab`` is the name of the `Lab` variable."""
+        text = call(f"{lab}.{self.METHOD}", *self.written())
+        return f"import mosaic_lab as mosaic\n\n{text}" if "mosaic." in text else text
+
+
+@cache
+def arguments_of(request: type[Request]) -> Mapping[str, Argument]:
+    """Return the arguments of a kind of request by name."""
+    hints = get_type_hints(request, include_extras=True)
+    return {field.name: _argument(field, hints[field.name]) for field in structs.fields(request)}
+
+
+def compact(seeds: Iterable[int]) -> range | list[int]:
+    """Return seeds as a range if three or more are consecutive, else as a list."""
+    found = seeds if isinstance(seeds, range) else [operator.index(seed) for seed in seeds]
+    whole = range(found[0], found[0] + len(found)) if len(found) > 2 else None
+    return whole if whole is not None and list(found) == list(whole) else list(found)
+
+
+def _argument(field: structs.FieldInfo, hint: Any) -> Argument:
+    kind, meta = get_args(hint) if hasattr(hint, "__metadata__") else (hint, Meta())
+    kinds = [one for one in get_args(kind) if one is not NoneType]
+    optional = NoneType in get_args(kind)
+    default = field.default if field.default_factory is NODEFAULT else field.default_factory()
+    return Argument(field.name, default, kinds[0] if optional and len(kinds) == 1 else kind, meta)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that `msgspec.to_builtins` does not know as one that it does."""
+    if isinstance(value, range):
+        return {"first": value.start, "count": len(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    return value.tolist() if hasattr(value, "tolist") else str(value)
