@@ -258,6 +258,7 @@ describe('the filter', () => {
     assert.deepEqual(search('diverges ppo'), ['fast']);
     assert.deepEqual(search('-ppo'), ['dqn']);
     assert.deepEqual(search('nothing'), []);
+    assert.deepEqual(search('2026'), [], 'part of each id');
   });
 
   test('finds states', () => {

@@ -95,7 +95,10 @@ function matchesText(row: RunRow, text: string): boolean {
   const all = [name, label, id, notes, worker, algorithm, env, group, state, ...tags]
     .join('\n')
     .toLowerCase();
-  const has = (word: string) => all.includes(word) || matchesComparison(row, word);
+  // A number is a word of its own: "2" would be found in the id of every run.
+  const isIn = (word: string) =>
+    /^\d+$/.test(word) ? RegExp(`\\b${word}\\b`).test(all) : all.includes(word);
+  const has = (word: string) => isIn(word) || matchesComparison(row, word);
   return words.every(word => (word.length > 1 && word.startsWith('-') ? !has(word.slice(1)) : has(word)));
 }
 
