@@ -74,7 +74,7 @@ class RunList(Sequence[Run]):
 
     def search(self, text: str = "", tags: Iterable[str] = ()) -> RunList:
         """Return the runs that have all of ``tags``, and every word of ``text`` (case-insensitive) in their
-        id, name, label, group, state, tags or notes.
+        id, name, label, group, state, tags or notes; a number is found as a whole word only.
 
         Raises ConfigurationError if ``text`` is not a string or compares values, or ``tags`` is not a list.
         """
@@ -179,4 +179,7 @@ def _fits(run: Run, words: list[str], wanted: set[str]) -> bool:
         return True
     about = [run.id, found.name, run.label, run.group or "", run.state, *found.tags, found.notes]
     everything = "\n".join(about).casefold()
-    return all(word in everything for word in words)
+    # A number is a word of its own: "2" would be found in the id of every run.
+    return all(
+        re.search(rf"\b{word}\b", everything) if word.isdecimal() else word in everything for word in words
+    )

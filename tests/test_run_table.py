@@ -38,6 +38,8 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     assert list(lab.runs.search(tags=["paper"])) == [first, second]
     assert list(lab.runs.search("SMALL cartpole", tags=["paper"])) == [first]
     assert list(lab.runs.search("failed")) == [run for run in lab.runs if run.state == "failed"]
+    second.notes = "take 7"
+    assert list(lab.runs.search("take 7")) == [second], "a number is a word, not a part of each id"
     assert isinstance(lab.runs.search("x"), RunList) and len(lab.runs.search()) == 20
     assert repr(lab.runs.search("nowhere")) == "no such runs"
     with pytest.raises(ConfigurationError, match="must be a list"):
@@ -56,9 +58,12 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
         lab.run("Baseline")
     third.name = second.id
     assert lab.run(second.id) == second, "an id counts before a name"
-    for unknown in ("baseline", ""):
-        with pytest.raises(UnknownRun, match="newest"):
+    for unknown, answer in [("baselin", "newest: .*; did you mean 'Baseline'"), ("", "newest")]:
+        with pytest.raises(UnknownRun, match=answer):
             lab.run(unknown)
+    group = next(run.group for run in lab.runs if run.group)
+    with pytest.raises(UnknownRun, match=rf"It is a group: lab\.group\('{group}'\)"):
+        lab.run(group)
 
 
 def test_a_run_is_one_line_of_a_text_whatever_its_reason(lab: mosaic.Lab) -> None:

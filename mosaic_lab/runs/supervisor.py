@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -91,10 +92,11 @@ class Supervisor:
         user's, or the label). Of runs that continue each other, the last is returned. Raises UnknownRun."""
         try:
             return Run(self.store.folder(run_id), self.display)
-        except UnknownRun:
-            called = [run for run in self.runs() if isolated(partial(_is_called, run, run_id), _unreadable)]
+        except UnknownRun as error:
+            runs = self.runs()
+            called = [run for run in runs if isolated(partial(_is_called, run, run_id), _unreadable)]
             if not called:
-                raise
+                raise UnknownRun(f"{error}{_suggestion(runs, run_id)}") from None
         sources = {run.id: isolated(partial(continued_run, run), lambda reason: None) for run in called}
         last = {sources[run.id]: run for run in called if sources[run.id] is not None}
         called = [
@@ -351,6 +353,24 @@ def _lock_of_ended(run: Run) -> int:
 def _is_called(run: Run, name: str) -> bool:
     # The panel shows a resumed run as "NAME (resumed)".
     return bool(name) and not {name, name.removesuffix(" (resumed)")}.isdisjoint((run.name, run.label))
+
+
+def _suggestion(runs: Sequence[Run], name: str) -> str:
+    """Return how to name a group, or the name or label most similar to this unknown one."""
+    described = [isolated(partial(_names, run), _nameless) for run in runs]
+    if name and any(name in texts[:1] for texts in described):
+        return f". It is a group: lab.group({name!r})"
+    names = {text.casefold(): text for texts in described for text in texts[1:] if text}
+    near = get_close_matches(name.casefold(), names, 1, 0.8)
+    return f"; did you mean {names[near[0]]!r}?" if near else ""
+
+
+def _names(run: Run) -> tuple[str, ...]:
+    return run.group or "", run.label or "", run.name or ""
+
+
+def _nameless(reason: str) -> tuple[str, ...]:
+    return ()
 
 
 def _unreadable(reason: str) -> bool:
