@@ -61,7 +61,7 @@ def test_it_is_resumed_filmed_and_evaluated(lab: mosaic.Lab, run: Run) -> None:
 @pytest.mark.parametrize(
     ("env", "reason"),
     [
-        ("Corridors-v0", "Corridors-v0 is an environment of several agents (red_0, red_1)"),
+        ("Corridors-v0", "Corridors-v0 has several agents (red_0, red_1): a training by another worker"),
         ("Corridor-v7", "worker 'walks' has no environment 'Corridor-v7'"),
     ],
 )
