@@ -45,7 +45,8 @@ def mean_lines(
 
     Runs of different workers, algorithms or environments are never grouped. ``curves`` are the runs' own. The
     mean and its 95% interval are from `mosaic_lab.evaluation.learning_curve`, over the range in which all
-    runs of a group have values. With fewer than five runs, the individual lines replace the interval.
+    runs of a group have values. With fewer than five runs, the individual lines replace the interval; without
+    such a range, also the mean.
     """
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
@@ -64,7 +65,11 @@ def mean_lines(
         mean = mean_over_runs([(line.x, line.y) for _, line in members])
         if mean is None:
             what = label or "these runs"
-            notes.append(f"{what}: no mean, as its {len(members)} runs have no part of the x axis in common")
+            notes.append(
+                f"{what}: no mean, as its {len(members)} runs have no part of the x axis in common; each is "
+                "drawn"
+            )
+            lines += [replace(line, key=f"{key} {run.id}") for run, line in members]
             continue
         ids = tuple(run.id for run, _ in members)
         few = mean.runs < FEWEST_RUNS

@@ -99,7 +99,8 @@ class TrainingPlan:
             request = TrainRequest.of_json(content["request"])
         else:  # of an earlier version, which had these arguments among its own fields
             request = TrainRequest.of_files(content["worker"], content["config"], content)
-        request = request.with_(pass_env=list(pass_env))
+        if pass_env:
+            request = request.with_(pass_env=list(pass_env))
         known = {
             name: content[name] for name in cls.__dataclass_fields__ if name in content and name != "request"
         }

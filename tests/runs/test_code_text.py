@@ -17,6 +17,7 @@ from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.kinds import code_of
 from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.runs.training_plan import TrainingPlan
 
 __all__ = ["toy"]
 
@@ -27,6 +28,26 @@ WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps"
 def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
     with store(tmp_path / "runs"):
         yield mosaic.Lab(tmp_path / "runs", max_running=4)
+
+
+def test_the_plan_of_an_earlier_version_is_read() -> None:
+    """Sweeps and curricula stored it with these arguments among its own fields."""
+    config = {
+        "algorithm": "walk", "env_id": "Hill-v0", "total_timesteps": 20_000, "seed": 3, "wrappers": ["flat"],
+        "fastlane": {"enabled": True}, "checkpoint": {"every_timesteps": 500, "resume_from": None},
+        "hyperparameters": {"learning_rate": 0.125},
+    }  # fmt: skip
+    stored = {
+        "worker": "toy", "command": ["python", "toy.py"], "config": config, "steps": 20_000, "gpus": 0,
+        "threads": 2, "grace_seconds": 3.0, "films": "off", "on": None, "restarts": 0,
+    }  # fmt: skip
+    plan = TrainingPlan.from_json(stored, ["HILL_KEY"])
+    assert (plan.command, plan.config, plan.steps) == (["python", "toy.py"], config, 20_000)
+    assert json.loads(json.dumps(plan.request.to_json())) == {
+        "worker": "toy", **WALK, "seed": 3, "threads": 2, "checkpoint_every": 500, "wrappers": ["flat"],
+        "grace_seconds": 3.0, "pass_env": ["HILL_KEY"], "hyperparameters": {"learning_rate": 0.125},
+    }  # fmt: skip
+    assert TrainingPlan.from_json(json.loads(json.dumps(plan.to_json())), ["HILL_KEY"]) == plan
 
 
 @pytest.mark.usefixtures("toy")
