@@ -321,6 +321,8 @@ describe('the data of a chart', () => {
     raw?.answer();
     await settled();
     assert.deepEqual([data.lines.get('a')?.y[0], data.raw.get('a')?.y[0]], [0.5, 0]);
+    data.want(SETTINGS, ['a']);
+    assert.equal(data.drawn?.smoothing, 0.5, 'these lines are drawn until the next answer');
     data.end();
   });
 

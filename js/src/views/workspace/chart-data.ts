@@ -19,6 +19,8 @@ export class ChartData {
   lines: ReadonlyMap<string, LineData> = new Map();
   /** The same without smoothing; empty if not requested. */
   raw: ReadonlyMap<string, LineData> = new Map();
+  /** The settings of these lines, which may be older than the requested ones; null before the first answer. */
+  drawn: CurveSettings | null = null;
   /** Why there are no newer lines; empty if there is no error. */
   error = '';
   notes: readonly string[] = [];
@@ -28,7 +30,6 @@ export class ChartData {
   /** Whether there has been an answer. */
   answered = false;
 
-  private groupBy: CurveSettings['group_by'] = null;
   private readonly source: RunSource;
   private readonly changed: () => void;
   private settings: CurveSettings | null = null;
@@ -68,7 +69,7 @@ export class ChartData {
 
   /** Whether the lines belong to these groups rather than the previous ones. */
   isOf(groupBy: CurveSettings['group_by']): boolean {
-    return JSON.stringify(groupBy) === JSON.stringify(this.groupBy);
+    return JSON.stringify(groupBy) === JSON.stringify(this.drawn?.group_by ?? null);
   }
 
   /** Nothing is requested for an invisible chart. */
@@ -103,7 +104,7 @@ export class ChartData {
       if (signature === this.signature) {
         this.lines = merged(fresh ? null : this.lines, runs, linesOf(answer));
         this.raw = raw ? merged(fresh ? null : this.raw, runs, linesOf(raw)) : new Map();
-        this.groupBy = settings.group_by;
+        this.drawn = settings;
         this.notes = answer.result.notes;
         this.read = answer.result.read;
         this.error = '';

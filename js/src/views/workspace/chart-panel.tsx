@@ -213,7 +213,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
       <ChartBody
         title={chart.metric}
         xLabel={axisLabel(state.x, trans)}
-        kind={valuesKind(state, trans)}
+        kind={valuesKind(data.current?.drawn ?? null, trans)}
         lines={lines}
         view={view}
         height={resized?.height ?? chart.height}
@@ -233,11 +233,11 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
   );
 }
 
-/** The kind of the lines' values. */
-function valuesKind({ groupBy, smoothing }: WorkspaceState, trans: Translation): string {
+/** The kind of the values of lines with these settings. */
+function valuesKind(drawn: CurveSettings | null, trans: Translation): string {
   const kinds = [
-    groupBy ? trans.__('mean') : '',
-    smoothing > 0 ? trans.__('smoothed %1', share(smoothing)) : ''
+    drawn?.group_by ? trans.__('mean') : '',
+    drawn?.smoothing ? trans.__('smoothed %1', share(drawn.smoothing)) : ''
   ].filter(Boolean);
   return kinds.join(', ') || trans.__('raw');
 }
