@@ -1,91 +1,18 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-
-import { targetsOf } from '../src/extension/runs-panel/targets.ts';
-import type { IRunSources } from '../src/extension/tokens.ts';
 import type { RunRow } from '../src/shared/run-api.ts';
-import { RunSource } from '../src/shared/run-source.ts';
-import type { Follower } from '../src/shared/transport.ts';
 import { facetCounts, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
 import { filterProblem } from '../src/views/runs/filter-problem.ts';
-import { Reasons } from '../src/views/runs/reasons.ts';
-import { removalQuestion } from '../src/views/runs/run-questions.ts';
 import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 import { ageText, speedText } from '../src/views/runs/run-text.ts';
 import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
 import { runSummary, storeSummary } from '../src/views/runs/summary.ts';
-import { continuationsOf, type Target } from '../src/views/runs/targets.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
 import { english } from '../src/views/translation.ts';
+import { MemorySource, row, STORE } from './memory-source.ts';
 
-const STORE = '/runs/ada/mosaic_runs';
 const NOW = 10_000;
-
-/** A store whose rows are set by the test. */
-class MemorySource extends RunSource {
-  hindrance = '';
-  private follower: Follower | undefined;
-
-  constructor(store = STORE) {
-    const server = {
-      call: () => Promise.reject(new Error('nothing is called here')),
-      follow: (follower: Follower) => {
-        this.follower = follower;
-        return () => {};
-      }
-    };
-    super(store, { server, whyNot: () => this.hindrance, trans: english });
-  }
-
-  override get canAct(): boolean {
-    return this.hindrance === '';
-  }
-
-  change(rows: RunRow[], removed: string[] = [], whole = false): void {
-    this.follower?.take({ version: 1, rows, removed, whole });
-  }
-}
-
-function row(id: string, more: Partial<RunRow> = {}): RunRow {
-  return {
-    id,
-    name: id,
-    label: more.name ?? id,
-    kind: 'training',
-    state: 'completed',
-    reason: 'ran to the end',
-    alive: false,
-    worker: 'cleanrl',
-    algorithm: 'ppo',
-    env: 'CartPole-v1',
-    seed: null,
-    group: null,
-    parent: null,
-    continues: null,
-    tags: [],
-    notes: '',
-    created: 1000,
-    started: 1000,
-    ended: 1060,
-    duration: 60,
-    step: 500,
-    total_steps: 500,
-    requested_steps: 500,
-    episodes: null,
-    total_episodes: null,
-    trials: null,
-    total_trials: null,
-    segmented: false,
-    progress: 1,
-    speed: null,
-    last_return: null,
-    best_return: null,
-    sparkline: [],
-    hyperparameters: {},
-    ...more
-  };
-}
 
 let source: MemorySource;
 let table: RunTable;
@@ -432,55 +359,4 @@ test('texts', () => {
   assert.deepEqual([1653.4, 0.795].map(speedText), ['1,653', '0.795']);
   assert.equal(sparklinePath([0, 10], 12, 12), 'M1.0 11.0L11.0 1.0');
   assert.equal(sparklinePath([5, 5], 12, 12), 'M1.0 6.0L11.0 6.0');
-});
-
-describe('what can be done with runs', () => {
-  const reasons = new Reasons(english);
-  const target = (more: Partial<RunRow> = {}, id = 'a'): Target => ({ source, id, row: row(id, more) });
-
-  test('it says why not', () => {
-    assert.match(reasons.stop([]), /Select a run/);
-    assert.match(reasons.stop([target()]), /alive/);
-    assert.equal(reasons.stop([target({ alive: true }), target()]), '');
-    assert.match(reasons.remove([target({ alive: true })]), /alive first/);
-    assert.match(reasons.annotateOne([target(), target()]), /one run only/);
-    assert.match(reasons.compare([target(), target({ env: 'Acrobot-v1' })]), /same environment/);
-    assert.match(reasons.resume([target({ kind: 'comparison' })]), /^Only trainings, evaluations and sweeps/);
-    assert.equal(reasons.resume([target({ kind: 'training', state: 'cancelled' })]), '');
-    assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
-  });
-
-  test('without a kernel only reading is possible', () => {
-    source.hindrance = 'open a notebook';
-    assert.equal(reasons.panel([target()]), 'open a notebook');
-    assert.equal(reasons.remove([target()]), 'open a notebook');
-    assert.equal(reasons.readOne([target()]), '');
-  });
-
-  test('removing a run says which other runs continue it', () => {
-    source.change([row('a'), row('b', { continues: 'a' }), row('c', { continues: 'b', parent: 'a' })]);
-    const targets = [target()];
-    assert.equal(continuationsOf(targets, table), 1);
-    assert.match(removalQuestion(targets, 0, 1, english).warning, /^Another run continues from a checkpoint/);
-    assert.equal(continuationsOf([target(), target({}, 'b')], table), 0);
-    assert.equal(removalQuestion(targets, 0, 0, english).warning, '');
-  });
-
-  test('arguments of a command come before what is selected', () => {
-    source.change([row('a'), row('b')]);
-    table.click(key('a'), {});
-    const sources = { source: () => source } as unknown as IRunSources;
-    assert.deepEqual(
-      targetsOf({}, table, sources).map(({ id }) => id),
-      ['a']
-    );
-    const named = targetsOf({ store: STORE, runs: ['b', 'gone'] }, table, sources);
-    assert.deepEqual(
-      named.map(({ id, row }) => [id, row?.name]),
-      [
-        ['b', 'b'],
-        ['gone', undefined]
-      ]
-    );
-  });
 });

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { targetsOf } from '../src/extension/runs-panel/targets.ts';
+import type { IRunSources } from '../src/extension/tokens.ts';
+import type { RunRow } from '../src/shared/run-api.ts';
+import { Reasons } from '../src/views/runs/reasons.ts';
+import { removalQuestion } from '../src/views/runs/run-questions.ts';
+import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
+import { RunTable } from '../src/views/runs/run-table.ts';
+import { continuationsOf, type Target } from '../src/views/runs/targets.ts';
+import { english } from '../src/views/translation.ts';
+import { MemorySource, row, STORE } from './memory-source.ts';
+
+const NOW = 10_000;
+
+let source: MemorySource;
+let table: RunTable;
+
+beforeEach(() => {
+  source = new MemorySource();
+  table = new RunTable(new RunRows(), english, () => NOW);
+  table.rows.setSources([source]);
+});
+
+function key(id: string): string {
+  return runKey(STORE, id);
+}
+
+describe('what can be done with runs', () => {
+  const reasons = new Reasons(english);
+  const target = (more: Partial<RunRow> = {}, id = 'a'): Target => ({ source, id, row: row(id, more) });
+
+  test('it says why not', () => {
+    assert.match(reasons.stop([]), /Select a run/);
+    assert.match(reasons.stop([target()]), /alive/);
+    assert.equal(reasons.stop([target({ alive: true }), target()]), '');
+    assert.match(reasons.remove([target({ alive: true })]), /alive first/);
+    assert.match(reasons.annotateOne([target(), target()]), /one run only/);
+    assert.match(reasons.compare([target(), target({ env: 'Acrobot-v1' })]), /same environment/);
+    assert.match(reasons.resume([target({ kind: 'comparison' })]), /^Only trainings, evaluations and sweeps/);
+    assert.equal(reasons.resume([target({ kind: 'training', state: 'cancelled' })]), '');
+    assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
+  });
+
+  test('without a kernel only reading is possible', () => {
+    source.hindrance = 'open a notebook';
+    assert.equal(reasons.panel([target()]), 'open a notebook');
+    assert.equal(reasons.remove([target()]), 'open a notebook');
+    assert.equal(reasons.readOne([target()]), '');
+  });
+
+  test('removing a run says which other runs continue it', () => {
+    source.change([row('a'), row('b', { continues: 'a' }), row('c', { continues: 'b', parent: 'a' })]);
+    const targets = [target()];
+    assert.equal(continuationsOf(targets, table), 1);
+    assert.match(removalQuestion(targets, 0, 1, english).warning, /^Another run continues from a checkpoint/);
+    assert.equal(continuationsOf([target(), target({}, 'b')], table), 0);
+    assert.equal(removalQuestion(targets, 0, 0, english).warning, '');
+  });
+
+  test('arguments of a command come before what is selected', () => {
+    source.change([row('a'), row('b')]);
+    table.click(key('a'), {});
+    const sources = { source: () => source } as unknown as IRunSources;
+    assert.deepEqual(
+      targetsOf({}, table, sources).map(({ id }) => id),
+      ['a']
+    );
+    const named = targetsOf({ store: STORE, runs: ['b', 'gone'] }, table, sources);
+    assert.deepEqual(
+      named.map(({ id, row }) => [id, row?.name]),
+      [
+        ['b', 'b'],
+        ['gone', undefined]
+      ]
+    );
+  });
+});
