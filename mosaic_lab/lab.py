@@ -139,7 +139,8 @@ class Lab(Trainer):
                 precedence over team names, and these over patterns; an agent with two operators or none is an
                 error with a table. One object under several keys is a single operator process that
                 distinguishes its agents by their ids; two calls of a factory are two operators.
-            env_kwargs: keyword arguments of the environment.
+            env_kwargs: keyword arguments of the environment; default: those that its policies were trained
+                with (a warning lists them), else none.
             max_steps: the episode's step limit; default: the environment's own.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. If it takes
                 longer, or its process is suspended, it is terminated and its lane fails. The operators' own
@@ -216,7 +217,7 @@ class Lab(Trainer):
             seeds: integers. ``[7] * 10`` plays 10 episodes in the environment of seed 7, as does
                 ``episodes=10, seed_sequence="fixed"``.
             episodes: episodes per seed.
-            env_kwargs: keyword arguments of the environment.
+            env_kwargs: keyword arguments of the environment; see `compare`.
             max_steps: the episode's step limit; default: the environment's own.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. If it takes
                 longer, or its process is suspended, it is terminated and its episode fails (``on_failure``).

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mosaic_contract.codec import with_tuples
+
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.errors import warn_user
 from mosaic_lab.operators import OperatorSpec
@@ -72,8 +74,14 @@ class ArenaPlan:
 
     def warn(self) -> None:
         """Warn of policies trained in a different environment, or with a different version of the user's
-        module that makes it.
+        module that makes it, and of keyword arguments taken from a training.
         """
+        if self.settings and self.request.env_kwargs is None:
+            warn_user(
+                f"{self.env_id} is made with env_kwargs={with_tuples(self.settings)!r:.500}, as in the "
+                "training of its policies; give env_kwargs={} for its defaults",
+                UserWarning,
+            )
         found = {
             f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
             for spec in self.operators.values()

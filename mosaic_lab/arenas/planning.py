@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from mosaic_contract.codec import with_tuples
 
 from mosaic_lab import workers
 from mosaic_lab.arenas.plan import ArenaPlan
@@ -23,6 +25,7 @@ from mosaic_lab.operators.chess_players import engine_problem
 from mosaic_lab.operators.spec import Fallback
 from mosaic_lab.policies import DEFAULT
 from mosaic_lab.validation import Problems
+from mosaic_lab.workers.families import same_environment
 
 POLICIES = "policies"
 """The name of the lane created by ``policies=``."""
@@ -43,7 +46,7 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
         operators=lanes.operators,
         lanes=lanes.lanes,
         seeds=check_seeds(request.seeds, problems),
-        settings=check_env_kwargs(request.env_kwargs, problems),
+        settings=_settings(request, lanes.operators.values(), problems),
         pass_env=check_pass_env(request.pass_env, problems),
         family=check_family(request.env, request.family, problems),
     )
@@ -53,6 +56,28 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
         except MosaicError as error:
             problems.add("operators", str(error))
     return plan
+
+
+def _settings(
+    request: CompareRequest, operators: Iterable[OperatorSpec], problems: Problems
+) -> dict[str, Any]:
+    """Return the environment's keyword arguments: the given ones, otherwise those that its policies were
+    trained with."""
+    if request.env_kwargs is not None or request.env is None:
+        return check_env_kwargs(request.env_kwargs, problems)
+    trained = [
+        (spec.name, dict(spec.env_settings))
+        for spec in operators
+        if spec.trained_on is not None and same_environment(spec.trained_on, request.env)
+    ]
+    if any(settings != trained[0][1] for _, settings in trained):
+        each = ", ".join(f"{name} with {with_tuples(settings)!r:.200}" for name, settings in trained)
+        problems.add(
+            "env_kwargs",
+            f"policies were trained with different keyword arguments of {request.env} ({each}): give "
+            "those to play with as env_kwargs=",
+        )
+    return trained[0][1] if trained else {}
 
 
 class LaneOperators:

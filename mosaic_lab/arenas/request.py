@@ -24,7 +24,8 @@ class CompareRequest(Request, kw_only=True, frozen=True):
     ] = None
     seeds: Annotated[Iterable[int], Meta(description="each operator plays every seed")] = ()
     env_kwargs: Annotated[
-        Mapping[str, Any] | None, Meta(description="keyword arguments of the environment")
+        Mapping[str, Any] | None,
+        Meta(description="keyword arguments of the environment (default: its policies' own)"),
     ] = None
     max_steps: Annotated[
         int | None, Meta(ge=1, description="an episode's step limit (default: the environment's own)")

@@ -288,7 +288,7 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
+    if not equals or not name.replace(".", "_").isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r}: give hyperparameters as NAME=VALUE")
     if name in _RESERVED:
         raise argparse.ArgumentTypeError(

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from mosaic_contract.codec import with_tagged_tuples, with_tuples
+
 from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
 from mosaic_lab.validation import Problems, read_arguments
 
@@ -67,13 +69,13 @@ class Stage:
     def to_json(self) -> dict[str, Any]:
         """Return the stage as JSON-compatible data; see `from_json`."""
         whole = {"window": int(self.window), "steps": None if self.steps is None else int(self.steps)}
-        return {**vars(self), **whole}
+        return {**vars(self), **whole, "hyperparameters": with_tagged_tuples(self.hyperparameters)}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Stage:
         """Return the stage from the data returned by `to_json`."""
         own = {name: value for name, value in content.items() if name != "hyperparameters"}
-        return cls(**own, **content["hyperparameters"])
+        return cls(**own, **with_tuples(content["hyperparameters"]))
 
     def __repr__(self) -> str:
         window = None if self.window == WINDOW else self.window

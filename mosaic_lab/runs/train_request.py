@@ -18,7 +18,13 @@ from mosaic_lab.runs.request import SECONDS, Request
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stages import WINDOW, Stage
-from mosaic_lab.runs.training_arguments import checkpoint_setting, frame_settings, json_value, name_list
+from mosaic_lab.runs.training_arguments import (
+    checkpoint_setting,
+    frame_settings,
+    json_value,
+    name_list,
+    nested,
+)
 from mosaic_lab.validation import Problems
 
 
@@ -67,6 +73,9 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     ] = None
     restarts: Annotated[int, Meta(ge=0, description="times to restart it when its node is lost")] = 0
     hyperparameters: Mapping[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        structs.force_setattr(self, "hyperparameters", nested(self.hyperparameters))
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> TrainRequest:

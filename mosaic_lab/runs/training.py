@@ -139,7 +139,9 @@ class Trainer:
         """Start a training in the background and return at once: a `Run`, or a `RunGroup` for several seeds.
 
         A missing worker environment is installed first, with progress. The worker checks the configuration
-        before anything starts. Further keywords are hyperparameters under upstream's own names.
+        before anything starts. Further keywords are hyperparameters under upstream's own names, and
+        ``env_kwargs``, the environment's keyword arguments. Checkpoints record them, and comparisons,
+        evaluations and films use them.
 
         Args:
             worker: a worker's name, such as ``"cleanrl"``; ``"script"`` runs your own command.

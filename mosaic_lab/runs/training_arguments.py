@@ -52,6 +52,18 @@ def name_list(keyword: str, given: Sequence[str]) -> list[str]:
     return list(given)
 
 
+def nested(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hyperparameters with dotted names as entries of tables: "env_kwargs.gravity" is an entry of
+    "env_kwargs"."""
+    whole = {name: value for name, value in hyperparameters.items() if "." not in name}
+    for name in hyperparameters.keys() - whole.keys():
+        table, _, entry = name.partition(".")
+        if not isinstance(known := whole.get(table, {}), Mapping):
+            raise ConfigurationError(f"{table}={known!r}: must be a table, because {name} is an entry of it")
+        whole[table] = {**known, entry: hyperparameters[name]}
+    return whole
+
+
 def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
     """Return the section of the configuration. The worker validates the contents of a mapping."""
     if isinstance(frames, Mapping):

@@ -9,6 +9,7 @@ from typing import Any
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.train_request import TrainRequest
+from mosaic_lab.runs.training_arguments import nested
 
 SPACES = ("agents", "observation_space", "action_space")
 """Fields of a worker's dry run that describe the environment's spaces, read by
@@ -48,7 +49,7 @@ class TrainingPlan:
         stop_at: int | None = None,
         **more: Any,
     ) -> Run:
-        """Start a run, with ``changes`` to its hyperparameters.
+        """Start a run, with ``changes`` to its hyperparameters, or, as in `nested`, to entries of tables.
 
         ``resume_from`` and ``stop_at`` replace those of the request: the run ends at that step with a
         checkpoint, while its schedules still count to ``total_timesteps``. ``more`` are further arguments of
@@ -61,7 +62,7 @@ class TrainingPlan:
         config = {
             **self.config,
             "seed": seed,
-            "hyperparameters": {**self.config["hyperparameters"], **changes},
+            "hyperparameters": nested({**self.config["hyperparameters"], **changes}),
             "checkpoint": {**self.config["checkpoint"], **segment},
         }
         known = self.hyperparameters
@@ -76,7 +77,7 @@ class TrainingPlan:
             grace_seconds=request.grace_seconds,
             worker_environment=self.worker_environment,
             program=self.program,
-            hyperparameters=None if known is None else {**known, **changes},
+            hyperparameters=None if known is None else nested({**known, **changes}),
             films=request.films,
             steps=None if changes or segment else self.steps,
             on=request.on,

@@ -74,12 +74,18 @@ def check_space(
     except ConfigurationError as error:
         problems.add("search", str(error))
         return [{}]
+    entries = {
+        f"{table}.{entry}"
+        for table, value in training.items()
+        if isinstance(value, Mapping)
+        for entry in value
+    }
     wrong = set()
     for name, distribution in _tried(space, sampled).items():
-        if name in training:
+        if name in training or name in entries:
             why = f"search[{name!r}] and {name}=: give one value for all trials, or a search"
-        elif not rows:
-            why = ""
+        elif not rows or rows.get(name.partition(".")[0], {}).get("type") == "dict":
+            why = ""  # of the worker itself, which checks the values of two trials
         elif name not in rows:
             why = f"search[{name!r}]: {what} has no such hyperparameter{nearest(name, rows)}"
         elif why := _misfit(distribution, rows[name]):

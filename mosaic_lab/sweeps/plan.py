@@ -159,7 +159,7 @@ def plan_sweep(trainer: Trainer, request: SweepRequest, progress: Callable[[str]
     plan = _plan_of(trainer, first, examples, problems, progress)
     problems.check()
     assert plan is not None and space is not None and seeds is not None  # else there was a problem
-    plan = _without(plan, examples[0], rows)
+    plan = _without(plan, first, examples[0], rows)
     population = request.sampler == POPULATION
     complete = replace(
         request,
@@ -226,19 +226,22 @@ def _plan_of(
 
 
 def _without(
-    plan: TrainingPlan, chosen: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]
+    plan: TrainingPlan,
+    training: TrainRequest,
+    chosen: Mapping[str, Any],
+    rows: Mapping[str, Mapping[str, Any]],
 ) -> TrainingPlan:
-    """Return the plan without the values of the trial that it was made with. Other trials may lack some of
-    them and use the worker's defaults.
+    """Return the plan of ``training`` without the values of the trial that it was made with. Other trials may
+    lack some of them and use the worker's defaults.
     """
-    configured, described = plan.config["hyperparameters"], plan.hyperparameters or {}
-    shared = {name: value for name, value in configured.items() if name not in chosen}
-    defaults = {name: rows[name].get("default") for name in chosen if name in rows}
+    shared, described = training.config()["hyperparameters"], plan.hyperparameters or {}
+    names = {name.partition(".")[0] for name in chosen}
+    usual = {name: shared.get(name, rows[name].get("default")) for name in names if name in rows}
     return dataclasses.replace(
         plan,
-        request=replace(plan.request, hyperparameters=shared),
+        request=replace(plan.request, hyperparameters=training.hyperparameters),
         config={**plan.config, "hyperparameters": shared},
-        hyperparameters={k: v for k, v in described.items() if k not in chosen} | defaults,
+        hyperparameters={name: value for name, value in described.items() if name not in names} | usual,
     )
 
 

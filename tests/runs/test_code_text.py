@@ -16,6 +16,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.kinds import code_of
+from mosaic_lab.runs.stages import Stage
 from mosaic_lab.runs.train_request import TrainRequest
 from mosaic_lab.runs.training_plan import TrainingPlan
 
@@ -112,6 +113,8 @@ def test_a_request_is_read_from_the_files_of_its_run(tmp_path: Path) -> None:
     launched["environment_names"] = ["HILL_KEY", "PATH"]
     assert TrainRequest.of_files("toy", request.config(), launched) == request
     assert TrainRequest.of_files("toy", written.config(), {}) == written
+    stage = Stage("Hill-v0", steps=5, env_kwargs={"start": (3, 3)})
+    assert Stage.from_json(json.loads(json.dumps(stage.to_json()))).hyperparameters == stage.hyperparameters
 
 
 def test_what_a_folder_says_is_never_code(tmp_path: Path) -> None:

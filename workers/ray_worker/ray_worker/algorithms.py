@@ -12,7 +12,7 @@ from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.metadata import Algorithm
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "environment": ("env_config", "normalize_actions", "clip_actions"),
+    "environment": ("normalize_actions", "clip_actions"),
     "env_runners": (
         "num_env_runners", "num_envs_per_env_runner", "num_cpus_per_env_runner", "sample_timeout_s",
         "max_requests_in_flight_per_env_runner", "rollout_fragment_length", "batch_mode",

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import TrainingConfig, check_hyperparameters
-from mosaic_contract.hyperparameters import not_widths
-from mosaic_contract.training_plan import PlannedTraining
+from mosaic_contract.hyperparameters import ENV_KWARGS, env_kwargs_of, not_widths
+from mosaic_contract.training_plan import DescribedCheckpoint, PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
 
 from . import policies
@@ -26,7 +26,7 @@ FORMAT = "mosaic-rllib/1"
 _REACH_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
 _WIDTHS = ("fcnet_hiddens", "head_fcnet_hiddens")
-_KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_atoms", "twin_q")
+_KEPT = (*MODEL, POLICIES, ENV_KWARGS.name, "normalize_actions", "dueling", "num_atoms", "twin_q")
 """Hyperparameters that a resumed training cannot change: they define its networks or the meaning of its
 actions."""
 
@@ -55,9 +55,13 @@ class RllibPlan(PlannedTraining):
     def probed(
         cls, config: TrainingConfig, hyperparameters: Mapping[str, Any]
     ) -> tuple[TrainingConfig, Any, Any]:
-        keywords = hyperparameters.get("env_config", {})
-        own_spec = spec_of(config.env_id, keywords if isinstance(keywords, Mapping) else {})
+        own_spec = spec_of(config.env_id, env_kwargs_of(hyperparameters))
         return config, own_spec, own_spec.wrapped(config.wrappers)
+
+    @classmethod
+    def _resumed(cls, config: TrainingConfig) -> tuple[DescribedCheckpoint | None, dict[str, Any]]:
+        resume_from, hyperparameters = super()._resumed(config)
+        return resume_from, _upstreams_names(hyperparameters)
 
     @property
     def bound(self) -> Mapping[str, str]:

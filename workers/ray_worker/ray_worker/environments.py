@@ -50,7 +50,7 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> RllibEnvironmentSpec:
         env, _ = probe(env_id, functools.partial(make_environment, module, env_id, keywords))
     except ConfigError as error:
         failure = (
-            f" cannot be made here with env_config={dict(keywords)}" if keywords else " cannot be made here"
+            f" cannot be made here with env_kwargs={dict(keywords)}" if keywords else " cannot be made here"
         )
         raise ConfigError(str(error).replace(" cannot be made here", failure, 1)) from None
     games = (

@@ -11,6 +11,7 @@ from typing import Any, Mapping
 
 import torch
 from mosaic_contract import ConfigError
+from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.pettingzoo_ids import pettingzoo_module
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.core import DEFAULT_MODULE_ID
@@ -48,7 +49,7 @@ def training_config(plan: RllibPlan) -> AlgorithmConfig:
         config.run_id,
         pettingzoo_module(config.env_id),
         config.env_id,
-        plan.hyperparameters["env_config"],
+        env_kwargs_of(plan.hyperparameters),
         plan.spec.several,
         shown_by=1 if plan.runners else 0,
         per_runner=plan.hyperparameters["num_envs_per_env_runner"],

@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder, with_limits
+from mosaic_contract.hyperparameters import ENV_KWARGS
 from mosaic_contract.upstream import class_in, fields_of, first_sentence, method_of
 
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, RllibAlgorithm
 
-ALIASES = {"num_workers": "num_env_runners", "num_envs_per_worker": "num_envs_per_env_runner"}
-"""Older names of upstream's parameters, used by the MOSAIC platform."""
+ALIASES = {
+    "num_workers": "num_env_runners",
+    "num_envs_per_worker": "num_envs_per_env_runner",
+    "env_config": ENV_KWARGS.name,
+}
+"""Other names of parameters: upstream's older ones, used by the MOSAIC platform, and upstream's name of the
+keyword arguments."""
 
 POLICIES, ADDRESS = "policies", "address"
 SHARED, EACH = "shared", "each"
@@ -32,6 +38,7 @@ _OURS = (
         'such as {"adversary_0": "adversary", "*": "good"}',
     ),
     Parameter(ADDRESS, str, None, "host:port of a Ray cluster that runs already; by default Ray is local"),
+    ENV_KWARGS,
     Parameter("framework", str, "torch", "upstream's deep learning framework", ("torch",)),
 )
 # for parameters with default None, or a whole default although any number is valid

@@ -12,6 +12,7 @@ import pytest
 from shim_kit.promise_checks import (  # noqa: F401
     assert_a_changing_team_is_trained,
     assert_environments_are_checked,
+    assert_keyword_arguments_are_passed,
     promises,
 )
 from shim_kit.training_worker import assert_refused
@@ -20,7 +21,7 @@ TAG = "simple_tag_v3"
 BAD = {
     "algorithm": ({"algorithm": "impalla"}, "did you mean 'impala'?"),
     "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
-    "keywords": ({"env_config": {"wind": 1}}, "cannot be made here with env_config={'wind': 1}"),
+    "keywords": ({"env_config": {"wind": 1}}, "cannot be made here with env_kwargs={'wind': 1}"),
     "turns": (
         {"algorithm": "dqn", "env_id": "classic/connect_four_v3"},
         "dqn cannot mask illegal moves; for turn-based games train ppo, impala, appo",
@@ -126,6 +127,7 @@ def test_the_platforms_own_example_is_understood(worker: Any) -> None:
 def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
     small = {"train_batch_size_per_learner": 64, "minibatch_size": 32, "total_timesteps": 128}
     assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
+    assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
 
 
 @pytest.mark.extended

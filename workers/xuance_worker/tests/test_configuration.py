@@ -8,6 +8,7 @@ import pytest
 from shim_kit.promise_checks import (  # noqa: F401
     assert_a_changing_team_is_trained,
     assert_environments_are_checked,
+    assert_keyword_arguments_are_passed,
     promises,
 )
 from shim_kit.training_worker import assert_refused
@@ -108,6 +109,7 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any, subtest
 def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, operators: Any) -> None:
     small = {"horizon_size": 64, "parallels": 1, "total_timesteps": 128}
     assert_environments_are_checked(worker, operators, algorithm="ppo", **small)
+    assert_keyword_arguments_are_passed(worker, algorithm="ppo", **small)
 
 
 @pytest.mark.extended

@@ -50,18 +50,19 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
 
 
 @pytest.mark.extended
-def test_a_refusal_names_the_settings_that_a_team_was_trained_with(worker: Any, tmp_path: Path) -> None:
+def test_a_team_plays_with_the_settings_that_it_was_trained_with(worker: Any, tmp_path: Path) -> None:
     """Its actions are continuous, the environment's default ones are not."""
     lab = mosaic.Lab(tmp_path / "runs")
     team = {"team": mosaic.operators.rl(worker.trained("maddpg").checkpoints[-1])}
     given = {"continuous_actions": True}
     with pytest.raises(mosaic.MosaicError, match=r"its actions are Discrete\(5\)") as refused:
-        lab.compare("simple_spread_v3", team, seeds=[7])
+        lab.compare("simple_spread_v3", team, seeds=[7], env_kwargs={})
     advice = (
         f"maddpg was trained with continuous_actions=True: give the environment the same (env_kwargs={given})"
     )
     assert str(refused.value).count(advice) == 1
-    results, _ = play_to_end(lab.compare("simple_spread_v3", team, seeds=[7], env_kwargs=given))
+    with pytest.warns(UserWarning, match="is made with env_kwargs={'continuous_actions': True}"):
+        results, _ = play_to_end(lab.compare("simple_spread_v3", team, seeds=[7]))
     assert list(results["length"]) == [25]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
-from mosaic_contract.hyperparameters import not_widths
+from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST
 
@@ -42,7 +42,7 @@ class XuancePlan(PlannedTraining):
         algorithm = ALGORITHMS[config.algorithm]
         choice = parameters_of(algorithm.name, algorithm.kind).get(CONTINUOUS_ACTION)
         continuous = hyperparameters.get(CONTINUOUS_ACTION, choice.default if choice else False)
-        own_spec = spec_of(config.env_id, continuous=continuous is True)
+        own_spec = spec_of(config.env_id, env_kwargs_of(hyperparameters), continuous=continuous is True)
         return config, own_spec, own_spec.wrapped(config.wrappers)
 
     def misfits(self) -> Iterable[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract import ConfigError, registry
 from mosaic_contract.atari import make as make_environment
+from mosaic_contract.codec import with_tagged_tuples
 from mosaic_contract.environment_check import checked, probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
@@ -28,11 +30,12 @@ class XuanceEnvironmentSpec(EnvironmentSpec):
     """An environment's spaces, and other properties that upstream's learners depend on.
 
     `chooses`: a keyword decides whether its actions are discrete or continuous. `longest`: the maximum number
-    of steps in an episode, 0 if unknown.
+    of steps in an episode, 0 if unknown. `keywords`: the run's keyword arguments of the environment.
     """
 
     chooses: bool
     longest: int
+    keywords: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -46,8 +49,9 @@ class XuanceEnvironmentSpec(EnvironmentSpec):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The keywords that it was made with, in addition to its own defaults."""
-        return {_CONTINUOUS_KEYWORD: True} if self.chooses and self.kind == CONTINUOUS else {}
+        """The keywords that it was made with, in addition to its own defaults, as JSON."""
+        continuous = {_CONTINUOUS_KEYWORD: True} if self.chooses and self.kind == CONTINUOUS else {}
+        return {**continuous, **with_tagged_tuples(self.keywords)}
 
 
 def is_pictures(space: Any) -> bool:
@@ -56,7 +60,12 @@ def is_pictures(space: Any) -> bool:
 
 
 def make(
-    env_id: str, *, continuous: bool, wrappers: Sequence[str] = (), render_mode: str | None = None
+    env_id: str,
+    keywords: Mapping[str, Any],
+    *,
+    continuous: bool,
+    wrappers: Sequence[str] = (),
+    render_mode: str | None = None,
 ) -> Any:
     """Make a Gymnasium or parallel PettingZoo environment for a training.
 
@@ -66,15 +75,17 @@ def make(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if pettingzoo_module(env_id) is None:
-            return make_environment(env_id, wrappers, render_mode=render_mode)
-        return checked(_make_team(env_id, continuous, render_mode), env_id)
+            return make_environment(env_id, wrappers, render_mode=render_mode, **keywords)
+        return checked(_make_team(env_id, keywords, continuous, render_mode), env_id)
 
 
-def _make_team(env_id: str, continuous: bool, render_mode: str | None = None) -> Any:
+def _make_team(
+    env_id: str, keywords: Mapping[str, Any], continuous: bool, render_mode: str | None = None
+) -> Any:
     """Make a parallel PettingZoo environment. Raises `ConfigError` for a turn-based environment."""
     module = parallel_module(env_id)
-    keywords = {_CONTINUOUS_KEYWORD: continuous} if _chooses(module) else {}
-    return module.parallel_env(render_mode=render_mode, **keywords)
+    chosen = {_CONTINUOUS_KEYWORD: continuous} if _chooses(module) else {}
+    return module.parallel_env(render_mode=render_mode, **{**chosen, **keywords})
 
 
 def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -94,11 +105,16 @@ def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | 
         return module.parallel_env(render_mode=render_mode, **settings)
 
 
-def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
+def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> XuanceEnvironmentSpec:
     """Check an environment and return its spec. Raises `ConfigError`."""
     several = pettingzoo_module(env_id) is not None
     try:
-        env, _ = probe(env_id, lambda: _make_team(env_id, continuous) if several else registry.make(env_id))
+        make_one = (
+            functools.partial(_make_team, env_id, keywords, continuous)
+            if several
+            else functools.partial(registry.make, env_id, **keywords)
+        )
+        env, _ = probe(env_id, make_one)
     except ConfigError as error:
         raise ConfigError(f"{error}{_nearest(env_id)}") from None
     longest = (
@@ -106,7 +122,7 @@ def spec_of(env_id: str, *, continuous: bool) -> XuanceEnvironmentSpec:
     )
     chooses = several and _chooses(parallel_module(env_id))
     spec: XuanceEnvironmentSpec = XuanceEnvironmentSpec.of(
-        env_id, env, chooses=chooses, longest=int(longest or 0)
+        env_id, env, chooses=chooses, longest=int(longest or 0), keywords=keywords
     )
     return spec
 

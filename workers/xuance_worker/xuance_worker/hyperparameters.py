@@ -12,7 +12,7 @@ from typing import Any, Mapping
 import yaml
 from mosaic_contract import Parameter, upstream_folder, with_limits
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
-from mosaic_contract.hyperparameters import merged
+from mosaic_contract.hyperparameters import ENV_KWARGS, merged
 
 from .algorithms import ALGORITHMS, GAMES
 
@@ -78,7 +78,7 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
         parameters.pop("activation_action", None)
     if algorithm.on_policy:
         parameters["batch_size"] = _MINIBATCH
-    parameters = {**parameters, "device": _DEVICE, "backend": _BACKEND}
+    parameters |= {"device": _DEVICE, "backend": _BACKEND, ENV_KWARGS.name: ENV_KWARGS}
     return with_limits(parameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
 
 

@@ -45,7 +45,7 @@ class TrainingContext:
         wrappers = self.plan.config.wrappers
         continuous = spec.kind == CONTINUOUS
         return self.frames.make(
-            functools.partial(make, spec.env_id, continuous=continuous, wrappers=wrappers)
+            functools.partial(make, spec.env_id, spec.keywords, continuous=continuous, wrappers=wrappers)
         )
 
 
