@@ -244,6 +244,7 @@ def _distribution(distribution: Distribution) -> optuna.distributions.BaseDistri
 def _states(optuna: Any) -> dict[TrialState, Any]:
     states = optuna.trial.TrialState
     return {
+        TrialState.QUEUED: states.RUNNING,
         TrialState.RUNNING: states.RUNNING,
         TrialState.WAITING: states.PRUNED,
         TrialState.COMPLETED: states.COMPLETE,

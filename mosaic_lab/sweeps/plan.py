@@ -87,8 +87,7 @@ class SweepPlan:
     def done(self, trials: Iterable[Trial]) -> int:
         """Return the number of completed `parts`. Cancelled trials may continue and do not count."""
         if self.request.interval is None:
-            running = TrialState.RUNNING
-            return sum(trial.state is not running and not trial.stopped for trial in trials)
+            return sum(not trial.active and not trial.stopped for trial in trials)
         return sum(segment.value is not None for trial in trials for segment in trial.segments)
 
     def to_config(self) -> dict[str, Any]:

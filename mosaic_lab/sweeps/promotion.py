@@ -42,9 +42,8 @@ class Promotion:
         """Return the best trial of the highest rung if no other work remains and no trial is complete. With
         few trials, the best third of a rung may be empty.
         """
-        others = (TrialState.RUNNING, TrialState.COMPLETED)
         waiting = [trial for trial in trials if trial.state is TrialState.WAITING]
-        if not waiting or any(trial.state in others for trial in trials):
+        if not waiting or any(trial.active or trial.state is TrialState.COMPLETED for trial in trials):
             return None
         rung = max(trial.schedule[-1].place for trial in waiting)
         return self._ranked([trial for trial in waiting if _waits_at(trial, rung)], rung)[0]

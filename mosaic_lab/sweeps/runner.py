@@ -61,7 +61,7 @@ class SweepRunner(Runner, ABC):
         self._log = log
         self._telemetry = telemetry
         self._cache = ColumnCache()
-        self._live = [self._runs_of(trial) for trial in log.trials if trial.state is TrialState.RUNNING]
+        self._live = [self._runs_of(trial) for trial in log.trials if trial.active]
 
     def run(self) -> None:
         """Run the sweep until every trial has ended. Raises MosaicError, ConfigurationError and, after
@@ -88,12 +88,18 @@ class SweepRunner(Runner, ABC):
 
     def _look(self) -> None:
         ended = [runs for runs in self._live if runs.finished]
+        self._record_began()
         self._watch()  # the telemetry of ended runs is complete now
         if not self._plan.request.rounds or len(ended) == len(self._live):
             for runs in ended:
                 self._live.remove(runs)
                 self._settle(runs)
         self._start()
+
+    def _record_began(self) -> None:
+        for runs in self._live:
+            if runs.trial.state is TrialState.QUEUED and (began := runs.began) is not None:
+                self._log.begin(runs.trial, began)
 
     @abstractmethod
     def _watch(self) -> None:
@@ -105,6 +111,7 @@ class SweepRunner(Runner, ABC):
             runs.stop()
         while any(runs.alive for runs in self._live) and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS / 5)
+        self._record_began()
         for runs in self._live:
             if not runs.alive:
                 self._record_stopped(runs)

@@ -7,6 +7,7 @@ runs that resume a trial are recorded before the runs start, so that a killed sw
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ from mosaic_lab.telemetry import JsonlFollower
 from mosaic_lab.telemetry.decoding import decode_message
 
 PROPOSED, RESUMED, REPORTED, ENDED = "trial_proposed", "trial_resumed", "trial_reported", "trial_ended"
+BEGAN = "trial_began"
 CONTINUED, PAUSED = "segment_proposed", "segment_ended"
 
 
@@ -38,6 +40,7 @@ class TrialLog:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "trials.jsonl"
+        self._lock = threading.Lock()  # a panel's reader and its header read the same log
         self._begin()
 
     def _begin(self) -> None:
@@ -53,6 +56,11 @@ class TrialLog:
 
     def read(self) -> list[Trial]:
         """Read new lines and return all trials."""
+        with self._lock:
+            self._read()
+            return self.trials
+
+    def _read(self) -> None:
         replaced = self._follower.health.replaced
         lines = list(self._follower.lines())
         if self._follower.health.replaced != replaced:
@@ -65,17 +73,18 @@ class TrialLog:
                 self._take(line)
             except (LookupError, TypeError, ValueError, AttributeError):
                 self.damaged += 1
-        return self.trials
 
     def _take(self, line: bytes) -> None:
         if (message := decode_message(line, PROPOSED)) is not None:
             about = {name: message[name] for name in Proposal._fields}
-            trial = Trial(
-                message["trial"], **about, runs=_by_seed(message["runs"]), started=message["timestamp"]
-            )
+            runs, started = _by_seed(message["runs"]), message["timestamp"]
+            trial = Trial(message["trial"], **about, runs=runs, started=started, idle_since=started)
             if (stop := message.get("stop")) is not None:
                 trial.segments.append(TrialSegment(0, stop, trial.parameters, trial.runs))
             self._trials[trial.number] = trial
+            _queue(trial, message)
+        elif (message := decode_message(line, BEGAN)) is not None:
+            self._trials[message["trial"]].begin(message["began"])
         elif (message := decode_message(line, REPORTED)) is not None:
             trial = self._trials[message["trial"]]
             trial.reports[message["step"]] = message["value"]
@@ -96,6 +105,13 @@ class TrialLog:
             trial.ended, trial.step = message["timestamp"], message.get("step")
 
 
+def _queue(trial: Trial, message: Mapping[str, Any]) -> None:
+    """Record that a trial's runs are about to start. Older versions do not record when they begin."""
+    trial.state = TrialState(message.get("state", TrialState.RUNNING))
+    if trial.state is TrialState.RUNNING:
+        trial.begin(message["timestamp"])
+
+
 def _resume(trial: Trial, message: Mapping[str, Any]) -> None:
     saved = {
         seed: SavedCheckpoint(*checkpoint) for seed, checkpoint in _by_seed(message["checkpoints"]).items()
@@ -105,9 +121,9 @@ def _resume(trial: Trial, message: Mapping[str, Any]) -> None:
         trial.former.setdefault(seed, []).append(Former(trial.runs[seed], kept))
         trial.runs[seed] = run
     trial.resumed |= {seed: checkpoint.path for seed, checkpoint in saved.items()}
-    trial.idle += 0.0 if trial.ended is None else max(0.0, message["timestamp"] - trial.ended)
-    trial.state, trial.reason, trial.ended = TrialState.RUNNING, message["reason"], None
+    trial.reason, trial.ended = message["reason"], None
     trial.step, trial.value, trial.values = None, None, {}
+    _queue(trial, message)
 
 
 def _continue(trial: Trial, message: Mapping[str, Any]) -> None:
@@ -119,11 +135,14 @@ def _continue(trial: Trial, message: Mapping[str, Any]) -> None:
     trial.segments.append(
         TrialSegment(message["place"], message["stop"], trial.parameters, trial.runs, source, resumed)
     )
-    trial.state, trial.reason, trial.ended = TrialState.RUNNING, "", None
+    trial.reason, trial.ended = "", None
+    _queue(trial, message)
 
 
 def _set_values(trial: Trial, state: TrialState, message: Mapping[str, Any]) -> None:
     trial.state, trial.value, trial.values = state, message["value"], _by_seed(message["values"])
+    if trial.idle_since is None:  # else it ends before a run was in training
+        trial.idle_since = message["timestamp"]
     if trial.segments:
         segment = trial.segments[-1]
         segment.cancelled = state is TrialState.CANCELLED
@@ -149,7 +168,7 @@ class TrialWriter(TrialLog):
         """Record a trial before its runs start. ``stop``: the last step of its first segment."""
         number = max(self._trials, default=-1) + 1
         about = {"trial": number, **proposal._asdict(), "runs": _texts(runs), "stop": stop}
-        self._write(PROPOSED, about)
+        self._write(PROPOSED, {**about, "state": TrialState.QUEUED})
         return self._trials[number]
 
     def resume(
@@ -159,7 +178,11 @@ class TrialWriter(TrialLog):
         from scratch; ``reason`` describes which case applies.
         """
         about = {"trial": trial.number, "runs": _texts(runs), "checkpoints": _texts(checkpoints)}
-        self._write(RESUMED, {**about, "reason": reason})
+        self._write(RESUMED, {**about, "reason": reason, "state": TrialState.QUEUED})
+
+    def begin(self, trial: Trial, began: float) -> None:
+        """Record that the first of a queued trial's runs has been in training since ``began``."""
+        self._write(BEGAN, {"trial": trial.number, "began": began})
 
     def go_on(
         self,
@@ -173,7 +196,8 @@ class TrialWriter(TrialLog):
     ) -> Trial:
         """Record a further segment of a trial before its runs start."""
         about = {"trial": trial, "place": place, "stop": stop, **proposal._asdict(), "runs": _texts(runs)}
-        self._write(CONTINUED, {**about, "source": source, "checkpoints": _texts(checkpoints)})
+        origin = {"source": source, "checkpoints": _texts(checkpoints)}
+        self._write(CONTINUED, {**about, **origin, "state": TrialState.QUEUED})
         return self._trials[trial]
 
     def report(self, trial: Trial, step: int, value: float, rungs: Mapping[str, float], prune: bool) -> None:

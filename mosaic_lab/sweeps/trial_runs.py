@@ -65,6 +65,14 @@ class TrialRuns:
         return sum(not run.finished for run in self.runs.values())
 
     @property
+    def began(self) -> float | None:
+        """The time at which a worker of a queued trial was started, in Unix seconds; None before."""
+        queued = self.trial.idle_since or 0.0  # the runs of seeds that are trained already began before
+        history = (change for run in self.runs.values() for change in run.status.history)
+        starts = [change.timestamp for change in history if change.state in (State.STARTING, State.RUNNING)]
+        return min((start for start in starts if start >= queued), default=None)
+
+    @property
     def cancelled(self) -> bool:
         """Whether a run was stopped, but not by the pruner, and none is alive."""
         stopped = any(run.state is State.CANCELLED for run in self.runs.values())

@@ -23,9 +23,11 @@ class Proposal(NamedTuple):
 class TrialState(StrEnum):
     """The state of a trial.
 
-    The last four are final. A waiting trial has completed a segment and may continue.
+    The last four are final. A queued trial has no run in training yet. A waiting trial has completed a
+    segment and may continue.
     """
 
+    QUEUED = "queued"
     RUNNING = "running"
     WAITING = "waiting"
     COMPLETED = "completed"
@@ -113,11 +115,24 @@ class Trial:
     pruned: bool = False
     """Whether the trial is to be stopped at the step of its last report."""
     idle: float = 0.0
-    """Seconds between stops of the sweep and its resumptions."""
+    """Seconds without a run in training before it last began: queued, waiting, or stopped with the sweep."""
+    idle_since: float | None = None
+    """The time since which no run has been in training; None while one is."""
+
+    def begin(self, timestamp: float) -> None:
+        """Record that a run has been in training since ``timestamp``."""
+        self.state = TrialState.RUNNING
+        self.idle += 0.0 if self.idle_since is None else max(0.0, timestamp - self.idle_since)
+        self.idle_since = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it has runs in training, or queued."""
+        return self.state in (TrialState.QUEUED, TrialState.RUNNING)
 
     @property
     def alive(self) -> bool:
-        return self.state in (TrialState.RUNNING, TrialState.WAITING)
+        return self.active or self.state is TrialState.WAITING
 
     @property
     def stopped(self) -> bool:
@@ -126,8 +141,10 @@ class Trial:
 
     @property
     def seconds(self) -> float | None:
-        """The trial's duration in seconds; None before its end."""
-        return None if self.ended is None else self.ended - self.started - self.idle
+        """The seconds in which the trial was trained; None before its end."""
+        if self.ended is None or self.idle_since is None:
+            return None
+        return self.idle_since - self.started - self.idle
 
     @property
     def run_ids(self) -> list[str]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mosaic_lab import search
 from mosaic_lab.sweeps.decisions import REPORTS, Decisions
+from mosaic_lab.sweeps.metric import aggregated
 from mosaic_lab.sweeps.space import Choice, Space
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
@@ -100,6 +102,22 @@ def test_hyperband_ends_bad_trials_at_the_rung_of_their_bracket_and_the_best_nev
     ends = decided("hyperband", skills)
     assert ends[24:] == [None] * 3
     assert {TOTAL // 9, TOTAL // 3} <= set(ends[15:24]) <= {TOTAL // 9, TOTAL // 3, None}
+
+
+@pytest.mark.parametrize("pruner", ["asha", "hyperband", "median"])
+@pytest.mark.parametrize("constant", [0.1, -500.0])
+def test_trials_with_the_same_return_over_any_number_of_episodes_are_not_pruned(
+    pruner: str, constant: float
+) -> None:
+    trials: list[Trial] = []
+    made = decisions(trials, pruner)
+    for episodes in (20, 3, 7, 6, 5, 11, 13, 17, 19):
+        trial = proposed(made, trials)
+        value = aggregated([float(np.full(episodes, constant).mean())], "mean")
+        for place in range(1, REPORTS):
+            report(made, trial, place, value)
+            assert not trial.pruned, (episodes, place)
+        end(made, trial)
 
 
 @pytest.mark.parametrize("pruner", ["asha", "hyperband", "median"])

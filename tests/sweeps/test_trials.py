@@ -3,11 +3,15 @@ stopped, and in which order they may end."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import wait_until
+from sweeps import stored
 from sweeps.climbing_worker import climber  # noqa: F401
 from sweeps.interrupted import started_once
 
@@ -19,7 +23,9 @@ from mosaic_lab.runs import Run
 from mosaic_lab.sweeps import Sweep
 from mosaic_lab.sweeps.plots import sweep_plots
 from mosaic_lab.sweeps.space import TrialSearch
+from mosaic_lab.sweeps.trial_log import TrialLog, TrialWriter
 from mosaic_lab.sweeps.trials import TrialState
+from mosaic_lab.widgets.sweeps.trials_table import states_caption
 
 CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "height"}
 
@@ -59,6 +65,39 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_its_best_seed_plays(
     for number, player in zip((1, 0), played.operators.values(), strict=True):
         [*_, newest] = run_of(sweep, number, seed=1).checkpoints
         assert player.settings["checkpoint"] == str(newest.path) and newest.step == 40
+
+
+def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(
+    climber: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    lab = mosaic.Lab(tmp_path / "runs", max_running=1)
+    sweep = lab.sweep(
+        "climber", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3, parallel=3,
+        total_timesteps=100, environ={"SLOW_ARE": "low"}, **CLIMB,
+    )  # fmt: skip
+    seen: set[str] = set()
+
+    def began_and_ended() -> bool:
+        seen.add(states_caption(sweep.records))
+        return sweep.finished
+
+    wait_until(began_and_ended)
+    assert "2 queued, 1 running" in seen
+    trained = [sweep.runs(number)[0].elapsed for number in range(3)]
+    assert sweep.trials()["seconds"].tolist() == pytest.approx(trained, abs=1.0)
+    waited = [trial.idle for trial in sweep.records]
+    assert 0 <= waited[0] < waited[1] < waited[2], "in the queue, one after another"
+
+
+def test_a_log_read_by_several_threads_has_each_trial_once_with_its_end(tmp_path: Path) -> None:
+    writer, generator = TrialWriter(tmp_path), random.Random(0)
+    for _ in range(200):
+        stored.record(writer, generator)
+    log = TrialLog(tmp_path)
+    with ThreadPoolExecutor(4) as threads:
+        readings = [threads.submit(lambda: sum(not trial.alive for trial in log.read())) for _ in range(8)]
+    assert {reading.result() for reading in readings} == {200} and log.damaged == 0
 
 
 def by_boots(trial: TrialSearch) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ipywidgets import VBox
@@ -33,17 +34,17 @@ from mosaic_lab.widgets.sweeps.trials_table import states_caption, trials_table
 SAVED_ROWS = 20
 """Number of trials in the static form: the best ones."""
 LEAST_BETWEEN, MOST_BETWEEN = 1.0, 10.0
-"""Limits on the seconds between readings. The first reading is slow because of imports; the upper limit keeps
-it from delaying the next."""
+"""Limits on the seconds between readings of the trials, and between their plots. The first plots are slow
+because of imports; the upper limit keeps them from delaying the next."""
 SHARE = 0.05
-"""Maximum share of time spent on reading and summarising."""
+"""Maximum share of time for reading the trials, and for their plots."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class SweepSnapshot:
-    """The content of a panel: the trials, their table and plots."""
+    """The content of a panel: the trials, their table and, computed less often, their plots."""
 
     trials: tuple[Trial, ...]
     done: int
@@ -62,25 +63,27 @@ class SweepReader:
         self._news = news
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._due = 0.0
+        self._read_at = self._plot_at = 0.0
+        self._plotted: dict[str, Any] = {}
+        """The table that the plots were computed for."""
         self._intervals = Intervals(sweep.plan.request.aggregate)
 
     def read_in_background(self) -> None:
         """Start a reading in its own thread, unless one is running or it is too early."""
         under_way = self._thread is not None and self._thread.is_alive()
-        if not under_way and time.monotonic() >= self._due:
+        if not under_way and time.monotonic() >= self._read_at:
             self._thread = threading.Thread(target=self._try, name="mosaic-sweep", daemon=True)
             self._thread.start()
 
     def _try(self) -> None:
         try:
-            self.read()
+            self.read(plots=time.monotonic() >= self._plot_at)
         except Exception:
             logger.exception("The trials of sweep %s could not be read.", self._sweep.id)
         self._news()
 
-    def read(self) -> SweepSnapshot:
-        """Read everything now."""
+    def read(self, *, plots: bool = True) -> SweepSnapshot:
+        """Read the trials now, and compute their ``plots``."""
         with self._lock:
             began, sweep = time.monotonic(), self._sweep
             trials = tuple(sweep.records)
@@ -91,11 +94,21 @@ class SweepReader:
                 best=ranked[0] if ranked else None,
                 ranked=ranked,
                 table=trials_table(sweep.plan, trials, self._intervals),
-                plots=tuple(sweep_plots(sweep.plan, trials, sweep.importance())),
+                plots=() if self.latest is None else self.latest.plots,
             )
-            now = time.monotonic()
-            self._due = now + min(MOST_BETWEEN, max(LEAST_BETWEEN, (now - began) / SHARE))
+            self._read_at = _due(began)
+            if plots and self._plotted != self.latest.table:
+                began, self._plotted = time.monotonic(), self.latest.table
+                drawn = tuple(sweep_plots(sweep.plan, trials, sweep.importance()))
+                self.latest = replace(self.latest, plots=drawn)
+                self._plot_at = _due(began)
             return self.latest
+
+
+def _due(began: float) -> float:
+    """Return when to do again what has just been done since ``began``."""
+    now = time.monotonic()
+    return now + min(MOST_BETWEEN, max(LEAST_BETWEEN, (now - began) / SHARE))
 
 
 class SweepPanel(FollowingPanel):
@@ -146,9 +159,10 @@ class SweepPanel(FollowingPanel):
             self._reader.read_in_background()
         snapshot = self._reader.latest
         if snapshot is not None and snapshot is not self._drawn:
-            self._drawn = snapshot
+            drawn, self._drawn = self._drawn, snapshot
             if self.table.table != snapshot.table:
                 self.table.table = snapshot.table
+            if drawn is None or drawn.plots is not snapshot.plots:
                 self._draw_charts(snapshot.plots)
 
     def _draw_charts(self, plots: Sequence[Plot]) -> None:
@@ -168,8 +182,8 @@ class SweepPanel(FollowingPanel):
         facts = []
         if snapshot is not None:
             facts.append([*self._progress(snapshot).rsplit(" ", 1)])
-            alive = sum(one.state is TrialState.RUNNING for one in snapshot.trials)
-            facts += [[f"{alive:,}", "running"]] if alive and not self.finished else []
+            counts = {} if self.finished else Counter(str(one.state) for one in snapshot.trials)
+            facts += [[f"{counts[name]:,}", name] for name in ("running", "queued") if name in counts]
             facts += [[number(snapshot.best.value), "best"]] if snapshot.best is not None else []
         facts.append([duration(self._view.elapsed()), "total" if self.finished else "elapsed"])
         return {

@@ -53,9 +53,9 @@ def test_what_shows_a_sweep_after_its_resume_is_live(
     between."""
     read, may_read = sweep_panel.SweepReader.read, threading.Event()
 
-    def slowly(reader: sweep_panel.SweepReader) -> sweep_panel.SweepSnapshot:
+    def slowly(reader: sweep_panel.SweepReader, *, plots: bool = True) -> sweep_panel.SweepSnapshot:
         assert may_read.wait(60)
-        return read(reader)
+        return read(reader, plots=plots)
 
     monkeypatch.setattr(sweep_panel.SweepReader, "read", slowly)
     sweep = lab.sweep(
