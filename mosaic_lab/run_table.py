@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
+
+from mosaic_contract.config import nearest
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
@@ -16,7 +19,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import checked_tags, read_annotations
 from mosaic_lab.runs.exporting import export
 from mosaic_lab.runs.isolation import isolated
-from mosaic_lab.runs.kinds import as_kind
+from mosaic_lab.runs.kinds import as_kind, kind_of
 from mosaic_lab.text_table import text_table
 
 if TYPE_CHECKING:
@@ -24,12 +27,23 @@ if TYPE_CHECKING:
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
 _SHOWN = 50
-_COMPARISON = re.compile(r"\w+ *[<>]=? *\S+|\b(?:state|kind|worker|algorithm|env|tags):\S+")
+_COMPARISON = re.compile(r"\w+ *[<>]=? *\S+")
+_FIELDS: dict[str, Callable[[Run], Iterable[str]]] = {
+    "state": lambda run: map(str, State),
+    "kind": lambda run: [kind_of(run).name],
+    "worker": lambda run: [run.worker],
+    "algorithm": lambda run: [str(run.config.get("algorithm") or "")],
+    "env": lambda run: [str(run.config.get("env_id") or "")],
+    "tags": lambda run: run.tags,
+}
+"""The fields that the search of the runs panel knows, with their values."""
+_FIELD = re.compile(rf"\b({'|'.join(_FIELDS)}):(\S+)")
 _COLUMNS = {
-    "run": "17em",
-    "name": "8em",
+    "name": "12em",
+    "run": "13em",
     "tags": "6em",
     "state": "7em",
+    "started": "6em",
     "progress": "7.5em",
     "time": "5.5em",
     "return, last 20": "5.5em",
@@ -80,6 +94,10 @@ class RunList(Sequence[Run]):
         """
         if not isinstance(text, str):
             raise ConfigurationError(f"search({text!r:.80}): must be one string of the words to search for")
+        if field := _FIELD.search(text):
+            raise ConfigurationError(
+                f"search() finds words, not {field[0]!r}{_word(self._runs, *field.groups())}"
+            )
         if compared := next(iter(_COMPARISON.findall(text)), None):
             raise ConfigurationError(
                 f"search() finds words, not values such as {compared!r}: filter the table, for example "
@@ -139,14 +157,14 @@ class RunList(Sequence[Run]):
 
 
 def _row(run: Run) -> dict[str, str]:
-    annotations = read_annotations(run.folder)
     run = as_kind(run)
-    elapsed, recent = run.elapsed, run.recent_return
+    elapsed, recent, created = run.elapsed, run.recent_return, run.created
     cells = (
+        run.name,
         run.id,
-        annotations.name,
-        ", ".join(annotations.tags),
+        ", ".join(run.tags),
         str(run.state),
+        "" if created is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(created)),
         run.progress_text,
         "" if elapsed is None else duration(elapsed),
         "" if recent is None else number(recent),
@@ -158,6 +176,15 @@ def _row(run: Run) -> dict[str, str]:
 
 def _unreadable(run: Run, reason: str) -> dict[str, str]:
     return {**dict.fromkeys(_COLUMNS, ""), "run": run.id, "state": str(State.LOST), "reason": reason}
+
+
+def _word(runs: Iterable[Run], field: str, value: str) -> str:
+    """Return the end of an error about a field: the word to search for instead, or the nearest value."""
+    known = {one for run in runs for one in isolated(partial(_FIELDS[field], run), lambda reason: ()) if one}
+    same = next((one for one in known if one.casefold() == value.casefold()), None)
+    if same is not None:
+        return f": search for {same!r} alone"
+    return f", and no run has the {field} {value!r}{nearest(value, known)}"
 
 
 def _first_line(text: str) -> str:

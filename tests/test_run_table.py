@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,11 +47,22 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
         lab.runs.search(tags="paper")
     with pytest.raises(ConfigurationError, match="must be one string"):
         lab.runs.search(["paper"])  # type: ignore[arg-type]
-    for compared in ("lr<0.001", "lr < 0.001", "state:failed"):
+    for compared in ("lr<0.001", "lr < 0.001"):
         with pytest.raises(ConfigurationError, match=f"not values such as '{compared}'"):
             lab.runs.search(f"cartpole {compared}")
-    shown = repr(lab.runs)
-    assert "Baseline" in shown and "paper, v1" in shown and "name" not in repr(lab.runs[5:])
+    for field, answer in {
+        "state:failed": "search for 'failed' alone",
+        "state:faild": "no run has the state 'faild'; did you mean 'failed'?",
+        "env:cartpole-v1": "search for 'CartPole-v1' alone",
+    }.items():
+        with pytest.raises(ConfigurationError, match=re.escape(f"finds words, not '{field}'")) as refused:
+            lab.runs.search(f"ppo {field}")
+        assert answer in str(refused.value)
+    started = time.strftime("%Y-%m-%d %H:%M", time.localtime(second.created))
+    for shown in (repr(lab.runs), lab.runs._repr_html_()):
+        assert "Baseline" in shown and "paper, v1" in shown, "names and tags"
+        assert second.label in shown and started in shown
+    assert "tags" not in repr(lab.runs[5:]), "empty columns are left out"
 
     assert lab.run("Baseline") == first
     third.name = "Baseline"
@@ -64,6 +76,12 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     group = next(run.group for run in lab.runs if run.group)
     with pytest.raises(UnknownRun, match=rf"It is a group: lab\.group\('{group}'\)"):
         lab.run(group)
+    lane = lab.root / "comparisons" / "20261126-120000-x7k2" / "lane-1"
+    lane.mkdir(parents=True)
+    write_json(lane / "config.json", {"env_id": "CartPole-v1"})
+    for name in ("comparison CartPole-v1", "x7k2", lane.parent.name):
+        with pytest.raises(UnknownRun, match=f"It is a comparison, .* recorded in {lane.parent}"):
+            lab.run(name)
 
 
 def test_a_run_is_one_line_of_a_text_whatever_its_reason(lab: mosaic.Lab) -> None:

@@ -103,9 +103,11 @@ describe('the tree', () => {
   test('the name of a resumed run distinguishes it from the run that it continues', () => {
     source.change([
       row('a', { name: 'ppo', created: 1 }),
-      row('b', { name: 'ppo', continues: 'a', created: 2 })
+      row('b', { name: 'ppo', continues: 'a', created: 2 }),
+      row('c', { name: 'ppo', continues: 'b', created: 3, state: 'failed' })
     ]);
-    assert.deepEqual(titles(), ['ppo (resumed)', 'ppo']);
+    assert.deepEqual(titles(), ['ppo (resumed 2)', 'ppo (resumed)', 'ppo']);
+    assert.deepEqual(search('failed'), ['ppo (resumed 2)'], 'whatever else is shown');
   });
 
   test('comparisons are counted beside the runs', () => {
@@ -342,6 +344,8 @@ test('a search that no run can match says why', () => {
   assert.equal(problem('lr=linear'), '');
   assert.equal(problem('batch=3'), 'No run has the setting batch. Similar: batch_size.');
   assert.equal(problem('x=3'), 'No run has the setting x.');
+  assert.equal(problem('state:failed -state:lost'), '');
+  assert.equal(problem('state:faild'), 'No run has the state faild. Did you mean failed?');
   source.change([row('a', { hyperparameters: { learning_rate: 0.1 } })]);
   assert.deepEqual(search('lr<abc'), []);
 });

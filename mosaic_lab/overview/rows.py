@@ -15,6 +15,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import Annotations, read_annotations
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.kinds import kind_of
+from mosaic_lab.runs.run_labels import comparison_label
 from mosaic_lab.sanitize import sanitize
 
 _LARGEST = 2**53  # JavaScript's numbers are exact integers up to here
@@ -158,9 +159,8 @@ def comparison_row(folder: Path) -> RunRow:
     config = lanes[0].config if lanes else {}
     created = [lane.created for lane in lanes if lane.created is not None]
     ends = [lane.status.since for lane in lanes] if lanes and not alive else []
-    env = _text(config.get("env_id"))
     annotations = read_annotations(RunFolder(folder)) if lanes else Annotations()
-    label = f"comparison {env or ''}".strip()
+    label = comparison_label(folder)
     count = f"{len(lanes)} lane{'' if len(lanes) == 1 else 's'}"
     return RunRow(
         id=sanitize(folder.name),
@@ -171,7 +171,7 @@ def comparison_row(folder: Path) -> RunRow:
         reason=f"{count}; ended with its kernel" if cut_short else count,
         alive=alive,
         worker="",
-        env=env,
+        env=_text(config.get("env_id")),
         tags=annotations.tags,
         notes=annotations.notes,
         created=min(created, default=None),

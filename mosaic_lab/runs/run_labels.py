@@ -7,11 +7,14 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
+from mosaic_lab.keeper.files import folders_in
+from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.run import Run
+from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import shortened
 
 MOST_SETTINGS = 3
@@ -33,6 +36,13 @@ def default_label(worker: str, config: Mapping[str, Any]) -> str:
     """Return the default label of a run, such as ``cleanrl ppo CartPole-v1 seed 1``."""
     parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]
     return " ".join(parts) + (f" seed {config['seed']}" if config.get("seed") is not None else "")
+
+
+def comparison_label(folder: Path) -> str:
+    """Return the default name of the comparison in a folder, such as ``comparison CartPole-v1``."""
+    lanes = (RunFolder(lane) for lane in folders_in(folder))
+    env = next((lane.config().get("env_id") for lane in lanes), None)
+    return f"comparison {sanitize(env) if isinstance(env, str) else ''}".strip()
 
 
 def common_group(runs: Sequence[Run]) -> str | None:

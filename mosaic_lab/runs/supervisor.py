@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -27,10 +28,12 @@ from mosaic_lab.engines.placement import bridge_of, given_gpus, gpu_count
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper import locks, orphans
 from mosaic_lab.keeper.environment_variables import KEEPER_VARIABLE, RUN_DIR_VARIABLE, compose_variables
+from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.launch import Launch, start_keeper, take_new
-from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
+from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore, write_json
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
+from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup, unstarted_seeds
@@ -39,9 +42,10 @@ from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.own_module import recorded_module
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
-from mosaic_lab.runs.run_labels import default_label, new_run_id
+from mosaic_lab.runs.run_labels import comparison_label, default_label, new_run_id
 
 _NAMED = 5  # maximum runs listed in an error
+_RESUMED = re.compile(r"(.+) \(resumed(?: ([2-9]|[1-9]\d{1,5}))?\)")
 _LEAVE_DEADLINE = 5.0  # seconds for a keeper to exit after recording the end
 
 
@@ -89,15 +93,20 @@ class Supervisor:
 
     def run(self, run_id: str) -> Run:
         """Return a run by its id, an unambiguous prefix or suffix of the id, or its displayed name (the
-        user's, or the label). Of runs that continue each other, the last is returned. Raises UnknownRun."""
+        user's, or the label). Of runs that continue each other, the last is returned, unless the name is that
+        of a resumed run, as in "NAME (resumed)". Raises UnknownRun."""
         try:
             return Run(self.store.folder(run_id), self.display)
         except UnknownRun as error:
             runs = self.runs()
-            called = [run for run in runs if isolated(partial(_is_called, run, run_id), _unreadable)]
+            names = [isolated(partial(_names, run), _nameless)[1:] for run in runs]
+            called = [run for run, own in zip(runs, names, strict=True) if run_id and run_id in own]
+            if not called and (resumed := _resumed_run(runs, run_id)):
+                return resumed
             if not called:
-                raise UnknownRun(f"{error}{_suggestion(runs, run_id)}") from None
-        sources = {run.id: isolated(partial(continued_run, run), lambda reason: None) for run in called}
+                suggestion = _suggestion(runs, run_id) or self._comparison_called(run_id)
+                raise UnknownRun(f"{error}{suggestion}") from None
+        sources = _sources(called)
         last = {sources[run.id]: run for run in called if sources[run.id] is not None}
         called = [
             run
@@ -112,6 +121,17 @@ class Supervisor:
                 f"{run_id!r} is the name of {len(called)} runs in {self.store.root} ({names}): give an id"
             )
         return called[0]
+
+    def _comparison_called(self, name: str) -> str:
+        """Return where the comparison with this id or name is found; empty if there is none."""
+        for folder in folders_in(self.store.root / COMPARISONS) if name else ():
+            names = (folder.name, read_annotations(RunFolder(folder)).name, comparison_label(folder))
+            if name in names or folder.name.endswith(name):
+                return (
+                    ". It is a comparison, which ends with its kernel: the runs panel lists it, and its "
+                    f"lanes are recorded in {folder}"
+                )
+        return ""
 
     def start(
         self,
@@ -350,9 +370,22 @@ def _lock_of_ended(run: Run) -> int:
     raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
 
 
-def _is_called(run: Run, name: str) -> bool:
-    # The panel shows a resumed run as "NAME (resumed)".
-    return bool(name) and not {name, name.removesuffix(" (resumed)")}.isdisjoint((run.name, run.label))
+def _sources(runs: Sequence[Run]) -> dict[str, str | None]:
+    """Return for each run the id of the run that it continues, if any."""
+    return {run.id: isolated(partial(continued_run, run), lambda reason: None) for run in runs}
+
+
+def _resumed_run(runs: Sequence[Run], title: str) -> Run | None:
+    """Return the run that the runs panel shows as "NAME (resumed)" or, from the second on, "NAME (resumed
+    2)"."""
+    found = _RESUMED.fullmatch(title)
+    if found is None:
+        return None
+    called = [run for run in runs if isolated(partial(_names, run), _nameless)[-1:] == (found[1],)]
+    sources = _sources(called)
+    resumed = [run for run in called if sources[run.id] is not None]
+    place = int(found[2] or 1) - 1
+    return resumed[place] if place < len(resumed) else None
 
 
 def _suggestion(runs: Sequence[Run], name: str) -> str:
@@ -371,10 +404,6 @@ def _names(run: Run) -> tuple[str, ...]:
 
 def _nameless(reason: str) -> tuple[str, ...]:
     return ()
-
-
-def _unreadable(reason: str) -> bool:
-    return False
 
 
 def _quiet(line: str) -> None:

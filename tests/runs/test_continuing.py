@@ -11,6 +11,7 @@ from curricula.staged_worker import hiker  # noqa: F401
 from support import wait_until
 
 import mosaic_lab as mosaic
+from mosaic_lab.errors import UnknownRun
 from mosaic_lab.runs import Run
 
 HIKE: dict[str, Any] = {"algorithm": "hike", "env": "Hill-v0", "total_timesteps": 4_000}
@@ -41,8 +42,11 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
     second = stopped_early(lab, resume_from=first)
     third = second.resume()
     assert third.config["checkpoint"]["resume_from"] == str(first.checkpoints[-1].path)
-    for shown in (first.name, f"{first.name} (resumed)"):
-        assert lab.run(shown) == third, "of the runs with this name, the last"
+    for shown, run in ((first.name, third), (f"{first.name} (resumed)", second)):
+        assert lab.run(shown) == run, "the last of the runs with this name, or exactly that of this title"
+    assert lab.run(f"{first.name} (resumed 2)") == third
+    with pytest.raises(UnknownRun, match=r"\(resumed 3\)"):
+        lab.run(f"{first.name} (resumed 3)")
     third.name = "mine (resumed)"
     assert lab.run("mine (resumed)") == third, "the user may give such a name too"
     with pytest.raises(mosaic.MosaicError, match=f"is continued already, by run {third.id}"):

@@ -2,6 +2,7 @@
 
 import type { Translation } from '../translation.ts';
 import { COMPARISON, FACETS, NUMBERS, numberOf, SHORT_NAMES, searchWords } from './filter.ts';
+import { STATES } from './summary.ts';
 
 const MOST_NAMED = 3;
 
@@ -11,6 +12,11 @@ export function filterProblem(text: string, known: readonly string[], trans: Tra
     const [, name, sign, wanted] = COMPARISON.exec(word.replace(/^-(?=.)/, '')) ?? [];
     if (name === undefined || sign === undefined || wanted === undefined) {
       continue;
+    }
+    if (name === 'state' && /^!?[:=]$/.test(sign) && !STATES.some(state => state === wanted)) {
+      const similar = STATES.filter(state => state.startsWith(wanted.slice(0, 3)));
+      const named = (similar.length ? similar : STATES).join(', ');
+      return trans.__('No run has the state %1. Did you mean %2?', wanted, named);
     }
     if (sign === ':') {
       continue; // also a part of ids, such as `my_env:Thermostat-v0`

@@ -6,7 +6,8 @@ import type { Translation } from '../translation.ts';
 import type { RunEntry } from './run-rows.ts';
 import { ageText, durationOf, outcomeText, progressText, speedText, stateText } from './run-text.ts';
 
-const ORDER: readonly RunState[] = [
+/** The states, the most informative of a group first. */
+export const STATES: readonly RunState[] = [
   'running',
   'starting',
   'stopping',
@@ -80,7 +81,7 @@ function stateCounts(members: readonly RunEntry[]): [RunState, number][] {
   for (const { row } of members) {
     counts.set(row.state, (counts.get(row.state) ?? 0) + 1);
   }
-  return ORDER.flatMap(state => (counts.has(state) ? [[state, counts.get(state) as number]] : []));
+  return STATES.flatMap(state => (counts.has(state) ? [[state, counts.get(state) as number]] : []));
 }
 
 function includes(name: string, part: string): boolean {

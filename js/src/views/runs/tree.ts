@@ -37,6 +37,8 @@ export interface Line {
 export interface TreeOptions {
   readonly sort: Sort;
   readonly columns: readonly Column[];
+  /** The titles of runs that are not just their names, by key; see `resumedTitles`. */
+  readonly titles: ReadonlyMap<string, string>;
   /** The stores with the titles of their lines, in order; a single store has no line. */
   readonly stores: ReadonlyMap<string, string>;
   /** Whether a line is open, given whether it is a store. */
@@ -89,10 +91,8 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
 }
 
 /** The top lines of a store, unordered. */
-function storeNodes(entries: readonly RunEntry[], { flat, trans }: TreeOptions): Node[] {
-  const nodes = new Map(
-    entries.map(entry => [entry.row.id, { ...runNode(entry, trans), members: [entry] } satisfies Node])
-  );
+function storeNodes(entries: readonly RunEntry[], { flat, titles }: TreeOptions): Node[] {
+  const nodes = new Map(entries.map(entry => [entry.row.id, runNode(entry, titles.get(entry.key))]));
   if (flat) {
     return [...nodes.values()];
   }
@@ -151,11 +151,28 @@ function nameGroup(group: Writable<Node>): void {
   }
 }
 
-/** A resumed run has the name of the run that it continues. */
-function runNode(entry: RunEntry, trans: Translation): Omit<Node, 'members'> {
-  const { key, store, row } = entry;
-  const title = row.continues === null ? row.name : trans.__('%1 (resumed)', row.name);
-  return { kind: 'run', key, store, title, entry, children: [] };
+function runNode(entry: RunEntry, title = entry.row.name): Node {
+  const { key, store } = entry;
+  return { kind: 'run', key, store, title, entry, members: [entry], children: [] };
+}
+
+/**
+ * A title for each resumed run, which has the name of the run that it continues. Those of the same name are
+ * numbered in order of their start, as `lab.run` accepts them.
+ */
+export function resumedTitles(entries: readonly RunEntry[], trans: Translation): Map<string, string> {
+  const counts = new Map<string, number>();
+  const titles = new Map<string, string>();
+  const resumed = entries.filter(({ row }) => row.continues !== null);
+  for (const { key, store, row } of resumed.toSorted((a, b) => (a.row.created ?? 0) - (b.row.created ?? 0))) {
+    const name = runKey(store, row.name);
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    const title =
+      count === 1 ? trans.__('%1 (resumed)', row.name) : trans.__('%1 (resumed %2)', row.name, `${count}`);
+    titles.set(key, title);
+  }
+  return titles;
 }
 
 /** Whether a run's line is below another existing run's; broken run folders may refer to each other. */
