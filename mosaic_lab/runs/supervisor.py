@@ -99,8 +99,9 @@ class Supervisor:
             return Run(self.store.folder(run_id), self.display)
         except UnknownRun as error:
             runs = self.runs()
-            names = [isolated(partial(_names, run), _nameless)[1:] for run in runs]
-            called = [run for run, own in zip(runs, names, strict=True) if run_id and run_id in own]
+            called = [
+                run for run in runs if run_id and run_id in isolated(partial(_names, run), _nameless)[1:]
+            ]
             if not called and (resumed := _resumed_run(runs, run_id)):
                 return resumed
             if not called:

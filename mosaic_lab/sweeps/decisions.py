@@ -14,7 +14,7 @@ import hashlib
 import logging
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,17 @@ The rungs are at a ninth and a third of the steps.
 """
 _STARTUP = 5
 """Number of trials before the median rule applies."""
+
+
+class Importance(dict[str, float]):
+    """The importance of each parameter; if it is empty, shown as the ``reason``."""
+
+    def __init__(self, shares: Mapping[str, float] | None = None, reason: str = "") -> None:
+        super().__init__(shares or {})
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self else f"<no importance of parameters: {self.reason}>"
 
 
 class Decisions:
@@ -136,23 +147,28 @@ class Decisions:
             )
         )
 
-    def importance(self) -> dict[str, float]:
+    def importance(self) -> Importance:
         """Return the share of the variation between trials that each parameter explains, largest first; the
-        shares sum to 1. Empty with fewer than two completed trials, or if all values are equal.
+        shares sum to 1. Empty, with the reason, with fewer than two different values.
         """
         import optuna
 
         completed = self._study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
-        if len({trial.value for trial in completed}) < 2:
-            return {}  # Optuna assigns equal shares
+        if len(completed) < 2:
+            return Importance(reason=f"it needs at least 2 completed trials, and {len(completed)} completed")
+        if len({trial.value for trial in completed}) < 2:  # Optuna assigns equal shares
+            value = f"{completed[0].value:.6g}"
+            return Importance(reason=f"all {len(completed)} completed trials have the same value, {value}")
+        if all(trial.params == completed[0].params for trial in completed):
+            return Importance(reason=f"all {len(completed)} completed trials have the same parameters")
         with _quietly():
             try:
                 importances = optuna.importance.get_param_importances(
                     self._study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
                 )
-            except (ValueError, RuntimeError):  # the trials have no parameter in common
-                return {}
-        return {name: value for name, value in importances.items() if math.isfinite(value)}
+            except (ValueError, RuntimeError):
+                return Importance(reason="the completed trials have no parameter in common")
+        return Importance({name: value for name, value in importances.items() if math.isfinite(value)})
 
 
 class _Ask:

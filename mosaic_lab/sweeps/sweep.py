@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from mosaic_lab.evaluation import Evaluation
     from mosaic_lab.evaluation.reports.plot import Plot
+    from mosaic_lab.sweeps.decisions import Importance
 
 WORKER = "sweep"
 """The name of the worker of runs that are sweeps."""
@@ -154,17 +155,17 @@ class Sweep(Run):
         total, what = self.plan.parts
         return f"{self.done:,} of {total:,} {what}"
 
-    def importance(self) -> dict[str, float]:
+    def importance(self) -> Importance:
         """Return how much each parameter explains of the differences between trials, in descending order.
 
-        The values sum to 1 (PED-ANOVA, Watanabe et al. 2023). The result is empty with too few completed
-        trials, and for populations, whose parameters change during the training.
+        The values sum to 1 (PED-ANOVA, Watanabe et al. 2023). The result is empty, and shown as its
+        ``reason``, with too few completed trials or values, and for populations.
         """
-        from mosaic_lab.sweeps.decisions import Decisions
+        from mosaic_lab.sweeps.decisions import Decisions, Importance
 
         plan = self.plan
         if plan.request.interval is not None:
-            return {}
+            return Importance(reason="the parameters of a population change during the training")
         return Decisions(
             plan.space,
             seed=plan.request.seed,

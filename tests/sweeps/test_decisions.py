@@ -168,4 +168,18 @@ def test_importance_names_the_parameter_that_matters() -> None:
     assert next(iter(found)) == "gamma" and found["gamma"] > 0.7
     assert sum(found.values()) == pytest.approx(1) and set(found) == set(SPACE.parameters)
     equal = [replace(one, value=1.0) for one in trials]
-    assert decisions(trials[:1]).importance() == decisions(equal).importance() == {}
+    for few, reason in (
+        (trials[:1], "it needs at least 2 completed trials, and 1 completed"),
+        (equal, "all 40 completed trials have the same value, 1"),
+    ):
+        none = decisions(few).importance()
+        assert none == {} and repr(none) == f"<no importance of parameters: {reason}>"
+    one_value = Decisions(
+        Space({"rate": search.choice([0.1])}), seed=1, sampler="random", pruner="none", maximize=True,
+        total=TOTAL,
+    )  # fmt: skip
+    for number in range(3):
+        proposal, state = one_value.propose(), TrialState.COMPLETED
+        assert proposal is not None
+        one_value.end(Trial(number, *proposal, runs={}, started=0.0, state=state, value=float(number)))
+    assert one_value.importance().reason == "all 3 completed trials have the same parameters"

@@ -64,7 +64,8 @@ def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mos
     assert list(schedule["member"]) == [number for number, _ in lineage(trials, best)]
     assert list(schedule["parameters.rate"])[-1] == best.parameters["rate"]
     assert "interval=50" in code_of(sweep) and 'sampler="pbt"' in code_of(sweep)
-    assert sweep.importance() == {} and "8 of 8 segments" in repr(sweep)
+    assert "8 of 8 segments" in repr(sweep)
+    assert "parameters of a population change" in repr(sweep.importance())
     with pytest.raises(mosaic.ConfigurationError, match="members of a population start together"):
         sweep.resume(trials=1)
 
