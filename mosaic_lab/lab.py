@@ -118,7 +118,7 @@ class Lab(Trainer):
         deadline: float | None = None,
         fallback: Fallback | None = None,
         family: str | None = None,
-        pass_env: Iterable[str] = (),
+        pass_env_vars: Iterable[str] = (),
     ) -> Comparison:
         """Run operators side by side, each in its own environment, on the same seeds; see `Comparison`.
 
@@ -150,7 +150,8 @@ class Lab(Trainer):
                 (a default action) or ``"forfeit"`` (the episode ends).
             family: the worker that provides the environment. Default: derived from the id, or if that worker
                 cannot make it, a worker that trained one of the policies in this environment.
-            pass_env: names of environment variables to pass on to environments and operators, as in `train`.
+            pass_env_vars: names of environment variables to pass on to environments and operators, as in
+                `train`.
 
         Raises:
             ConfigurationError: unknown environment or worker, operators that do not fit its agents (with a
@@ -171,7 +172,7 @@ class Lab(Trainer):
             deadline=deadline,
             fallback=fallback,
             family=family,
-            pass_env=pass_env,
+            pass_env_vars=pass_env_vars,
         )
         with installation_log() as progress:
             return arenas.compare(self.root, request, progress)
@@ -197,7 +198,7 @@ class Lab(Trainer):
         step_delay: float = 0.0,
         budget: Mapping[str, float] | None = None,
         replay: Any = None,
-        pass_env: Iterable[str] = (),
+        pass_env_vars: Iterable[str] = (),
         on: str | None = None,
         run_code: bool = False,
     ) -> Evaluation:
@@ -243,7 +244,7 @@ class Lab(Trainer):
                 repeat their recorded answers at once, without a key or a network; results differ if a
                 deadline with a ``fallback`` other than "wait" had cut off an answer. A prompt that differs
                 from the recorded one fails its episode, with an error that names the step.
-            pass_env: names of environment variables to pass on; see `compare`.
+            pass_env_vars: names of environment variables to pass on; see `compare`.
             on: a Ray cluster to play on, as in `train`, with at most ``parallel`` runs, queued ones included,
                 each playing a chunk of the episodes of one operator. Episodes and their steps are recorded
                 here, each once. Trained, random and passive operators run there; language models and your own
@@ -276,7 +277,7 @@ class Lab(Trainer):
             step_delay=step_delay,
             budget=budget,
             replay=replay,
-            pass_env=pass_env,
+            pass_env_vars=pass_env_vars,
             on=on,
         )
         if script is not None and request != EvaluateRequest():
@@ -304,7 +305,7 @@ class Lab(Trainer):
         fallback: Fallback | None = None,
         parallel: int | None = None,
         on_failure: OnFailure = "stop",
-        pass_env: Iterable[str] = (),
+        pass_env_vars: Iterable[str] = (),
     ) -> League:
         """Evaluate all players against each other, each on both sides, and return at once.
 
@@ -343,7 +344,7 @@ class Lab(Trainer):
             fallback=fallback,
             parallel=parallel,
             on_failure=on_failure,
-            pass_env=pass_env,
+            pass_env_vars=pass_env_vars,
         )
         with installation_log() as progress:
             return start_league(self.supervisor, request, players, agents, checkpoints, operator, progress)

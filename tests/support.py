@@ -74,7 +74,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **options: Any) -> Run:
     """Start ``peers/peer.py``; options of `Supervisor.start` go to it, all others to the behaviour."""
-    known = {"gpus", "threads", "environ", "pass_env", "grace_seconds", "label", "group"}
+    known = {"gpus", "threads", "env_vars", "pass_env_vars", "grace_seconds", "label", "group"}
     passed = {name: options.pop(name) for name in known & options.keys()}
     config = {
         "algorithm": behaviour,

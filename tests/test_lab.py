@@ -147,7 +147,7 @@ def test_what_a_worker_needs_and_was_not_given_is_named_as_users_type_it(lab: mo
         ({"threads": 0}, "threads=0: must be"),
         ({"frames": 4}, r'frames=4: must be True, False or settings, such as {"grid": 4}'),
         ({"frames": {"grid": object()}}, "frames: grid=.* cannot be written as JSON"),
-        ({"pass_env": ["NO_SUCH_VARIABLE"]}, "NO_SUCH_VARIABLE"),
+        ({"pass_env_vars": ["NO_SUCH_VARIABLE"]}, "NO_SUCH_VARIABLE"),
     ],
 )
 def test_what_is_wrong_whatever_the_worker_is_refused_first(

@@ -159,7 +159,9 @@ class ArenaClient(ArenaProcess):
         own.
         """
         same_worker = spec.worker == self._setup.plan.family
-        return same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env
+        return (
+            same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env_vars
+        )
 
     def _expect(self, command: str) -> None:
         self.awaiting = command

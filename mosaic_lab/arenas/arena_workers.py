@@ -93,7 +93,7 @@ def _refusal(worker: WorkerEnvironment, plan: ArenaPlan) -> str:
 
 def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     """Return information about the environment made by a worker, or why it cannot be made."""
-    variables = {**plan.passed, **plan.environ}
+    variables = {**plan.passed, **plan.env_vars}
     known = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables]))
     if known not in _made:
         answer = _trial(worker, plan)
@@ -112,7 +112,7 @@ def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
                 [*worker.command(), "--arena"],
                 input="".join(json.dumps(command) + "\n" for command in commands),
                 cwd=folder,
-                env=compose_variables(os.environ, environ=plan.environ, pass_env=plan.pass_env),
+                env=compose_variables(os.environ, env_vars=plan.env_vars, pass_env_vars=plan.pass_env_vars),
                 capture_output=True,
                 text=True,
                 timeout=OPEN_SECONDS,

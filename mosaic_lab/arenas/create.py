@@ -45,7 +45,7 @@ def compare(root: Path, request: CompareRequest, progress: Callable[[str], None]
         plan=plan,
         arena=worker.command(),
         commands=commands,
-        variables=compose_variables(os.environ, pass_env=plan.pass_env),
+        variables=compose_variables(os.environ, pass_env_vars=plan.pass_env_vars),
         passed=passed_to(plan.operators.values()),
         folder=folder,
     )

@@ -16,7 +16,17 @@ from mosaic_lab.runs.own_module import change_since
 from mosaic_lab.workers.families import same_environment
 
 PREPARED = (
-    *("env", "operators", "policies", "seeds", "env_kwargs", "deadline", "fallback", "family", "pass_env"),
+    *(
+        "env",
+        "operators",
+        "policies",
+        "seeds",
+        "env_kwargs",
+        "deadline",
+        "fallback",
+        "family",
+        "pass_env_vars",
+    ),
     *("parallel", "replay", "module"),
 )
 """Arguments that a plan has in another form."""
@@ -28,8 +38,8 @@ class ArenaPlan:
 
     ``request`` has the arguments that need no preparation. ``settings`` are the environment's keyword
     arguments, ``family`` is its worker. ``operators`` are all operators by key; ``lanes`` assign them:
-    {label: {agent, team or pattern: key}}. ``pass_env`` names the variables passed to the environment and all
-    operators.
+    {label: {agent, team or pattern: key}}. ``pass_env_vars`` names the variables passed to the environment
+    and all operators.
     """
 
     request: CompareRequest
@@ -39,7 +49,7 @@ class ArenaPlan:
     operators: dict[str, OperatorSpec]
     lanes: dict[str, dict[str, str]]
     seeds: list[int]
-    pass_env: list[str]
+    pass_env_vars: list[str]
 
     def options(self, *always: str) -> dict[str, Any]:
         """Return the given arguments that need no preparation, and those named in ``always``."""
@@ -65,10 +75,10 @@ class ArenaPlan:
     @property
     def passed(self) -> dict[str, str]:
         """The variables of this process that are passed on."""
-        return {name: os.environ[name] for name in self.pass_env if name in os.environ}
+        return {name: os.environ[name] for name in self.pass_env_vars if name in os.environ}
 
     @property
-    def environ(self) -> dict[str, str]:
+    def env_vars(self) -> dict[str, str]:
         """Additional variables of the environment and all operators."""
         return {}
 

@@ -14,7 +14,7 @@ from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.request_checks import (
     check_env_kwargs,
     check_family,
-    check_pass_env,
+    check_pass_env_vars,
     check_seeds,
     check_variables,
 )
@@ -47,7 +47,7 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
         lanes=lanes.lanes,
         seeds=check_seeds(request.seeds, problems),
         settings=_settings(request, lanes.operators.values(), problems),
-        pass_env=check_pass_env(request.pass_env, problems),
+        pass_env_vars=check_pass_env_vars(request.pass_env_vars, problems),
         family=check_family(request.env, request.family, problems),
     )
     for worker in sorted({spec.worker for spec in lanes.operators.values() if spec.worker is not None}):
@@ -156,7 +156,7 @@ class LaneOperators:
             operator = as_operator(value).with_(**self._changes)
             if not (self._recorded and operator.is_recorded):
                 check_available(operator)
-                check_variables(operator.name, operator.pass_env)
+                check_variables(operator.name, operator.pass_env_vars)
             if alone and operator.name == operator.worker:
                 operator = operator.with_(name=label)  # two operators of a kind draw different random numbers
             key = self._keys[id(value)] = str(len(self._keys) + 1)
@@ -168,7 +168,7 @@ def check_available(operator: OperatorSpec) -> None:
     """Raise ConfigurationError if the key of its endpoint is not set, or its engine is not installed or does
     not support the requested Elo.
     """
-    for name in operator.pass_env:
+    for name in operator.pass_env_vars:
         if name not in os.environ and (text := missing_key(operator, name)):
             raise ConfigurationError(text)
     if operator.category == "engine" and (text := engine_problem(operator.settings)):

@@ -38,4 +38,6 @@ class CompareRequest(Request, kw_only=True, frozen=True):
     ] = None
     fallback: Annotated[Fallback | None, Meta(description="what happens at the deadline")] = None
     family: Annotated[str | None, Meta(description="the worker that provides the environment")] = None
-    pass_env: Annotated[Iterable[str], Meta(description="names of environment variables to pass on")] = ()
+    pass_env_vars: Annotated[
+        Iterable[str], Meta(description="names of environment variables to pass on")
+    ] = ()

@@ -84,14 +84,14 @@ def check_family(env: Any, family: Any, problems: Problems) -> str:
         return ""
 
 
-def check_pass_env(pass_env: Any, problems: Problems) -> list[str]:
-    """Return the names in ``pass_env``; each must be set in this process."""
+def check_pass_env_vars(pass_env_vars: Any, problems: Problems) -> list[str]:
+    """Return the names in ``pass_env_vars``; each must be set in this process."""
     try:
-        names = passive().with_(pass_env=pass_env).pass_env
+        names = passive().with_(pass_env_vars=pass_env_vars).pass_env_vars
         check_variables("the environment", names)
         return list(names)
     except ConfigurationError as error:
-        problems.add("pass_env", str(error))
+        problems.add("pass_env_vars", str(error))
         return []
 
 
@@ -100,5 +100,5 @@ def check_variables(whose: str, names: Iterable[str]) -> None:
     if missing := [name for name in names if name not in os.environ]:
         are = "is" if len(missing) == 1 else "are"
         raise ConfigurationError(
-            f"pass_env of {whose} names {', '.join(missing)}, which {are} not set in this process"
+            f"pass_env_vars of {whose} names {', '.join(missing)}, which {are} not set in this process"
         )

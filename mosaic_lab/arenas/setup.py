@@ -57,7 +57,7 @@ class ArenaSetup:
             "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
             "environment": {
                 **(USER_SITE if spec.code is not None else {}),
-                **{name: self.passed[name] for name in spec.pass_env},
+                **{name: self.passed[name] for name in spec.pass_env_vars},
             },
             "settings": spec.settings | self._recording(key, spec, run_id, label),
             "name": spec.name,
@@ -92,4 +92,4 @@ def folder_name(index: int, label: str) -> str:
 
 def passed_to(operators: Iterable[OperatorSpec]) -> dict[str, str]:
     """Return the variables of this process that operators receive. Raises KeyError if one is not set."""
-    return {name: os.environ[name] for spec in operators for name in spec.pass_env}
+    return {name: os.environ[name] for spec in operators for name in spec.pass_env_vars}

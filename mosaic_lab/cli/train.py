@@ -273,14 +273,14 @@ def _gpus(text: str) -> int | list[int]:
         ) from None
 
 
-_NO_OPTION = ("worker", "frames", "environ", "hyperparameters")
+_NO_OPTION = ("worker", "frames", "env_vars", "hyperparameters")
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "curriculum": {"type": Path, "metavar": "FILE"},
     "seed": {"type": _seeds, "nargs": "+"},
     "gpus": {"type": _gpus, "metavar": "GPUS"},
     "resume_from": {"metavar": "PATH"},
     "wrappers": {"nargs": "+", "metavar": "NAME"},
-    "pass_env": {"action": "append", "metavar": "NAME"},
+    "pass_env_vars": {"action": "append", "metavar": "NAME"},
     "on": {"metavar": "CLUSTER"},
 }
 """Overrides for options whose value is not a single string or number."""

@@ -105,7 +105,7 @@ class NodeRun:
 
     def _keep(self, command: list[str], config: Mapping[str, Any], variables: Mapping[str, str]) -> None:
         job, folder = self.job, self.folder
-        environment = compose_variables(os.environ, threads=job.threads, environ=variables)
+        environment = compose_variables(os.environ, threads=job.threads, env_vars=variables)
         gpus = [int(gpu) for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu.isdecimal()]
         lock = take_new(folder)
         read_end, self._lifeline = os.pipe()

@@ -85,7 +85,7 @@ def _work(
         if why := changed(plan):
             raise ConfigurationError(why)
         plan = equipped(plan, partial(print, flush=True))
-    variables = compose_variables(os.environ, environ=plan.environ, pass_env=plan.pass_env)
+    variables = compose_variables(os.environ, env_vars=plan.env_vars, pass_env_vars=plan.pass_env_vars)
     return Pool(plan, folder, variables, telemetry, settled(plan, recorded))
 
 

@@ -149,7 +149,7 @@ class Evaluation(Results):
         changes = {} if agreed == self.plan.request.budget else {"budget": agreed}
         process = Run(self.folder, self.display)  # alone: parts that are running are adopted
         variables, names = _variables(self.plan), self.plan.variables
-        self._supervisor().resume(process, environ=variables, pass_env=names, config=changes)
+        self._supervisor().resume(process, env_vars=variables, pass_env_vars=names, config=changes)
         if changes:
             del self.config, self.plan
         return self
@@ -253,8 +253,8 @@ def start(
         {**plan.to_config(), **({} if league is None else {"league": dict(league)})},
         worker=WORKER,
         label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
-        environ=_variables(plan),
-        pass_env=plan.variables,
+        env_vars=_variables(plan),
+        pass_env_vars=plan.variables,
         grace_seconds=DEFAULT_GRACE + (0.0 if plan.request.on is None else GRACE_SECONDS),
         worker_environment={"worker": plan.family, "locks": locks},
         starts_runs=plan.request.on is not None,

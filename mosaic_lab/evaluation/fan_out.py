@@ -118,7 +118,7 @@ class FanOut:
             part_plan(self._plan, jobs).to_config(),
             worker=WORKER,
             label=f"{len(jobs):,} episodes of {label}"[:200],
-            pass_env=self._plan.variables,
+            pass_env_vars=self._plan.variables,
             worker_environment={"worker": self._plan.family},
             run_id=new_run_id("part", {}),  # short, because bundles use it in file names
             on=self._plan.request.on,

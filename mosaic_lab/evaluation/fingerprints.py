@@ -21,7 +21,7 @@ OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries"
 
 _OF_THE_PLACE = (
     *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),
-    *("module", "on", "only", "pass_env", "places", "replay"),
+    *("module", "on", "only", "pass_env_vars", "places", "replay"),
 )
 _OUTCOME = (
     *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),
@@ -63,7 +63,7 @@ def identity(plan: EvaluationPlan) -> dict[str, Any]:
             if str(path) in plan.digests:
                 settings["checkpoint" if "checkpoint" in settings else name] = plan.digests[str(path)]
         config["operators"][key]["settings"] = settings
-        del config["operators"][key]["pass_env"]
+        del config["operators"][key]["pass_env_vars"]
     if plan.module is not None:
         content["module"] = plan.digests[plan.module]
     # The keys of operators are not part of the identity.

@@ -90,7 +90,7 @@ class EvaluationPlan(ArenaPlan):
         return Path(self.module)
 
     @property
-    def environ(self) -> dict[str, str]:
+    def env_vars(self) -> dict[str, str]:
         if self.brought_module is None:
             return {}
         folders = [str(self.brought_module.parent), self.passed.get("PYTHONPATH", "")]
@@ -125,7 +125,9 @@ class EvaluationPlan(ArenaPlan):
     @property
     def variables(self) -> list[str]:
         """The names of all environment variables that the evaluation's process needs."""
-        return sorted({*self.pass_env, *(n for spec in self.operators.values() for n in spec.pass_env)})
+        return sorted(
+            {*self.pass_env_vars, *(n for spec in self.operators.values() for n in spec.pass_env_vars)}
+        )
 
     @property
     def workers(self) -> set[str]:
@@ -147,7 +149,7 @@ class EvaluationPlan(ArenaPlan):
             episodes=self.request.episodes,
             seed_sequence=self.request.seed_sequence,
             replay=self.replay,
-            pass_env=tuple(self.pass_env),
+            pass_env_vars=tuple(self.pass_env_vars),
         )
 
     def to_config(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.keeper.run_store import read_json
 from mosaic_lab.validation import Problems
 from mosaic_lab.workers.families import same_environment
 
@@ -82,7 +83,7 @@ def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> N
 def replayed(plan: EvaluationPlan, folder: Path) -> EvaluationPlan:
     """Return the plan with answers from the recording in ``folder``, which cost nothing and need no key."""
     operators = {
-        key: spec.with_(pass_env=()) if spec.is_language_model else spec
+        key: spec.with_(pass_env_vars=()) if spec.is_language_model else spec
         for key, spec in plan.operators.items()
     }
     request = structs.replace(plan.request, budget=None)
@@ -111,7 +112,7 @@ def _described(folder: Path) -> Recording:
     """Return a recording from a run's configuration or a bundle's script."""
     config, script = folder / "config.json", folder / "script.json"
     if config.is_file():
-        plan = EvaluationPlan.from_config(read_document(config))
+        plan = EvaluationPlan.from_config(read_json(config))
         models = {label: _models(plan.mapping(label).values()) for label in plan.lanes}
         env_id, seeds = plan.env_id, plan.seeds
     else:

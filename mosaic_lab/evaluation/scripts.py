@@ -27,7 +27,7 @@
     [policies."*"]
     kind = "worker"
     worker = "yours"
-    pass_env = ["YOUR_API_KEY"]            # environment variables to pass on
+    pass_env_vars = ["YOUR_API_KEY"]            # environment variables to pass on
 
 Limit the spending of language models, or replay a recording in place of their endpoint::
 
@@ -71,8 +71,8 @@ _OF_KIND = {
     "random": (),
     "passive": (),
     "rl": ("checkpoint", "run", "deterministic"),
-    "python": ("policy", "folder", "files", "keywords", "pass_env"),
-    "worker": ("worker", "category", "settings", "pass_env"),
+    "python": ("policy", "folder", "files", "keywords", "pass_env_vars"),
+    "worker": ("worker", "category", "settings", "pass_env_vars"),
     "engine": ("program", "elo", "nodes", "depth"),
     **{kind: (*signature(maker).parameters, "folder") for kind, maker in LANGUAGE_MODELS.items()},
 }
@@ -274,7 +274,7 @@ class _OperatorReader:
         return self._folder / Path(str(path)).expanduser()
 
     def _python(self, settings: dict[str, Any]) -> OperatorSpec:
-        options = {"name", "deadline", "fallback", "pass_env", "files"}
+        options = {"name", "deadline", "fallback", "pass_env_vars", "files"}
         keywords = settings.pop("keywords", {})
         if not isinstance(keywords, dict) or not options.isdisjoint(keywords):
             raise ConfigurationError(

@@ -90,7 +90,7 @@ class FilmMaker(Runner):
         self._telemetry = telemetry
         self._training = RunFolder(folder.path.parent / config["training"])
         self._backlog = Backlog(self._training, config["films"])
-        self._variables = compose_variables(os.environ, pass_env=config["variables"])
+        self._variables = compose_variables(os.environ, pass_env_vars=config["variables"])
         self._look_at = 0.0
         self._made = 0
         self._problem = ""
@@ -172,7 +172,7 @@ class FilmMaker(Runner):
             operators={"1": spec},
             lanes={spec.name: {"*": "1"}},
             seeds=[seed],
-            pass_env=[],
+            pass_env_vars=[],
         )
         return ArenaSetup(
             plan=plan,

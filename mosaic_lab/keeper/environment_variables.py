@@ -38,14 +38,14 @@ def compose_variables(
     source: Mapping[str, str],
     *,
     threads: int = 1,
-    environ: Mapping[str, str] | None = None,
-    pass_env: Iterable[str] = (),
+    env_vars: Mapping[str, str] | None = None,
+    pass_env_vars: Iterable[str] = (),
 ) -> dict[str, str]:
     """Return a worker's environment variables: the listed ones in ``source``, thread counts, variables for
-    headless processes, those named in ``pass_env``, then ``environ``.
+    headless processes, those named in ``pass_env_vars``, then ``env_vars``.
 
-    Raises ConfigurationError if a variable named in ``pass_env`` is not set or ``threads`` is not a positive
-    integer.
+    Raises ConfigurationError if a variable named in ``pass_env_vars`` is not set or ``threads`` is not a
+    positive integer.
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ConfigurationError(f"threads={threads!r}: must be an integer ≥ 1")
@@ -53,11 +53,11 @@ def compose_variables(
     composed = {name: source[name] for name in names}
     composed |= dict.fromkeys(_THREADS, str(threads))
     composed |= _FIXED
-    for name in pass_env:
+    for name in pass_env_vars:
         if name not in source:
-            raise ConfigurationError(f"pass_env names {name!r}, which is not set in this process")
+            raise ConfigurationError(f"pass_env_vars names {name!r}, which is not set in this process")
         composed[name] = source[name]
-    return composed | {name: str(value) for name, value in (environ or {}).items()}
+    return composed | {name: str(value) for name, value in (env_vars or {}).items()}
 
 
 def requested(names: Iterable[str], besides: str = "") -> list[str]:

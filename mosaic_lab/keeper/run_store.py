@@ -34,6 +34,7 @@ _removed: set[Path] = set()
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
 _MOST_DIGITS = 300  # maximum digits of a JSON integer
+_RENAMED_KEY = b'"pass_env":', b'"pass_env_vars":'  # its name in older runs, its name now
 _LARGEST_JSON = 16 << 20  # bytes; a state file has one or two thousand, a provenance file some ten thousand
 
 
@@ -299,13 +300,15 @@ def _changed(path: Path) -> float:
 
 
 def read_json(path: Path) -> Any:
-    """Return the content of a small, untrusted JSON file. Raises OSError or ValueError."""
+    """Return the content of a small, untrusted JSON file, with the current names of its keys. Raises OSError
+    or ValueError."""
     with open_file(path) as file:
         # Allocating the limit itself would cost more than the read.
         data = file.read(min(os.fstat(file.fileno()).st_size, _LARGEST_JSON) + 1)
     if len(data) > _LARGEST_JSON:
         raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
     try:
+        data = data.replace(*_RENAMED_KEY)
         content = json.loads(data.decode(), parse_int=_number)
         return well_formed(content) if b"\\ud" in data.lower() else content
     except RecursionError:

@@ -69,7 +69,7 @@ def worker(
     category: Category | None = None,
     deadline: float | None = DEADLINE,
     fallback: Fallback = "wait",
-    pass_env: Sequence[str] = (),
+    pass_env_vars: Sequence[str] = (),
     **settings: Any,
 ) -> OperatorSpec:
     """A worker's operator, such as that of your own worker. Further keywords are its settings.
@@ -79,8 +79,8 @@ def worker(
         category: default: the worker's name if that is a category, else "rl".
         deadline: seconds for an action, None for no limit.
         fallback: what happens at the deadline; see `OperatorSpec`.
-        pass_env: names of environment variables to pass to the worker, such as API keys. Their values are not
-            stored; a resumed evaluation reads them again.
+        pass_env_vars: names of environment variables to pass to the worker, such as API keys. Their values
+            are not stored; a resumed evaluation reads them again.
     """
     if not isinstance(worker_name, str) or not worker_name:
         raise ConfigurationError(
@@ -95,7 +95,7 @@ def worker(
         settings=settings,
         deadline=deadline,
         fallback=fallback,
-        pass_env=pass_env,
+        pass_env_vars=pass_env_vars,
     )
 
 

@@ -52,7 +52,7 @@ class ModelOptions(TypedDict, total=False):
         that call the same provider.
     prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is unknown or
         differs; "cached" too, if the endpoint charges less for cached input.
-    pass_env: additional environment variables to pass to the worker, such as those of a proxy.
+    pass_env_vars: additional environment variables to pass to the worker, such as those of a proxy.
     name: a display name; default: the model.
     deadline: seconds for an action, None for no limit.
     fallback: what happens at the deadline; see `OperatorSpec`.
@@ -69,7 +69,7 @@ class ModelOptions(TypedDict, total=False):
     retries: int
     concurrency: int
     prices: Mapping[str, float] | None
-    pass_env: Sequence[str]
+    pass_env_vars: Sequence[str]
     name: str | None
     deadline: float | None
     fallback: Fallback
@@ -87,7 +87,7 @@ _DEFAULTS = ModelOptions(
     retries=ModelSettings.retries,
     concurrency=ModelSettings.concurrency,
     prices=None,
-    pass_env=(),
+    pass_env_vars=(),
     name=None,
     deadline=DEADLINE,
     fallback="wait",
@@ -202,7 +202,7 @@ def model_operator(
     problems.check()
     key = api_keys.key_variable(provider, base_url, key)
     tokens = chosen["max_tokens"] or default_max_tokens(provider, model)
-    passed = (*api_keys.variables(provider, base_url, key), *variables, *chosen["pass_env"])
+    passed = (*api_keys.variables(provider, base_url, key), *variables, *chosen["pass_env_vars"])
     return OperatorSpec(
         category,
         chosen["name"] or (Path(model).stem if provider == LOCAL else model),
@@ -222,7 +222,7 @@ def model_operator(
         deadline=chosen["deadline"],
         fallback=chosen["fallback"],
         needs=needs,
-        pass_env=tuple(dict.fromkeys(passed)),
+        pass_env_vars=tuple(dict.fromkeys(passed)),
     )
 
 

@@ -19,7 +19,7 @@ def python(
     *,
     deadline: float | None = DEADLINE,
     fallback: Fallback = "wait",
-    pass_env: Sequence[str] = (),
+    pass_env_vars: Sequence[str] = (),
     folder: str | Path | None = None,
     files: Iterable[str | Path] = (),
     **keywords: Any,
@@ -42,7 +42,7 @@ def python(
         name: a display name; default: the function's name, or the object's class.
         deadline: seconds for an action, None for no limit.
         fallback: what happens at the deadline; see `OperatorSpec`.
-        pass_env: names of environment variables to pass to its process.
+        pass_env_vars: names of environment variables to pass to its process.
         folder: its working directory; default: the current one, or the file's folder if the file is
             elsewhere.
         files: other files that it reads or imports from its folder, such as weights. An evaluation does not
@@ -60,10 +60,10 @@ def python(
             settings=policy_files.policy_settings(policy, folder, files, keywords),
             deadline=deadline,
             fallback=fallback,
-            pass_env=pass_env,
+            pass_env_vars=pass_env_vars,
         )
     wrapped = PythonPolicy(policy)
-    of_files = {"folder": folder, "files": files, "pass_env": pass_env}
+    of_files = {"folder": folder, "files": files, "pass_env_vars": pass_env_vars}
     if extra := [*keywords, *(option for option, value in of_files.items() if value)]:
         raise ConfigurationError(
             f'{", ".join(extra)}: only for a policy in a file, such as operators.python("policy.py:make", …)'

@@ -69,8 +69,8 @@ class OperatorSpec:
     ``wrappers`` (observation wrappers applied by the worker), and ``observation_space`` and ``action_space``
     (before wrappers) or, for several policies in one checkpoint, the spaces of each agent in ``agents``.
 
-    ``pass_env`` names environment variables to pass to the worker, whose values are not stored. ``needs``
-    names what the arena sends besides the observation: "frame", "teammates" and "description".
+    ``pass_env_vars`` names environment variables to pass to the worker, whose values are not stored.
+    ``needs`` names what the arena sends besides the observation: "frame", "teammates" and "description".
     """
 
     category: Category
@@ -86,7 +86,7 @@ class OperatorSpec:
     trained_on: str | None = None
     env_settings: Mapping[str, Any] = field(default_factory=dict)
     wrappers: Sequence[str] = ()
-    pass_env: Sequence[str] = ()
+    pass_env_vars: Sequence[str] = ()
     needs: Sequence[Need] = ()
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class OperatorSpec:
             raise ConfigurationError(f"needs={unknown!r}: must be among {', '.join(NEEDS)}")
         object.__setattr__(self, "needs", tuple(self.needs))
         object.__setattr__(self, "settings", as_json(self.name, self.settings))
-        object.__setattr__(self, "pass_env", _names(self.pass_env))
+        object.__setattr__(self, "pass_env_vars", _names(self.pass_env_vars))
 
     def with_(self, **changes: Any) -> OperatorSpec:
         """Return a copy with ``changes`` (``deadline``, ``fallback``, ``name`` …), which is another
@@ -156,8 +156,8 @@ class OperatorSpec:
         facts.append("no deadline" if self.deadline is None else f"deadline {self.deadline:g} s")
         if self.deadline is not None and self.fallback != "wait":
             facts.append(f"then {self.fallback}")
-        if self.pass_env:
-            facts.append(f"given {', '.join(self.pass_env)}")
+        if self.pass_env_vars:
+            facts.append(f"given {', '.join(self.pass_env_vars)}")
         return f"<{self.category} operator {', '.join(facts)}>"
 
 
@@ -166,14 +166,14 @@ def function_name(value: Callable[..., Any]) -> str:
     return str(getattr(value, "__name__", type(value).__name__)).strip("<>")  # of a lambda, "<lambda>"
 
 
-def _names(pass_env: Any) -> tuple[str, ...]:
+def _names(pass_env_vars: Any) -> tuple[str, ...]:
     """Return names of variables. Raises ConfigurationError for other texts, such as their values."""
-    if isinstance(pass_env, str) or not isinstance(pass_env, Iterable):
-        raise ConfigurationError("pass_env: must be a list of names of environment variables")
-    names = tuple(pass_env)
+    if isinstance(pass_env_vars, str) or not isinstance(pass_env_vars, Iterable):
+        raise ConfigurationError("pass_env_vars: must be a list of names of environment variables")
+    names = tuple(pass_env_vars)
     if not all(isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
         raise ConfigurationError(
-            f"pass_env: not all of these {len(names)} are names of environment variables, such as "
+            f"pass_env_vars: not all of these {len(names)} are names of environment variables, such as "
             "OPENAI_API_KEY; their values are taken from this process"
         )
     return names
@@ -205,7 +205,7 @@ def _refuse_secrets(name: str, value: Any) -> None:
             raise ConfigurationError(
                 f"the setting {key!r} of {name} looks like a secret, and settings are written to folders "
                 "and notebooks: leave it out, and keep it in an environment variable (an operator is given "
-                'it with pass_env=["NAME"])'
+                'it with pass_env_vars=["NAME"])'
             )
         _refuse_secrets(name, part)
 

@@ -37,8 +37,8 @@ def operator_table(spec: OperatorSpec) -> dict[str, Any]:
         table["deadline"] = spec.deadline
     if spec.fallback != "wait":
         table["fallback"] = spec.fallback
-    if spec.pass_env:
-        table["pass_env"] = list(spec.pass_env)
+    if spec.pass_env_vars:
+        table["pass_env_vars"] = list(spec.pass_env_vars)
     settings = {name: value for name, value in spec.settings.items() if value is not None}
     if spec.category in ("random", "passive") and spec.worker == spec.category:
         return {"kind": spec.category, **table}

@@ -71,26 +71,26 @@ class Curriculum(Run):
                 run.stop(grace)
         return self
 
-    def resume(self, environ: Mapping[str, str] | None = None) -> Self:
+    def resume(self, env_vars: Mapping[str, str] | None = None) -> Self:
         """Continue after a stop, a failure or a kill, from the newest checkpoint. Return at once.
 
-        A stage left running by a kill is taken over. ``environ`` are the values of environment variables that
-        were passed to `Lab.train` as ``environ``, which are not stored; those of ``pass_env`` are read from
-        this process again. Raises MosaicError if the curriculum is alive or cannot be started, and
+        A stage left running by a kill is taken over. ``env_vars`` are the environment variables that were
+        passed to `Lab.train` as ``env_vars``, whose values are not stored; those of ``pass_env_vars`` are
+        read from this process again. Raises MosaicError if the curriculum is alive or cannot be started, and
         ConfigurationError if an environment variable is not set.
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
         passed, first = required(
-            lambda: ([*self.config["pass_env"]], TrainingPlan.from_json(self.config["stage_plans"][0])),
+            lambda: ([*self.config["pass_env_vars"]], TrainingPlan.from_json(self.config["stage_plans"][0])),
             self.id,
         )
-        names = [name for name in passed if name not in (environ or {})]
+        names = [name for name in passed if name not in (env_vars or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         variables = process_variables(first.request.on)
         process = Run(self.folder, self.display)  # alone: the stage that is training continues
-        supervisor.resume(process, environ={**variables, **(environ or {})}, pass_env=names)
+        supervisor.resume(process, env_vars={**variables, **(env_vars or {})}, pass_env_vars=names)
         return self
 
     def remove(self, stages: bool = False) -> None:

@@ -52,7 +52,7 @@ class CurriculumPlan:
     def start(self, supervisor: Supervisor, seed: int, *, group: str | None = None) -> Curriculum:
         """Start the curriculum's process. Raises MosaicError."""
         first, request = self.plans[0], self.request.with_(seed=seed)
-        environ = request.environ or {}
+        env_vars = request.env_vars or {}
         own = {name for stage in self.stages for name in stage.hyperparameters}
         given = first.config["hyperparameters"]
         config = {
@@ -66,12 +66,12 @@ class CurriculumPlan:
         label = f"{first.worker} {config['algorithm']} {' → '.join(environments)}"[:180]
         run = supervisor.start(
             COMMAND,
-            {**config, **self.to_json(), "pass_env": [*request.pass_env, *environ]},
+            {**config, **self.to_json(), "pass_env_vars": [*request.pass_env_vars, *env_vars]},
             worker=first.worker,
             label=f"{label} seed {seed}",
             group=group,
-            environ={**process_variables(request.on), **environ},
-            pass_env=request.pass_env,
+            env_vars={**process_variables(request.on), **env_vars},
+            pass_env_vars=request.pass_env_vars,
             grace_seconds=request.grace_seconds + GRACE_SECONDS,
             worker_environment=first.worker_environment,
             hyperparameters=first.hyperparameters,
@@ -92,7 +92,7 @@ class CurriculumPlan:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> CurriculumPlan:
         """Return the plan in a curriculum's configuration. Raises KeyError or TypeError for other content."""
-        plans = tuple(TrainingPlan.from_json(plan, config["pass_env"]) for plan in config["stage_plans"])
+        plans = tuple(TrainingPlan.from_json(plan, config["pass_env_vars"]) for plan in config["stage_plans"])
         return cls(plans[0].request, tuple(map(Stage.from_json, config["curriculum"])), plans)
 
 

@@ -81,11 +81,11 @@ def start(
     films: str | list[int],
     tools: Equipment,
     *,
-    environ: Mapping[str, str] | None = None,
-    pass_env: Iterable[str] = (),
+    env_vars: Mapping[str, str] | None = None,
+    pass_env_vars: Iterable[str] = (),
 ) -> Run:
     """Start making films of ``run``. ``films`` is a mode or the steps of the checkpoints."""
-    pass_env = list(pass_env)
+    pass_env_vars = list(pass_env_vars)
     config = {
         **{name: value for name, value in run.config.items() if name in ("algorithm", "env_id", "seed")},
         "training": run.id,
@@ -95,15 +95,15 @@ def start(
         "arena": tools.arena,
         "worker": tools.worker,
         "operator": tools.operator,
-        "variables": sorted({*pass_env, *(environ or ())}),
+        "variables": sorted({*pass_env_vars, *(env_vars or ())}),
     }
     return supervisor.start(
         COMMAND,
         config,
         worker=WORKER,
         label=f"films of {run.label}"[:200],
-        environ=USER_SITE | dict(environ or {}),
-        pass_env=pass_env,
+        env_vars=USER_SITE | dict(env_vars or {}),
+        pass_env_vars=pass_env_vars,
         parent=run.id,
     )
 

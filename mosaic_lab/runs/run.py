@@ -260,8 +260,8 @@ class Run(RunRecord):
 
         Returns the new run at once; this one is not changed. Evaluations, sweeps and curricula resume in
         their own folder instead, and return themselves. Environment variables that were passed to `Lab.train`
-        as ``environ`` or ``pass_env`` are read from this process. Raises MosaicError if the run is alive, has
-        completed, is already continued, has no checkpoint or is not a training, and the errors of
+        as ``env_vars`` or ``pass_env_vars`` are read from this process. Raises MosaicError if the run is
+        alive, has completed, is already continued, has no checkpoint or is not a training, and the errors of
         `Lab.train`.
         """
         continuing = import_module("mosaic_lab.runs.continuing")  # built on runs, and imported when used

@@ -144,8 +144,8 @@ class Supervisor:
         group: str | None = None,
         gpus: int | Sequence[int] | None = None,
         threads: int = 1,
-        environ: Mapping[str, str] | None = None,
-        pass_env: Iterable[str] = (),
+        env_vars: Mapping[str, str] | None = None,
+        pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
         worker_environment: Mapping[str, Any] | None = None,
         program: Mapping[str, str] | None = None,
@@ -173,8 +173,8 @@ class Supervisor:
             group: name of the group of runs started together.
             gpus: number of free GPUs, or the indices; default: none, or as in the cluster's profile.
             threads: value of OMP_NUM_THREADS and similar variables.
-            environ: variables added to the worker's environment. Names are recorded, values never.
-            pass_env: names of this process's variables to pass on.
+            env_vars: variables added to the worker's environment. Names are recorded, values never.
+            pass_env_vars: names of this process's variables to pass on.
             grace_seconds: time between SIGTERM and SIGKILL.
             worker_environment: its description for the run's provenance.
             program: path and cwd of the user's program, for the provenance.
@@ -199,8 +199,10 @@ class Supervisor:
         cluster = None if on is None else clusters.find(on)
         gpus = given_gpus(gpus, on)
         candidates, count = choose_gpus(gpus) if cluster is None else ([], gpu_count(gpus))
-        pass_env = list(pass_env)
-        variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+        pass_env_vars = list(pass_env_vars)
+        variables = compose_variables(
+            os.environ, threads=threads, env_vars=env_vars, pass_env_vars=pass_env_vars
+        )
         launch_dir = Path(config.get("launch_dir") or Path.cwd())
         origin = {
             **provenance(launch_dir, worker_environment or {}, program),
@@ -239,7 +241,7 @@ class Supervisor:
             write_json(folder.launch_path, recorded)
             launch = self._launch(folder, recorded, variables, candidates, count)
             if cluster is not None:
-                given = {name: variables[name] for name in (*pass_env, *(environ or {}))}
+                given = {name: variables[name] for name in (*pass_env_vars, *(env_vars or {}))}
                 bridge = bridge_of(cluster, folder.run_id, recorded, config, given, progress=_quiet)
                 launch = replace(launch, bridge=bridge)
             start_keeper(folder, launch, lock)
@@ -256,14 +258,14 @@ class Supervisor:
         self,
         run: Run,
         *,
-        environ: Mapping[str, str] | None = None,
-        pass_env: Iterable[str] = (),
+        env_vars: Mapping[str, str] | None = None,
+        pass_env_vars: Iterable[str] = (),
         config: Mapping[str, Any] | None = None,
     ) -> Run:
         """Start the command of an ended run again in its folder, for workers that resume there.
 
-        The new state replaces the previous one; files that the run has written are kept. ``environ`` and
-        ``pass_env`` as in `start`; ``config`` contains changed fields of the configuration. Raises
+        The new state replaces the previous one; files that the run has written are kept. ``env_vars`` and
+        ``pass_env_vars`` as in `start`; ``config`` contains changed fields of the configuration. Raises
         MosaicError, without changing anything, if the run is alive or its folder cannot be written, and
         ConfigurationError for an unset variable.
         """
@@ -275,7 +277,9 @@ class Supervisor:
             recorded = folder.document(folder.launch_path)
             candidates, count = choose_gpus(recorded["gpus"])
             threads = recorded["threads"]
-            variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+            variables = compose_variables(
+                os.environ, threads=threads, env_vars=env_vars, pass_env_vars=pass_env_vars
+            )
             launch = self._launch(folder, recorded, variables, candidates, count)
             folder.stop_path.unlink(missing_ok=True)
             shutil.rmtree(folder.scratch_path, ignore_errors=True)

@@ -61,8 +61,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     wrappers: Annotated[
         Sequence[str], Meta(description="observation wrappers, in their order, such as flat")
     ] = ()
-    environ: Mapping[str, str] | None = None
-    pass_env: Annotated[
+    env_vars: Mapping[str, str] | None = None
+    pass_env_vars: Annotated[
         Iterable[str], Meta(description="an environment variable to pass on (repeat for more)")
     ] = ()
     grace_seconds: Annotated[
@@ -90,7 +90,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     def checked(self, problems: Problems) -> TrainRequest:
         """Return the request with numbers and tuples of the declared types; see `Request.checked`."""
-        return structs.replace(super().checked(problems), pass_env=tuple(self.pass_env))
+        return structs.replace(super().checked(problems), pass_env_vars=tuple(self.pass_env_vars))
 
     def keywords(self, *always: str) -> dict[str, Any]:
         """Return the keywords of `Lab.train` with values other than the defaults, and those in ``always``."""
@@ -109,12 +109,12 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """Return the given arguments as JSON-compatible data; `of_json` reads it.
 
-        Of environment variables in ``environ`` it has only the names, as if they were in ``pass_env``.
+        Of environment variables in ``env_vars`` it has only the names, as if they were in ``pass_env_vars``.
         """
         recorded = structs.replace(
             self,
-            environ=None,
-            pass_env=(*self.pass_env, *(self.environ or ())),
+            env_vars=None,
+            pass_env_vars=(*self.pass_env_vars, *(self.env_vars or ())),
             hyperparameters=self._plain_hyperparameters(),
         )
         return super(TrainRequest, recorded).to_json()
@@ -152,7 +152,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     def of_run(cls, run: RunRecord) -> TrainRequest:
         """Return the request that starts a training again, with its single seed.
 
-        For environment variables it contains only the names (``pass_env``), because values are never stored.
+        For environment variables it contains only the names (``pass_env_vars``), because values are never
+        stored.
         """
         recorded = run.folder.document(run.folder.request_path)
         if not recorded:  # a run of an earlier version
@@ -188,7 +189,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
             "frames": _frames(_table(config.get("fastlane"))),
             "films": launched.get("films"),
             "wrappers": config.get("wrappers") or None,
-            "pass_env": requested(variables, besides=RUN_DIR_VARIABLE)
+            "pass_env_vars": requested(variables, besides=RUN_DIR_VARIABLE)
             if isinstance(variables, list)
             else None,
             "grace_seconds": launched.get("grace_seconds"),

@@ -78,8 +78,8 @@ class Trainer:
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str] = (),
-        environ: Mapping[str, str] | None = None,
-        pass_env: Iterable[str] = (),
+        env_vars: Mapping[str, str] | None = None,
+        pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
         on: str | None = None,
         restarts: int = 0,
@@ -104,8 +104,8 @@ class Trainer:
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str] = (),
-        environ: Mapping[str, str] | None = None,
-        pass_env: Iterable[str] = (),
+        env_vars: Mapping[str, str] | None = None,
+        pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
         on: str | None = None,
         restarts: int = 0,
@@ -129,8 +129,8 @@ class Trainer:
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str] = (),
-        environ: Mapping[str, str] | None = None,
-        pass_env: Iterable[str] = (),
+        env_vars: Mapping[str, str] | None = None,
+        pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
         on: str | None = None,
         restarts: int = 0,
@@ -175,8 +175,8 @@ class Trainer:
             wrappers: names of observation wrappers, innermost first: ``"flat"`` flattens observations to
                 vectors, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI. They are recorded
                 in checkpoints and applied wherever the policy acts. Default: none.
-            environ: environment variables to set for the worker. Their values are not stored.
-            pass_env: names of environment variables to pass to the worker.
+            env_vars: environment variables to set for the worker. Their values are not stored.
+            pass_env_vars: names of environment variables to pass to the worker.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
             on: a Ray cluster to run on: the name of a profile (`mosaic-lab clusters`), ``"ray:HOST:PORT"`` of
                 one that this machine is a node of, or ``"ray://HOST:PORT"``. Its nodes build the worker's
@@ -205,8 +205,8 @@ class Trainer:
                 frames=frames,
                 films=films,
                 wrappers=wrappers,
-                environ=environ,
-                pass_env=pass_env,
+                env_vars=env_vars,
+                pass_env_vars=pass_env_vars,
                 grace_seconds=grace_seconds,
                 on=on,
                 restarts=restarts,
@@ -238,7 +238,12 @@ class Trainer:
             run = plan.start(self.supervisor, seed, group=group)
             if tools is not None:
                 film_making.start_beside(
-                    self.supervisor, run, films, tools, environ=request.environ, pass_env=request.pass_env
+                    self.supervisor,
+                    run,
+                    films,
+                    tools,
+                    env_vars=request.env_vars,
+                    pass_env_vars=request.pass_env_vars,
                 )
             return run
 
@@ -263,7 +268,10 @@ class Trainer:
             gpu_count(gpus)
             bridge_python(clusters.find(request.on), progress)
         variables = compose_variables(
-            os.environ, threads=request.threads, environ=request.environ, pass_env=request.pass_env
+            os.environ,
+            threads=request.threads,
+            env_vars=request.env_vars,
+            pass_env_vars=request.pass_env_vars,
         )
         worker = workers.ensure(request.worker, progress)
         algorithm = worker.algorithm(request.algorithm)
@@ -300,7 +308,10 @@ class Trainer:
         )
 
     def make_films(
-        self, run: Run, films: Literal["last", "each"] | Iterable[int] = "each", pass_env: Iterable[str] = ()
+        self,
+        run: Run,
+        films: Literal["last", "each"] | Iterable[int] = "each",
+        pass_env_vars: Iterable[str] = (),
     ) -> Run:
         """Film checkpoints of a training that have no film yet, and return at once the run that does it.
 
@@ -310,7 +321,7 @@ class Trainer:
         Args:
             run: the training.
             films: ``"each"`` of the newest 20, the ``"last"`` checkpoint, or the steps of those to film.
-            pass_env: names of this process's environment variables to pass on, as in `train`.
+            pass_env_vars: names of this process's environment variables to pass on, as in `train`.
 
         Raises:
             ConfigurationError: it is not a training, or its worker's checkpoints cannot act.
@@ -323,7 +334,7 @@ class Trainer:
             tools = film_making.equipment(
                 workers.ensure(run.worker, progress), film_making.environments_of(configs), progress
             )
-        return film_making.start(self.supervisor, run, wanted, tools, pass_env=pass_env)
+        return film_making.start(self.supervisor, run, wanted, tools, pass_env_vars=pass_env_vars)
 
 
 def _start_group(

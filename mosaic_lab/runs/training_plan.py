@@ -72,8 +72,8 @@ class TrainingPlan:
             worker=self.worker,
             gpus=request.gpus,
             threads=request.threads,
-            environ=request.environ,
-            pass_env=request.pass_env,
+            env_vars=request.env_vars,
+            pass_env_vars=request.pass_env_vars,
             grace_seconds=request.grace_seconds,
             worker_environment=self.worker_environment,
             program=self.program,
@@ -91,8 +91,8 @@ class TrainingPlan:
         return {**vars(self), "request": self.request.to_json()}
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], pass_env: Sequence[str] = ()) -> TrainingPlan:
-        """Return the plan stored by `to_json`, whose runs are passed the variables ``pass_env``.
+    def from_json(cls, content: Mapping[str, Any], pass_env_vars: Sequence[str] = ()) -> TrainingPlan:
+        """Return the plan stored by `to_json`, whose runs are passed the variables ``pass_env_vars``.
 
         Raises TypeError or KeyError for other content.
         """
@@ -100,8 +100,8 @@ class TrainingPlan:
             request = TrainRequest.of_json(content["request"])
         else:  # of an earlier version, which had these arguments among its own fields
             request = TrainRequest.of_files(content["worker"], content["config"], content)
-        if pass_env:
-            request = request.with_(pass_env=list(pass_env))
+        if pass_env_vars:
+            request = request.with_(pass_env_vars=list(pass_env_vars))
         known = {
             name: content[name] for name in cls.__dataclass_fields__ if name in content and name != "request"
         }

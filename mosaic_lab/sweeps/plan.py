@@ -106,7 +106,7 @@ class SweepPlan:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> SweepPlan:
         """Return the plan from the result of `to_config`. Raises KeyError or TypeError for other content."""
-        training = TrainingPlan.from_json(config["training"], config.get("pass_env", ()))
+        training = TrainingPlan.from_json(config["training"], config.get("pass_env_vars", ()))
         space = Space.from_json(config["search"])
         own = {name: config[name] for name in _OWN if name in config}
         return cls(

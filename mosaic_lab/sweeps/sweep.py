@@ -188,7 +188,7 @@ class Sweep(Run):
             RunGroup([run for run in self._runs_of(trial) if run.alive]).stop(grace)
         return self
 
-    def resume(self, trials: int | None = None, environ: Mapping[str, str] | None = None) -> Sweep:
+    def resume(self, trials: int | None = None, env_vars: Mapping[str, str] | None = None) -> Sweep:
         """Continue after a stop, a kill or, given further trials, the end. Return at once.
 
         Every trial is started once. Trials left running by a kill are taken over. Trials cancelled by a stop
@@ -198,8 +198,8 @@ class Sweep(Run):
 
         Args:
             trials: number of trials to add.
-            environ: values of the environment variables that were passed to `Lab.sweep` as ``environ``, which
-                are not stored; those of ``pass_env`` are read from this process again.
+            env_vars: the environment variables that were passed to `Lab.sweep` as ``env_vars``, whose values
+                are not stored; those of ``pass_env_vars`` are read from this process again.
 
         Raises:
             MosaicError: the sweep is alive, or cannot be started.
@@ -225,13 +225,13 @@ class Sweep(Run):
             changes = {"trials": total, "total_trials": total}
         if self.state is State.COMPLETED and not changes and self.done >= self.plan.parts[0]:
             return self
-        passed = required(lambda: [*self.config["pass_env"]], self.id)
-        names = [name for name in passed if name not in (environ or {})]
+        passed = required(lambda: [*self.config["pass_env_vars"]], self.id)
+        names = [name for name in passed if name not in (env_vars or {})]
         launch = self.folder.document(self.folder.launch_path)
         supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
         process = Run(self.folder, self.display)  # alone: its trials continue
-        variables = {**process_variables(self.plan.training.request.on), **(environ or {})}
-        supervisor.resume(process, environ=variables, pass_env=names, config=changes)
+        variables = {**process_variables(self.plan.training.request.on), **(env_vars or {})}
+        supervisor.resume(process, env_vars=variables, pass_env_vars=names, config=changes)
         if changes:
             del self.config, self.plan
         return self
@@ -297,17 +297,17 @@ class Sweep(Run):
 def start(supervisor: Supervisor, plan: SweepPlan, request: SweepRequest) -> Sweep:
     """Start the process of a sweep whose plan of ``request`` has been checked. Raises MosaicError."""
     training = plan.training.request
-    environ = training.environ or {}
-    names = [*training.pass_env, *environ]
+    env_vars = training.env_vars or {}
+    names = [*training.pass_env_vars, *env_vars]
     config = plan.training.config
     what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
     run = supervisor.start(
         COMMAND,
-        {**plan.to_config(), "pass_env": names},
+        {**plan.to_config(), "pass_env_vars": names},
         worker=WORKER,
         label=f"sweep of {plan.training.worker} {what}"[:200],
-        environ={**process_variables(training.on), **environ},
-        pass_env=training.pass_env,
+        env_vars={**process_variables(training.on), **env_vars},
+        pass_env_vars=training.pass_env_vars,
         grace_seconds=training.grace_seconds + GRACE_SECONDS,
         starts_runs=True,
         request=request.to_json(),

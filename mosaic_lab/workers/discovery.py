@@ -224,7 +224,7 @@ def _found(item: dict[str, Any]) -> Found:
 
 def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | None = None) -> str:
     """Return the output of a short command, run like a worker without the user's PYTHONPATH and secrets."""
-    variables = compose_variables(os.environ, environ=environ)
+    variables = compose_variables(os.environ, env_vars=environ)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(

@@ -18,7 +18,8 @@ from typing import Any
 from mosaic_lab.errors import ConfigurationError
 
 PASS_FOLDER = (
-    'Put the folder that holds it in the variable PYTHONPATH, and pass that on with pass_env=["PYTHONPATH"]'
+    "Put the folder that holds it in the variable PYTHONPATH, and pass that on with "
+    'pass_env_vars=["PYTHONPATH"]'
 )
 _MOST_FILES, _LARGEST = 500, 1 << 20  # files of a folder to search, and bytes of each
 

@@ -26,7 +26,7 @@ PLAN = ArenaPlan(
     operators={},
     lanes={"a": {}},
     seeds=[1],
-    pass_env=[],
+    pass_env_vars=[],
 )
 
 

@@ -70,7 +70,7 @@ def test_it_is_trained_on_compared_in_and_evaluated_alike(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    passed = {"env": ENV, "pass_env": ["PYTHONPATH"]}
+    passed = {"env": ENV, "pass_env_vars": ["PYTHONPATH"]}
     run = lab.train("cleanrl", algorithm="ppo", total_timesteps=1_024, num_steps=64, frames=False, **passed)
     assert isinstance(run, mosaic.Run)
     lanes = {"ppo": operators.rl(run.wait(300)), "right": lambda seen: 1}
@@ -106,7 +106,7 @@ def test_it_is_trained_on_compared_in_and_evaluated_alike(
 
 def test_without_its_folder_the_worker_that_lacks_it_is_named_and_what_to_do(lab: mosaic.Lab) -> None:
     lacks = (
-        r"he Python of the worker '{}', /.*/python\S*, has no module 'corridor'.*pass_env=\[\"PYTHONPATH\"\]"
+        r"he Python of the worker '{}', /.*/python\S*, has no module 'corridor'.*pass_env_vars=\[.PYTHONPATH"
     )
     with pytest.raises(ConfigurationError, match=lacks.format("gymnasium")):
         lab.compare(ENV, {"random": operators.random()}, seeds=[1])
@@ -118,7 +118,7 @@ def test_without_its_folder_the_worker_that_lacks_it_is_named_and_what_to_do(lab
 def test_an_id_that_the_module_does_not_register_is_refused_with_the_nearest(lab: mosaic.Lab) -> None:
     said = "the module 'corridor' registers no environment 'Coridor-v0'. Did you mean Corridor-v0?"
     with pytest.raises(ConfigurationError, match=said):
-        lab.compare("corridor:Coridor-v0", {"r": operators.random()}, seeds=[1], pass_env=["PYTHONPATH"])
+        lab.compare("corridor:Coridor-v0", {"r": operators.random()}, seeds=[1], pass_env_vars=["PYTHONPATH"])
 
 
 @pytest.mark.usefixtures("path")
@@ -128,7 +128,9 @@ def test_a_worker_for_one_agent_refuses_a_team_with_the_workers_that_train_it(
     (tmp_path / "own" / "convoy_v0.py").write_text("def parallel_env(render_mode=None): ...\n")
     for env in ("convoy_v0", "simple_tag_v3"):
         with pytest.raises(ConfigurationError) as caught:
-            lab.train("cleanrl", algorithm="ppo", env=env, total_timesteps=1_024, pass_env=["PYTHONPATH"])
+            lab.train(
+                "cleanrl", algorithm="ppo", env=env, total_timesteps=1_024, pass_env_vars=["PYTHONPATH"]
+            )
         assert "worker 'cleanrl' trains one agent: for several, train with worker 'xuance'" in str(
             caught.value
         )
@@ -141,7 +143,7 @@ def test_an_id_without_its_module_is_refused_with_the_module(
 ) -> None:
     """The same in trainings and in arenas; and a module that lacks a package names the command for it."""
     (tmp_path / "own" / "needy.py").write_text("import a_package_that_is_missing\n")
-    passed, lanes = {"pass_env": ["PYTHONPATH"]}, {"random": operators.random()}
+    passed, lanes = {"pass_env_vars": ["PYTHONPATH"]}, {"random": operators.random()}
 
     def refusals(env: str) -> tuple[str, str]:
         with pytest.raises(ConfigurationError) as of_training:
@@ -215,9 +217,9 @@ def test_what_cannot_be_passed_on_is_refused_before_anything_starts(
 ) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)
     lanes = {"random": operators.random()}
-    unset = "pass_env of the environment names PYTHONPATH, which is not set in this process"
+    unset = "pass_env_vars of the environment names PYTHONPATH, which is not set in this process"
     with pytest.raises(ConfigurationError, match=unset):
-        lab.compare(ENV, lanes, seeds=[1], pass_env=["PYTHONPATH"])
-    with pytest.raises(ConfigurationError, match="pass_env: must be a list of names"):
-        lab.evaluate(env=ENV, operators=lanes, pass_env="PYTHONPATH")
+        lab.compare(ENV, lanes, seeds=[1], pass_env_vars=["PYTHONPATH"])
+    with pytest.raises(ConfigurationError, match="pass_env_vars: must be a list of names"):
+        lab.evaluate(env=ENV, operators=lanes, pass_env_vars="PYTHONPATH")
     assert not lab.runs

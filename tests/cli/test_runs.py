@@ -244,10 +244,10 @@ def test_a_training_with_plain_lines(supervisor: Supervisor, capsys: pytest.Capt
 def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = "--total-timesteps 10 --pass-env HILL_KEY --grace-seconds 3 --max-running 1"
+    options = "--total-timesteps 10 --pass-env-vars HILL_KEY --grace-seconds 3 --max-running 1"
     wanted = [*options.split(), "--no-frames", "--frames-grid", "4"]
     assert main([*WALK, *wanted]) == 1
-    assert "pass_env names 'HILL_KEY', which is not set" in capsys.readouterr().err
+    assert "pass_env_vars names 'HILL_KEY', which is not set" in capsys.readouterr().err
     monkeypatch.setenv("HILL_KEY", "a secret")
     assert main([*WALK, *wanted]) == 0
     (run,) = supervisor.runs()

@@ -246,7 +246,7 @@ def test_a_curriculum_whose_files_are_damaged_says_so(copied: mosaic.Curriculum)
         ({"curriculum": [{"env": "Hill-v0", "hyperparameters": 7}]}, "stages"),
         ({"curriculum": []}, "stages"),
         ({"stage_plans": "x"}, "resume"),
-        ({"pass_env": None}, "resume"),
+        ({"pass_env_vars": None}, "resume"),
     ):
         write_json(copied.folder.config_path, config | wrong)
         damaged = lab.run(copied.id)

@@ -102,7 +102,7 @@ def test_actions_that_are_texts_are_legal_whatever_is_answered(
         "passive": operators.passive(),
     }
     evaluation = start_evaluation(
-        "speaking:Speaking-v0", lanes, seeds=[1], max_steps=2, pass_env=["PYTHONPATH"]
+        "speaking:Speaking-v0", lanes, seeds=[1], max_steps=2, pass_env_vars=["PYTHONPATH"]
     ).wait(300)
     assert set(evaluation.results()["return"]) == {2.0}, "each action was legal"
     assert evaluation.steps("LLM", 1)["action"].tolist() == ["aaaaa", "abbaab"]
@@ -142,7 +142,7 @@ def test_text_of_the_environment_does_not_choose(
         ),
     }
     evaluation = start_evaluation(
-        "evil:Evil-v0", lanes, seeds=[1], max_steps=2, pass_env=["PYTHONPATH"]
+        "evil:Evil-v0", lanes, seeds=[1], max_steps=2, pass_env_vars=["PYTHONPATH"]
     ).wait(300)
     actions = {label: evaluation.steps(label, 1)["action"].tolist() for label in lanes}
     assert actions == {"repeats": [0, 0], "obeys": [0, 0], "own": [1, 1]}

@@ -74,13 +74,13 @@ def test_servers_that_are_known_by_name() -> None:
         provider: operators.llm(model, provider=provider)
         for provider, model in (("google", "gemini-2.5-flash"), ("openrouter", "a/b"), ("vllm", "qwen3"))
     }
-    assert {name: (one.settings["base_url"], one.pass_env) for name, one in found.items()} == {
+    assert {name: (one.settings["base_url"], one.pass_env_vars) for name, one in found.items()} == {
         "google": ("https://generativelanguage.googleapis.com/v1beta/openai/", ("GEMINI_API_KEY",)),
         "openrouter": ("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
         "vllm": ("http://localhost:8000/v1", ()),
     }
     elsewhere = operators.llm("gemini-2.5-flash", provider="google", base_url="http://gateway/v1")
-    assert elsewhere.pass_env == (), "a server of the user's own is given no key unless it is named"
+    assert elsewhere.pass_env_vars == (), "a server of the user's own is given no key unless it is named"
 
 
 def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_headers_and_body_are_recorded_and_their_keys_are_not(tmp_path: Path) ->
     url = "https://gateway/${TENANT_KEY}/v1"
     spec = operators.llm("qwen3", base_url=url, headers=own, body={"reasoning_effort": "low"})
     assert (spec.settings["headers"], spec.settings["body"]) == (own, {"reasoning_effort": "low"})
-    assert spec.pass_env == ("TENANT_KEY", "GATEWAY_KEY")
+    assert spec.pass_env_vars == ("TENANT_KEY", "GATEWAY_KEY")
     with pytest.raises(ConfigurationError, match=r"qwen3 has \$\{TENANT_KEY\} in base_url= or headers="):
         mosaic.Lab(tmp_path / "runs").evaluate(env="CartPole-v1", operators={"LLM": spec}, seeds=[0])
     for wrong, said in (
@@ -120,19 +120,22 @@ def test_lanes_that_wait_for_an_endpoint_are_more_than_the_cores() -> None:
 def test_which_variables_are_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A vendor's key goes to the vendor; another server gets the one that the user names, or none."""
     url = "http://localhost:8000/v1"
-    assert operators.llm("local").pass_env == ()
-    assert operators.llm("gpt-5-mini").pass_env == ("OPENAI_API_KEY",)
-    assert operators.llm("gpt-5-mini", pass_env=["HTTPS_PROXY"]).pass_env == ("OPENAI_API_KEY", "HTTPS_PROXY")
-    assert operators.llm("qwen3", base_url=url).pass_env == ()
-    assert operators.llm("qwen3", base_url=url, api_key_env="MY_KEY").pass_env == ("MY_KEY",)
-    assert operators.llm("claude-sonnet-5").pass_env == ("ANTHROPIC_API_KEY",)
+    assert operators.llm("local").pass_env_vars == ()
+    assert operators.llm("gpt-5-mini").pass_env_vars == ("OPENAI_API_KEY",)
+    assert operators.llm("gpt-5-mini", pass_env_vars=["HTTPS_PROXY"]).pass_env_vars == (
+        "OPENAI_API_KEY",
+        "HTTPS_PROXY",
+    )
+    assert operators.llm("qwen3", base_url=url).pass_env_vars == ()
+    assert operators.llm("qwen3", base_url=url, api_key_env="MY_KEY").pass_env_vars == ("MY_KEY",)
+    assert operators.llm("claude-sonnet-5").pass_env_vars == ("ANTHROPIC_API_KEY",)
     (tmp_path / "anthropic" / "configs").mkdir(parents=True)
     (tmp_path / "anthropic" / "configs" / "default.json").write_text("{}")
-    assert operators.llm("claude-sonnet-5").pass_env == ("ANTHROPIC_CONFIG_DIR",), (
+    assert operators.llm("claude-sonnet-5").pass_env_vars == ("ANTHROPIC_CONFIG_DIR",), (
         "the SDK's own file is enough"
     )
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
-    assert operators.llm("claude-sonnet-5").pass_env == ("ANTHROPIC_API_KEY",)
+    assert operators.llm("claude-sonnet-5").pass_env_vars == ("ANTHROPIC_API_KEY",)
 
 
 def test_a_missing_key_is_an_error_before_anything_starts(tmp_path: Path) -> None:

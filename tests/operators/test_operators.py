@@ -59,7 +59,7 @@ def test_settings_hold_no_secrets() -> None:
             assert repr(name) in message and "environment variable" in message
             assert "sk-1" not in message
     for given in ("OPENAI_API_KEY", ["OPENAI_API_KEY=sk-1"], [3], None):
-        message = refusal(operators.worker, "llm", pass_env=given)
+        message = refusal(operators.worker, "llm", pass_env_vars=given)
         assert "names of environment variables" in message
         assert "sk-1" not in message
     plain = {"max_tokens": 5, "token_limit": 5, "keys": {"a": 1}, "api_key": None}

@@ -57,7 +57,7 @@ def test_where_nothing_is_drawn_a_vision_model_is_refused(
     (tmp_path / "dark.py").write_text(DARK)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     blind = operators.vlm("any", base_url=language_server.openai_url)
-    evaluation = start_evaluation("dark:Dark-v0", {"blind": blind}, seeds=[1], pass_env=["PYTHONPATH"])
+    evaluation = start_evaluation("dark:Dark-v0", {"blind": blind}, seeds=[1], pass_env_vars=["PYTHONPATH"])
     with pytest.raises(RunFailed, match="any needs pictures: "):
         evaluation.wait(300)
     assert language_server.count == 0

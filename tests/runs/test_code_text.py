@@ -46,7 +46,7 @@ def test_the_plan_of_an_earlier_version_is_read() -> None:
     assert (plan.command, plan.config, plan.steps) == (["python", "toy.py"], config, 20_000)
     assert json.loads(json.dumps(plan.request.to_json())) == {
         "worker": "toy", **WALK, "seed": 3, "threads": 2, "checkpoint_every": 500, "wrappers": ["flat"],
-        "grace_seconds": 3.0, "pass_env": ["HILL_KEY"], "hyperparameters": {"learning_rate": 0.125},
+        "grace_seconds": 3.0, "pass_env_vars": ["HILL_KEY"], "hyperparameters": {"learning_rate": 0.125},
     }  # fmt: skip
     assert TrainingPlan.from_json(json.loads(json.dumps(plan.to_json())), ["HILL_KEY"]) == plan
 
@@ -66,18 +66,18 @@ def test_the_code_makes_the_run_again(lab: mosaic.Lab, monkeypatch: pytest.Monke
         checkpoint_every=500,
         stop_at=10_000,
         frames={"enabled": False, "grid": 4},
-        pass_env=["HILL_KEY"],
-        environ={"HILL_SIZE": "3"},
+        pass_env_vars=["HILL_KEY"],
+        env_vars={"HILL_SIZE": "3"},
         grace_seconds=3,
         learning_rate=0.125,
     )
     assert isinstance(rich, Run)
     code = code_of(rich)
-    assert "a secret" not in code and 'pass_env=["HILL_KEY", "HILL_SIZE"]' in code
+    assert "a secret" not in code and 'pass_env_vars=["HILL_KEY", "HILL_SIZE"]' in code
     recorded = rich.path / "request.json"
     assert json.loads(recorded.read_text()) == {
         "worker": "toy", **WALK, "seed": 7, "threads": 2, "checkpoint_every": 500, "stop_at": 10_000,
-        "frames": {"enabled": False, "grid": 4}, "pass_env": ["HILL_KEY", "HILL_SIZE"],
+        "frames": {"enabled": False, "grid": 4}, "pass_env_vars": ["HILL_KEY", "HILL_SIZE"],
         "grace_seconds": 3.0, "hyperparameters": {"learning_rate": 0.125},
     }, "what was given, without values of variables"  # fmt: skip
     recorded.unlink()
@@ -101,14 +101,14 @@ def test_a_request_is_read_from_the_files_of_its_run(tmp_path: Path) -> None:
     request = TrainRequest(
         worker="toy", algorithm="walk", env="Hill-v0", total_timesteps=9, seed=7, gpus=1, threads=2,
         checkpoint_every=5, resume_from=str(checkpoint), stop_at=8, frames={"enabled": False, "grid": 4},
-        films="last", wrappers=["flat"], pass_env=["HILL_KEY"], grace_seconds=3.0, on="lab", restarts=2,
+        films="last", wrappers=["flat"], pass_env_vars=["HILL_KEY"], grace_seconds=3.0, on="lab", restarts=2,
         hyperparameters={"learning_rate": 0.125, "env_kwargs": {"start": (3, 3)}},
     )  # fmt: skip
     written = TrainRequest(worker="toy")
     launched = {
         name: value
         for name, value in request.keywords().items()
-        if name not in (*request.config(), "pass_env")
+        if name not in (*request.config(), "pass_env_vars")
     }
     launched["environment_names"] = ["HILL_KEY", "PATH"]
     assert TrainRequest.of_files("toy", request.config(), launched) == request
@@ -137,6 +137,8 @@ def test_what_a_folder_says_is_never_code(tmp_path: Path) -> None:
     (tmp_path / "config.json").unlink()
     assert code_of(Run(tmp_path)) == ""
     write_json(tmp_path / "config.json", config)
-    write_json(tmp_path / "request.json", {"worker": evil, evil: evil, "films": evil, "pass_env": [evil, 3]})
+    write_json(
+        tmp_path / "request.json", {"worker": evil, evil: evil, "films": evil, "pass_env_vars": [evil, 3]}
+    )
     tree = ast.parse(code_of(Run(tmp_path)), mode="eval").body
     assert [ast.unparse(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)] == ["lab.train"]

@@ -180,7 +180,7 @@ def test_no_secret_of_the_environment_reaches_a_file(
     for name in ("OPENAI_API_KEY", "WANDB_API_KEY", "AWS_SECRET_ACCESS_KEY", "JUPYTER_TOKEN"):
         monkeypatch.setenv(name, f"secret-of-{name}")
     run = start_peer(
-        supervisor, "show_environment", pass_env=["WANDB_API_KEY"], environ={"MY_OWN": "secret-of-mine"}
+        supervisor, "show_environment", pass_env_vars=["WANDB_API_KEY"], env_vars={"MY_OWN": "secret-of-mine"}
     ).wait(30)
     names = json.loads(run.folder.telemetry_path.read_text().splitlines()[0])["payload"]["names"]
     assert {"WANDB_API_KEY", "MY_OWN", "PATH", "HOME"} <= set(names)
@@ -199,7 +199,7 @@ def test_no_secret_is_in_a_keepers_own_environment_or_command(
     import psutil
 
     monkeypatch.setenv("WANDB_API_KEY", "secret-key")
-    run = start_peer(supervisor, "silent", pass_env=["WANDB_API_KEY"], grace_seconds=0)
+    run = start_peer(supervisor, "silent", pass_env_vars=["WANDB_API_KEY"], grace_seconds=0)
     wait_until(lambda: run.status.worker_pid)
     keeper = psutil.Process(run.status.keeper_pid)
     assert "secret-key" not in str(keeper.environ()) + str(keeper.cmdline())
@@ -207,7 +207,7 @@ def test_no_secret_is_in_a_keepers_own_environment_or_command(
 
 def test_a_variable_to_pass_that_is_not_set_is_an_error(supervisor: Supervisor) -> None:
     with pytest.raises(ConfigurationError, match="NO_SUCH_VARIABLE"):
-        start_peer(supervisor, "train", pass_env=["NO_SUCH_VARIABLE"])
+        start_peer(supervisor, "train", pass_env_vars=["NO_SUCH_VARIABLE"])
     assert supervisor.runs() == []
 
 
@@ -219,7 +219,7 @@ def test_the_environment_of_a_worker_is_composed_from_a_list() -> None:
         "PYTHONPATH": "/x",
         "OMP_NUM_THREADS": "64",
     }
-    composed = compose_variables(source, threads=2, environ={"A": "1"})
+    composed = compose_variables(source, threads=2, env_vars={"A": "1"})
     assert composed["PATH"] == "/bin"
     assert composed["LC_ALL"] == "C"
     assert composed["XDG_CACHE_HOME"] == "/c"

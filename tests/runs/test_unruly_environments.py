@@ -33,7 +33,7 @@ def lab(mosaic_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def train(lab: mosaic.Lab, library: str, environment: str, steps: int = STEPS, **more: Any) -> Run:
-    given = {**SMALL[library], **more, "pass_env": ["PYTHONPATH"]}
+    given = {**SMALL[library], **more, "pass_env_vars": ["PYTHONPATH"]}
     return lab.train(
         library, algorithm="ppo", env=f"unruly:{environment}-v0", seed=1, total_timesteps=steps, **given
     )

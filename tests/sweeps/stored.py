@@ -54,10 +54,10 @@ def plan(trials: int) -> SweepPlan:
 
 def start(root: Path, trials: int, recorded: int) -> Sweep:
     """Start such a run: ``recorded`` trials at once, the others one each second."""
-    config = {**plan(trials).to_config(), "pass_env": [], "recorded": recorded}
-    environ = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    config = {**plan(trials).to_config(), "pass_env_vars": [], "recorded": recorded}
+    env_vars = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "sweeps.stored"]
-    run = Supervisor(root).start(command, config, worker=WORKER, label="sweep", environ=environ)
+    run = Supervisor(root).start(command, config, worker=WORKER, label="sweep", env_vars=env_vars)
     return Sweep(run.folder)
 
 

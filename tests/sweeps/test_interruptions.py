@@ -103,7 +103,7 @@ def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
     """64 of 100 steps are trained, a whole stride: too few remain to continue."""
     sweep = lab.sweep(
         "climber", algorithm="climb", search={"rate": [0.5, 1.0]}, sampler="grid", pruner="none", trials=2,
-        stride=64, parallel=1, total_timesteps=100, environ={"LINGERS": "yes"}, **CLIMB,
+        stride=64, parallel=1, total_timesteps=100, env_vars={"LINGERS": "yes"}, **CLIMB,
     )  # fmt: skip
     wait_until(lambda: [run.step for run in lab.runs if run.id != sweep.id] == [64])
     pid = sweep.status.worker_pid
@@ -111,7 +111,7 @@ def test_a_trial_that_is_stopped_after_its_last_update_is_completed(
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: sweep.finished)
     sweep.stop()
-    sweep.resume(environ={"LINGERS": ""}).wait(60)
+    sweep.resume(env_vars={"LINGERS": ""}).wait(60)
     assert [trial.state for trial in sweep.records] == [TrialState.COMPLETED] * 2
     assert [trial.value for trial in sweep.records] == pytest.approx([0.5 * (64 - 9.5), 64 - 9.5])
     assert started_once(lab, sweep) and len(lab.runs) == 3

@@ -74,7 +74,7 @@ def test_a_queued_trial_is_shown_as_queued_and_its_time_is_that_of_its_training(
     lab = mosaic.Lab(tmp_path / "runs", max_running=1)
     sweep = lab.sweep(
         "climber", search={"rate": [0.5, 0.2, 1.0]}, sampler="grid", pruner="none", trials=3, parallel=3,
-        total_timesteps=100, environ={"SLOW_ARE": "low"}, **CLIMB,
+        total_timesteps=100, env_vars={"SLOW_ARE": "low"}, **CLIMB,
     )  # fmt: skip
     seen: set[str] = set()
 
@@ -167,7 +167,7 @@ def test_in_rounds_the_same_seed_searches_the_same_whatever_ends_first(lab: mosa
     def sweep(slow: str) -> Sweep:
         return lab.sweep(
             "climber", search={"rate": mosaic.search.uniform(0.1, 1.0)}, trials=6, parallel=3, rounds=True,
-            environ={"SLOW_ARE": slow}, total_timesteps=90, **CLIMB,
+            env_vars={"SLOW_ARE": slow}, total_timesteps=90, **CLIMB,
         ).wait(120)  # fmt: skip
 
     def first_to_end(sweep: Sweep) -> float:

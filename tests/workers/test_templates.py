@@ -59,14 +59,18 @@ def test_a_new_training_trains_and_its_checkpoints_act(
             "my_lib", algorithm="random_search", env="FrozenLake-v1", total_timesteps=1, resume_from=run
         )
 
-    own: dict[str, Any] = {"algorithm": "random_search", "total_timesteps": 100, "pass_env": ["PYTHONPATH"]}
+    own: dict[str, Any] = {
+        "algorithm": "random_search",
+        "total_timesteps": 100,
+        "pass_env_vars": ["PYTHONPATH"],
+    }
     with pytest.raises(mosaic.ConfigurationError, match=r"NoInfo-v0 returns only an observation"):
         lab.train("my_lib", env="promises:NoInfo-v0", **own)
     run = lab.train("my_lib", env=FROM_ONE, **own)
     assert run.wait().state == "completed"
     acting = {"learned": mosaic.operators.rl(run)}
     assert (
-        lab.evaluate(env=FROM_ONE, operators=acting, seeds=[1], pass_env=["PYTHONPATH"]).wait().state
+        lab.evaluate(env=FROM_ONE, operators=acting, seeds=[1], pass_env_vars=["PYTHONPATH"]).wait().state
         == "completed"
     )
 

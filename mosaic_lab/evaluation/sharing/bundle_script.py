@@ -40,7 +40,7 @@ _KINDS = ("random", "passive", "rl", "python", "worker", "engine", "same", *LANG
 _ENGINES = ("stockfish",)
 """Programs that a bundle may name; they run on the recipient's machine."""
 _OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
-_MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env", "demonstrations"}
+_MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env_vars", "demonstrations"}
 _POLICIES = re.compile(r"policies/\d+")
 _MODULE = re.compile(rf"{ENVIRONMENT}/([A-Za-z_]\w*)(\.py)?", re.ASCII)
 
@@ -65,10 +65,10 @@ def _place(label: str, table: dict[str, Any], places: Mapping[str, str]) -> None
     kind = table["kind"]
     if kind in LANGUAGE_MODELS:
         _check_model(label, table)
-        for name in {*OF_THE_ENDPOINT, "pass_env"} & set(table):
+        for name in {*OF_THE_ENDPOINT, "pass_env_vars"} & set(table):
             del table[name]
     settings = table.pop("settings", None)
-    if settings or "pass_env" in table or table.get("program", _ENGINES[0]) not in _ENGINES:
+    if settings or "pass_env_vars" in table or table.get("program", _ENGINES[0]) not in _ENGINES:
         raise MosaicError(
             f"{label}: a bundle cannot contain {table.get('worker', table['name'])}, which has settings or "
             "variables of its own; it can contain trained and Python policies, language models, random and "

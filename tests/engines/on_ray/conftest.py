@@ -147,7 +147,9 @@ def script(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(folder)
     lab = mosaic.Lab(tmp_path / "runs")
 
-    def start(on: str = "gpu-lab", gpus: int = 0, cpus: int = 1, restarts: int = 0, **environ: object) -> Run:
+    def start(
+        on: str = "gpu-lab", gpus: int = 0, cpus: int = 1, restarts: int = 0, **env_vars: object
+    ) -> Run:
         run = lab.train(
             "script",
             command=["python", "train.py"],
@@ -155,7 +157,7 @@ def script(tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) ->
             gpus=gpus,
             threads=cpus,
             restarts=restarts,
-            environ={name: str(value) for name, value in environ.items()},
+            env_vars={name: str(value) for name, value in env_vars.items()},
         )
         assert isinstance(run, Run)
         return run

@@ -267,8 +267,8 @@ SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "is not a module of",
     ),
     "a variable": (
-        lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "pass_env": ["HOME"]}),
-        "an operator of a bundle has no 'pass_env'",
+        lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "pass_env_vars": ["HOME"]}),
+        "an operator of a bundle has no 'pass_env_vars'",
     ),
     "settings": (
         lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "settings": {"url": "x"}}),

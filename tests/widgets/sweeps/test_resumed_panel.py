@@ -60,17 +60,18 @@ def test_what_shows_a_sweep_after_its_resume_is_live(
     monkeypatch.setattr(sweep_panel.SweepReader, "read", slowly)
     sweep = lab.sweep(
         "climber", algorithm="climb", env="Hill-v0", metric="height", search={"rate": [0.1, 0.2, 0.3]},
-        sampler="grid", pruner="none", trials=2, parallel=2, total_timesteps=600, environ={"SLOW_ARE": "low"},
+        sampler="grid", pruner="none", trials=2, parallel=2,
+        total_timesteps=600, env_vars={"SLOW_ARE": "low"},
     )  # fmt: skip
     show(sweep)
     wait_until(lambda: sum((run.step or 0) > 10 for run in lab.runs if run.id != sweep.id) == 2)
     sweep.stop()
     wait_until(lambda: panels[0].finished)
-    show(sweep.resume(environ={"SLOW_ARE": ""}))
+    show(sweep.resume(env_vars={"SLOW_ARE": ""}))
     may_read.set()
     wait_until(lambda: says(panels[-1], "completed", ["2 of 2", "trials"]))
     show(sweep)
     assert len(panels) == 2, "one panel shows what has not changed"
-    sweep.resume(trials=1, environ={"SLOW_ARE": ""}).wait(60)
+    sweep.resume(trials=1, env_vars={"SLOW_ARE": ""}).wait(60)
     show(sweep)
     wait_until(lambda: says(panels[-1], "completed", ["3 of 3", "trials"]))

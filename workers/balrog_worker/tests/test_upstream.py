@@ -32,7 +32,7 @@ def test_its_episodes_become_telemetry_and_the_checkout_stays_as_it_is(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     before = sorted(checkout.rglob("*"))
-    run = start(lab, checkout, episodes=3, max_steps=5, pass_env=["OPENAI_API_KEY"]).wait(60)
+    run = start(lab, checkout, episodes=3, max_steps=5, pass_env_vars=["OPENAI_API_KEY"]).wait(60)
     assert run.state == "completed", run.log()
     episodes = run.episodes()
     assert len(episodes) == 9 and set(episodes["steps"]) == {5}

@@ -16,7 +16,7 @@ _LAB_OPTIONS = {  # other keywords of `lab.train`, with the options of `mosaic-l
     "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
     "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "stop_at": "--stop-at",
-    "pass_env": "--pass-env", "wrappers": "--wrappers", "grace_seconds": "--grace-seconds",
+    "pass_env_vars": "--pass-env-vars", "wrappers": "--wrappers", "grace_seconds": "--grace-seconds",
 }  # fmt: skip
 _OF_THE_ENVIRONMENT = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
 _ONE_THING = (  # names of one thing in different libraries and versions

@@ -151,7 +151,7 @@ def _import_own(module: str, env_id: str) -> None:
         raise ConfigError(
             f"{env_id!r} cannot be made here: the Python of the worker 'gymnasium', {sys.executable}, has no "
             f"module {error.name!r}. Put the folder that holds it in the variable PYTHONPATH, and pass that "
-            'on with pass_env=["PYTHONPATH"]'
+            'on with pass_env_vars=["PYTHONPATH"]'
         ) from None
 
 

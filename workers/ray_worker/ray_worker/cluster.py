@@ -129,7 +129,8 @@ def _join(ray: Any, address: str, over: threading.Event) -> None:
         raise ConfigError(
             f"address: the Ray cluster at {address} could not be joined: {one_line(error)}. This machine "
             "must be one of its nodes (`ray start --address=...`), with the same versions of Ray and Python; "
-            "its token is taken from RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH (pass_env=), or ~/.ray/auth_token"
+            "its token is taken from RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH (pass_env_vars=), or "
+            "~/.ray/auth_token"
         ) from None
     if os.environ.get("RAY_AUTH_MODE") != "token":
         log.warning(

@@ -73,7 +73,7 @@ def test_an_arena_passes_on_the_masks_of_such_an_environment(worker: Any, tmp_pa
         family="sb3",
         operators=players,
         seeds=range(3),
-        pass_env=["PYTHONPATH"],
+        pass_env_vars=["PYTHONPATH"],
     )
     assert evaluation.wait(300).results()["return"].min() > -10
 

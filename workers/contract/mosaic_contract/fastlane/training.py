@@ -96,5 +96,5 @@ class TrainingFrames:
 
 def _hint() -> str:
     if "mujoco" in sys.modules and "MUJOCO_GL" not in os.environ and "DISPLAY" not in os.environ:
-        return "; MuJoCo renders without a display under environ={'MUJOCO_GL': 'egl'}"
+        return "; MuJoCo renders without a display under env_vars={'MUJOCO_GL': 'egl'}"
     return ""

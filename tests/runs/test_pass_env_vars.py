@@ -18,7 +18,7 @@ NAME, VALUE = "ODD_API_KEY", "sk-not-for-any-file"
 
 
 def keyed(*names: str) -> operators.OperatorSpec:
-    return operators.worker("odd", behaviour="keyed", pass_env=names)
+    return operators.worker("odd", behaviour="keyed", pass_env_vars=names)
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -41,18 +41,23 @@ def test_a_key_reaches_its_operator_alone(
 
 
 def test_without_its_key_nothing_starts(start_comparison: Compare, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"a: pass_env of odd names ODD_API_KEY, which is not set"):
+    with pytest.raises(
+        ConfigurationError, match=r"a: pass_env_vars of odd names ODD_API_KEY, which is not set"
+    ):
         start_comparison("Odd-v0", {"a": keyed(NAME)})
     assert not list(tmp_path.iterdir())
 
 
-def test_an_evaluation_that_goes_on_takes_the_key_again(
+def test_a_resumed_evaluation_reads_the_key_again(
     start_evaluation: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NAME, VALUE)
     evaluation = start_evaluation(**odd(operators={"one": keyed(NAME)}, seeds=range(40), step_delay=0.002))
     wait_until(lambda: evaluation.done > 2)
     evaluation.stop()
+    for name in ("config.json", "request.json"):  # as in earlier versions
+        file = evaluation.path / name
+        file.write_text(file.read_text().replace('"pass_env_vars":', '"pass_env":'))
     monkeypatch.delenv(NAME)
     with pytest.raises(ConfigurationError, match="ODD_API_KEY"):
         evaluation.resume()
