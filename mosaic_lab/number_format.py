@@ -34,6 +34,15 @@ def number(value: float | None) -> str:
     return sign + _digits(size)
 
 
+def setting_text(value: object) -> str:
+    """Format a setting: a float with six significant digits in Python's notation (``0.0003``, ``2.5e-05``),
+    an integral one in full, all other values as they are.
+    """
+    if not isinstance(value, float) or (value.is_integer() and abs(value) < 1e15):
+        return f"{value:.0f}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}"
+
+
 def full_number(value: float, sign: str = "") -> str:
     """Format with three significant digits without units, as integers from 100: ``21.3``, ``12,345``; a dash
     for NaN.

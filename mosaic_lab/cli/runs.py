@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mosaic_lab.keeper.states import State
-from mosaic_lab.number_format import duration, memory, number
+from mosaic_lab.number_format import duration, memory, number, setting_text
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.annotations import LONGEST_NOTES, read_annotations
@@ -171,7 +171,7 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     facts.append(
         ("steps requested", steps if planned == requested else f"{steps} ({planned:,} in whole updates)")
     )
-    text = ", ".join(f"{name}={value!r}" for name, value in hyperparameters.items())
+    text = ", ".join(f"{name}={setting_text(value)}" for name, value in hyperparameters.items())
     if kind_of(run).name == "training":
         text = text or "upstream's defaults"
     return [*facts, ("hyperparameters", text)]

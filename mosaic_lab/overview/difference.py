@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mosaic_lab.keeper.environment_variables import RUN_DIR_VARIABLE, requested
-from mosaic_lab.number_format import duration, memory, number
+from mosaic_lab.number_format import duration, memory, number, setting_text
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.results import results
 from mosaic_lab.runs import Run
@@ -193,7 +193,7 @@ def _same(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> boo
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return setting_text(value)
     return shortened(
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), LONGEST_VALUE
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from mosaic_lab.chart_marks import mean_places
+from mosaic_lab.number_format import setting_text
 from mosaic_lab.overview.averages import mean_over_runs
 from mosaic_lab.overview.curve_model import CurveLine
 from mosaic_lab.runs import Run
@@ -92,4 +93,4 @@ def _label(run: Run, names: Sequence[str]) -> str:
 
 
 def _text(value: Any) -> str:
-    return shortened("none" if value is None else str(value), MOST_LETTERS)
+    return shortened("none" if value is None else setting_text(value), MOST_LETTERS)

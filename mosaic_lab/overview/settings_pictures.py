@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.chart_style import DOTS_PER_INCH, dress, new_figure, png_of
 from mosaic_lab.fastlane.montage import INK
-from mosaic_lab.number_format import number
+from mosaic_lab.number_format import number, setting_text
 from mosaic_lab.overview.grouping import setting
 from mosaic_lab.overview.results import RunResults
 from mosaic_lab.overview.rows import RunRow
@@ -80,7 +80,7 @@ class Scale:
             shown = self.texts[::step]
             return [(self.place(text) or 0.0, shortened(text, MOST_LETTERS)) for text in shown]
         if self.numbers:
-            return [(self.place(value) or 0.0, f"{value:.6g}") for value in self.numbers]
+            return [(self.place(value) or 0.0, setting_text(value)) for value in self.numbers]
         middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
         return [(self.place(value) or 0.0, number(value)) for value in (self.low, middle, self.high)]
 
@@ -154,4 +154,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else setting_text(value)

@@ -12,6 +12,7 @@ from typing import Any
 
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.number_format import setting_text
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.run import Run
 from mosaic_lab.sanitize import sanitize
@@ -173,7 +174,7 @@ def _value(settings: Mapping[str, Any], name: str) -> str:
     """Return the value of a setting, ``default`` if only upstream knows it."""
     if name == "resume_from":
         return PurePath(str(settings[name])).name if name in settings else "nothing"
-    return shortened(str(settings[name]) if name in settings else "default", MOST_LETTERS)
+    return shortened(setting_text(settings.get(name, "default")), MOST_LETTERS)
 
 
 def _words(label: str) -> list[str]:

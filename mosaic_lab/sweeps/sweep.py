@@ -13,6 +13,7 @@ from mosaic_lab.engines.clusters import process_variables
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.number_format import setting_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.isolation import required
 from mosaic_lab.runs.run_process import GRACE_SECONDS
@@ -289,7 +290,7 @@ class Sweep(Run):
         best = self.best
         parts = [f"{self.state}", self.progress_text]
         if best is not None and best.value is not None:
-            values = ", ".join(f"{name}={value!r:.12}" for name, value in best.parameters.items())
+            values = ", ".join(f"{name}={setting_text(value)}" for name, value in best.parameters.items())
             parts.append(f"best {self.plan.request.metric} {best.value:.5g} with {values}")
         return f"<Sweep {self.id}: {', '.join(parts)}, {self.reason}>"
 

@@ -176,6 +176,10 @@ def test_a_value_of_three_seeds_has_its_interval(trials: list[Trial]) -> None:
         value, low, high = map(float, re.fullmatch(r"(\S+) \[(\S+), (\S+)\]", row[2]["text"]).groups())  # type: ignore[union-attr]
         assert low < high and min(trial.values.values()) <= high and low <= max(trial.values.values())
         assert value == pytest.approx(trial.value, rel=1e-2) and row[2]["key"] == trial.value
+    trials[0].parameters["learning_rate"] = 0.00030000000000000003
+    [rate] = [place for place, column in enumerate(table["columns"]) if column["title"] == "learning_rate"]
+    first, *_ = trials_table(PLAN, trials, Intervals(PLAN.request.aggregate))["rows"]
+    assert first[rate]["text"] == "0.0003", "as in all views of settings"
     one_seed = [replace(one, values={1: one.value or 0.0}) for one in trials]
     assert "[" not in trials_table(PLAN, one_seed, Intervals("mean"))["rows"][0][2]["text"]
 

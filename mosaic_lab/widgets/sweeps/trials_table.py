@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.number_format import DASH, duration, number
+from mosaic_lab.number_format import DASH, duration, number, setting_text
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.table import Intervals
 from mosaic_lab.sweeps.trials import Trial
@@ -63,7 +63,7 @@ def _value(trial: Trial, interval: tuple[float, float]) -> str:
 def _parameter(value: Any) -> dict[str, Any]:
     if value is None:
         return _cell(DASH, None)
-    return _cell(number(value), float(value)) if _is_number(value) else _cell(str(value), str(value))
+    return _cell(setting_text(value), float(value) if _is_number(value) else str(value))
 
 
 def _cell(text: str, key: Any, hint: str = "") -> dict[str, Any]:

@@ -71,6 +71,9 @@ def test_a_setting_that_one_run_was_given_is_shown_with_the_values_of_all(tmp_pa
     assert differing_settings([plain, resumed]) == ["resume_from=nothing", "resume_from=step-24000"]
     unresolved = written(tmp_path / "f", {})
     assert differing_settings([unresolved, fast]) == ["learning_rate=default", "learning_rate=0.001"]
+    sampled = written(tmp_path / "g", {"learning_rate": 0.1 * 3e-3 + 1e-19}, {})
+    tiny = written(tmp_path / "h", {"learning_rate": 3e-5 + 4e-21}, {})
+    assert differing_settings([sampled, tiny]) == ["learning_rate=0.0003", "learning_rate=3e-05"]
 
 
 def test_no_line_repeats_what_all_of_them_are() -> None:
