@@ -26,6 +26,8 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from mosaic_contract.gymnasium_wrappers import in_short
+
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
@@ -84,7 +86,7 @@ def _operators(lane: Lane) -> list[dict[str, Any]]:
             "agents": lane.assignment.agents_of(key),
             "settings": spec.settings,
             "trained_on": spec.trained_on,
-            "wrappers": list(spec.wrappers),
+            "wrappers": list(map(in_short, spec.wrappers)),
         }
         for key, spec in lane.assignment.operators.items()
     ]

@@ -273,13 +273,18 @@ def _gpus(text: str) -> int | list[int]:
         ) from None
 
 
+def _wrapper(text: str) -> Any:
+    name, equals, _ = text.partition("=")
+    return dict([_named_value(text)]) if equals and ".py:" not in name else text
+
+
 _NO_OPTION = ("worker", "frames", "env_vars", "hyperparameters")
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "curriculum": {"type": Path, "metavar": "FILE"},
     "seed": {"type": _seeds, "nargs": "+"},
     "gpus": {"type": _gpus, "metavar": "GPUS"},
     "resume_from": {"metavar": "PATH"},
-    "wrappers": {"nargs": "+", "metavar": "NAME"},
+    "wrappers": {"type": _wrapper, "nargs": "+", "metavar": "NAME[=VALUE]"},
     "pass_env_vars": {"action": "append", "metavar": "NAME"},
     "on": {"metavar": "CLUSTER"},
 }
@@ -296,6 +301,11 @@ def _assignment(text: str) -> tuple[str, Any]:
         )
     if value.startswith("="):
         raise argparse.ArgumentTypeError(f"{text!r}: write one equals sign, {name}={value.lstrip('=')}")
+    return _named_value(text)
+
+
+def _named_value(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
     try:
         return name, json.loads(value)
     except ValueError:

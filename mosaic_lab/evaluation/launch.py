@@ -74,8 +74,9 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
     false. Paths are shown relative to ``root``.
     """
     codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
+    wrapped = [spec for spec in plan.operators.values() if spec.settings.get("run_code")]
     module = plan.brought_module
-    if run_code or not (codes or module):
+    if run_code or not (codes or wrapped or module):
         return
     lines = [
         f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} "
@@ -83,6 +84,7 @@ def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path 
         for name, code in codes
         for path in [Path(code["folder"], code["file"])]
     ]
+    lines += [f"  {spec.name}: the wrappers that {spec.settings['checkpoint']} names" for spec in wrapped]
     if module is not None:
         path = module.relative_to(root) if root else module
         lines.append(f"  {plan.env_id}: {path} (SHA-256 {plan.digests[str(module)][:16]}…)")

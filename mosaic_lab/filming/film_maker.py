@@ -153,7 +153,7 @@ class FilmMaker(Runner):
 
     def _operator(self, checkpoint: Checkpoint) -> OperatorSpec:
         try:
-            spec = rl(checkpoint)
+            spec = rl(checkpoint, run_code=True)  # the training has executed it
         except ConfigurationError as error:
             raise NotFilmed(str(error)) from None
         if spec.worker != self._config["worker"]:

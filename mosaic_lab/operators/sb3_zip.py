@@ -27,8 +27,8 @@ def sb3(
     """A policy from a zip file written by `model.save()` of Stable-Baselines3 or sb3-contrib.
 
     Nothing in the file is executed: weights and plain values are read, and the policy is built for the
-    environment's spaces. The file does not contain VecNormalize's statistics, so a policy trained with them
-    does not act well.
+    environment's spaces. The statistics of a VecNormalize, ``vecnormalize.pkl`` in the zip or beside it,
+    normalize its observations; only the numbers of that pickle are read.
 
     Args:
         path: the zip file.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mosaic_contract import ConfigError
+from mosaic_contract.gymnasium_wrappers import in_short
 from mosaic_contract.user_policy import UserPolicy
 
 from mosaic_lab.errors import ConfigurationError
@@ -66,7 +67,7 @@ class OperatorSpec:
     episode.
 
     Trained policies have ``trained_on`` (environment id), ``env_settings`` (the environment's keywords),
-    ``wrappers`` (observation wrappers applied by the worker), and ``observation_space`` and ``action_space``
+    ``wrappers`` (of that environment, applied by the worker), and ``observation_space`` and ``action_space``
     (before wrappers) or, for several policies in one checkpoint, the spaces of each agent in ``agents``.
 
     ``pass_env_vars`` names environment variables to pass to the worker, whose values are not stored.
@@ -85,7 +86,7 @@ class OperatorSpec:
     agents: Mapping[str, tuple[Space, Space]] | None = None
     trained_on: str | None = None
     env_settings: Mapping[str, Any] = field(default_factory=dict)
-    wrappers: Sequence[str] = ()
+    wrappers: Sequence[Any] = ()
     pass_env_vars: Sequence[str] = ()
     needs: Sequence[Need] = ()
 
@@ -152,7 +153,7 @@ class OperatorSpec:
     def __repr__(self) -> str:
         facts = [self.name, *(f"{name}={value!r}" for name, value in self.settings.items())]
         if self.wrappers:
-            facts.append(f"wrappers {', '.join(self.wrappers)}")
+            facts.append(f"wrappers {', '.join(map(in_short, self.wrappers))}")
         facts.append("no deadline" if self.deadline is None else f"deadline {self.deadline:g} s")
         if self.deadline is not None and self.fallback != "wait":
             facts.append(f"then {self.fallback}")

@@ -17,6 +17,7 @@ from typing import Any
 
 from mosaic_contract import ConfigError, read_document
 from mosaic_contract.checkpoints import check_file, description_of, env_settings_of, wrappers_of
+from mosaic_contract.gymnasium_wrappers import check_own_code
 from mosaic_contract.space_compatibility import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
@@ -37,6 +38,7 @@ def rl(
     name: str | None = None,
     deadline: float | None = DEADLINE,
     fallback: Fallback = "wait",
+    run_code: bool = False,
 ) -> OperatorSpec:
     """A trained policy.
 
@@ -48,6 +50,7 @@ def rl(
         name: a display name; default: the algorithm.
         deadline: seconds for an action, None for no limit.
         fallback: what happens at the deadline; see `OperatorSpec`.
+        run_code: whether the files of your own wrappers that the checkpoint names may be executed.
 
     Raises:
         ConfigurationError: there is no checkpoint, or it does not record which worker can read it.
@@ -58,11 +61,16 @@ def rl(
     described = _description(path)
     worker = _worker_of(path, described)
     agents = described.get("agents")
+    try:
+        check_own_code(described, run_code)
+    except ConfigError as error:
+        raise ConfigurationError(str(error)) from None
+    code = {"run_code": True} if run_code else {}
     return OperatorSpec(
         "rl",
         name or str(described.get("algorithm") or path.stem),
         worker,
-        settings={"checkpoint": str(path), "deterministic": deterministic},
+        settings={"checkpoint": str(path), "deterministic": deterministic, **code},
         deadline=deadline,
         fallback=fallback,
         observation_space=_space(path, described.get("observation_space")),

@@ -22,8 +22,8 @@ from mosaic_lab.runs.training_arguments import (
     checkpoint_setting,
     frame_settings,
     json_value,
-    name_list,
     nested,
+    wrapper_list,
 )
 from mosaic_lab.validation import Problems
 
@@ -59,7 +59,8 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     frames: bool | Mapping[str, Any] = True
     films: Annotated[FilmMode, Meta(description="film the policy of the last checkpoint, or of each")] = "off"
     wrappers: Annotated[
-        Sequence[str], Meta(description="observation wrappers, in their order, such as flat")
+        Sequence[str | Mapping[str, Any]],
+        Meta(description="wrappers of the environment, innermost first, such as flat or frame_stack=4"),
     ] = ()
     env_vars: Mapping[str, str] | None = None
     pass_env_vars: Annotated[
@@ -143,7 +144,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
                 **({} if stop is None else {"stop_at": stop}),
             },
             "fastlane": frame_settings(self.frames),
-            "wrappers": name_list("wrappers", self.wrappers),
+            "wrappers": wrapper_list(self.wrappers, self.on),
             "hyperparameters": self._plain_hyperparameters(),
             **{name: value for name, value in named.items() if value is not None},
         }

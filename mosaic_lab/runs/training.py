@@ -77,7 +77,7 @@ class Trainer:
         stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
-        wrappers: Sequence[str] = (),
+        wrappers: Sequence[str | Mapping[str, Any]] = (),
         env_vars: Mapping[str, str] | None = None,
         pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -103,7 +103,7 @@ class Trainer:
         stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
-        wrappers: Sequence[str] = (),
+        wrappers: Sequence[str | Mapping[str, Any]] = (),
         env_vars: Mapping[str, str] | None = None,
         pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -128,7 +128,7 @@ class Trainer:
         stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
-        wrappers: Sequence[str] = (),
+        wrappers: Sequence[str | Mapping[str, Any]] = (),
         env_vars: Mapping[str, str] | None = None,
         pass_env_vars: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -172,9 +172,13 @@ class Trainer:
                 another run at low priority, which does not count towards ``max_running`` and ends when the
                 training is stopped. If checkpoints arrive faster than films, the newest are filmed first, and
                 of more than 20 waiting the oldest are skipped.
-            wrappers: names of observation wrappers, innermost first: ``"flat"`` flattens observations to
-                vectors, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI. They are recorded
-                in checkpoints and applied wherever the policy acts. Default: none.
+            wrappers: wrappers of the environment, innermost first: names, and tables of a name with its
+                parameters, such as ``["grey", {"resize": [64, 64]}, {"frame_stack": 4}]``. ``"flat"`` makes
+                vectors of observations, ``"one_hot"`` before it encodes the images of MiniGrid and BabyAI,
+                ``"normalize_observation"`` uses running statistics, ``{"rescale_action": [-1, 1]}`` rescales
+                actions. In trainings only: ``"normalize_reward"``, ``{"time_limit": 200}``.
+                ``"my.py:Wrapper"`` is a Gymnasium wrapper in a file. They are recorded in checkpoints, with
+                their statistics, and applied wherever the policy acts. Default: none.
             env_vars: environment variables to set for the worker. Their values are not stored.
             pass_env_vars: names of environment variables to pass to the worker.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.

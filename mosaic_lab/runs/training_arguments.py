@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mosaic_contract.config import WRAPPERS, is_wrapper
+from mosaic_contract.gymnasium_wrappers import is_own, name_of
+
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Checkpoint, Run, RunGroup
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
@@ -46,10 +49,24 @@ def whole_number(name: str, value: Any) -> int:
         raise ConfigurationError(f"{name}={value!r}: must be an integer") from None
 
 
-def name_list(keyword: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-        raise ConfigurationError(f'{keyword}={given!r}: must be a list of names, such as ["flat"]')
-    return list(given)
+def wrapper_list(given: Sequence[str | Mapping[str, Any]], on: str | None) -> list[Any]:
+    """Return the section of the configuration, with absolute paths of the user's own wrappers."""
+    if isinstance(given, str | Mapping) or not all(map(is_wrapper, given)):
+        raise ConfigurationError(f"wrappers={given!r}: must be {WRAPPERS}")
+    wrappers = []
+    for wrapper in json_value("wrappers", list(given)):
+        if is_own(wrapper):
+            name = name_of(wrapper)
+            file, _, attribute = name.rpartition(":")
+            path = Path(file).expanduser().absolute()
+            if not path.is_file():
+                raise ConfigurationError(f"wrappers: {name}: there is no file {path}")
+            if on is not None:
+                raise ConfigurationError(f"wrappers: {name} is a file of this machine: leave out on={on!r}")
+            own = f"{path}:{attribute}"
+            wrapper = own if isinstance(wrapper, str) else {own: wrapper[name]}
+        wrappers.append(wrapper)
+    return wrappers
 
 
 def nested(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:

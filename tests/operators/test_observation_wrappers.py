@@ -1,4 +1,4 @@
-"""Training on BabyAI through observation wrappers, and acting where nothing is wrapped.
+"""Training through wrappers, and acting where nothing is wrapped.
 
 A policy gets its observations from an arena as the environment makes them, and its worker applies what the
 checkpoint says: the same action as the network gives in the process that trained it.
@@ -44,7 +44,7 @@ def test_a_policy_acts_in_an_arena_as_in_its_training(
 
     with pytest.raises(ConfigurationError, match=r"wrappers= makes vectors of them: \['one_hot', 'flat'\]"):
         train()
-    with pytest.raises(ConfigurationError, match="must be a list of names"):
+    with pytest.raises(ConfigurationError, match="must be a list of names and tables"):
         train(wrappers="flat")
 
     run = train(wrappers=WRAPPERS).wait()
@@ -71,5 +71,67 @@ def test_a_policy_acts_in_an_arena_as_in_its_training(
 
 
 def test_a_worker_that_takes_no_wrappers_refuses_them(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="takes no observation wrappers"):
+    with pytest.raises(ConfigurationError, match="takes no wrappers"):
         Lab(tmp_path).train("script", command=["true"], wrappers=["flat"])
+
+
+OWN = """
+import gymnasium
+
+class Times(gymnasium.ObservationWrapper):
+    def __init__(self, env, factor=2.0):
+        super().__init__(env)
+        self._factor = factor
+        self.observation_space = gymnasium.spaces.Box(-100.0, 100.0, env.observation_space.shape)
+
+    def observation(self, observation):
+        return self._factor * observation
+"""
+SMALL: dict[str, dict[str, Any]] = {
+    "sb3": {"num_envs": 2, "n_steps": 32, "batch_size": 32, "n_epochs": 1},
+    "cleanrl": {"num_envs": 2, "num_steps": 32},
+    "tianshou": {"num_training_envs": 2, "collection_step_num_env_steps": 64},
+    "xuance": {"parallels": 2, "horizon_size": 32, "n_epochs": 1},
+    "rllib": {"num_env_runners": 0, "train_batch_size_per_learner": 64, "minibatch_size": 32},
+}
+
+
+@pytest.mark.parametrize(
+    "worker", [name if name == "sb3" else pytest.param(name, marks=pytest.mark.extended) for name in SMALL]
+)
+def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
+    worker: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    start_comparison: Compare,  # noqa: F811
+) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    lab = Lab(tmp_path / "runs")
+    wrappers = [
+        {"own.py:Times": {"factor": 3.0}}, "normalize_observation", {"frame_stack": 2}, "flat",
+        {"rescale_action": [-1, 1]}, "normalize_reward", {"time_limit": 20},
+    ]  # fmt: skip
+
+    def train(total_timesteps: int, **changes: Any) -> Run:
+        arguments = {"algorithm": "ppo", "env": "Pendulum-v1", "total_timesteps": total_timesteps}
+        return lab.train(worker, **{**arguments, **SMALL[worker], **changes}).wait(300)
+
+    run = train(128, wrappers=wrappers)
+    assert set(run.episodes()["steps"]) <= {20, 21}, run.log()  # 21: RLlib counts the reset, too
+    assert run.episodes()["total_reward"].max() < -10, "the environment's own rewards"
+    with pytest.raises(ConfigurationError, match=r"through .*own.py:Times, code that .*run_code=True"):
+        operators.rl(run)
+    policy = operators.rl(run, run_code=True)
+    assert "frame_stack(2), flat, rescale_action(-1, 1), normalize_reward, time_limit(20)" in repr(policy)
+    comparison = start_comparison("Pendulum-v1", {"PPO": policy}, [1])
+    comparison.step(3)
+    assert len(comparison.steps("PPO")) == 3
+
+    def count(of: Run) -> float:
+        described = json.loads(of.checkpoints[-1].path.with_suffix(".json").read_text())
+        return float(described["wrapper_statistics"]["normalize_observation"]["count"])
+
+    first = count(run)
+    assert first > 128
+    assert count(train(192, resume_from=run)) > first + 64

@@ -30,6 +30,7 @@ the Lab starts a run without `gpus=`."""
 
 
 CHECK = Path(__file__).with_name("configuration_errors.py")
+WRAPPER_CHECKS = Path(__file__).with_name("wrapper_checks.py")
 
 
 @dataclass

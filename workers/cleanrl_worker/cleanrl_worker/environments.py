@@ -12,6 +12,7 @@ from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import RENDER_MODE
+from mosaic_contract.gymnasium_wrappers import Wrapper
 
 from .algorithms import ALGORITHMS, ScriptAlgorithm
 from .old_gym import FromGym
@@ -27,7 +28,7 @@ class RenderableSpec(EnvironmentSpec):
 
 
 def spec_of(
-    env_id: str, wrappers: Sequence[str], keywords: Mapping[str, Any], *, legacy: bool, render: bool
+    env_id: str, wrappers: Sequence[Wrapper], keywords: Mapping[str, Any], *, legacy: bool, render: bool
 ) -> RenderableSpec:
     """Check an environment and return its spec. With `render`, also render one frame of it.
 

@@ -15,7 +15,7 @@ from typing import Any, Mapping
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
-from mosaic_contract.atari import as_trained
+from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.spaces import start_of
 from mosaic_contract.trained_policy import trained_policy, transform_of
@@ -47,7 +47,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     operator_class = DiscreteOperator if policy.scores is not None else ContinuousOperator
-    return as_trained(described, operator_class(policy, deterministic, setup.seed))
+    return through_wrappers(described, operator_class(policy, deterministic, setup.seed))
 
 
 class ScriptOperator:

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from shim_kit.promise_checks import (  # noqa: F401
     assert_keyword_arguments_are_passed,
     promises,
 )
-from shim_kit.training_worker import assert_refused
+from shim_kit.training_worker import WRAPPER_CHECKS, assert_refused
 
 CARTPOLE = {"algorithm": "ppo", "env_id": "CartPole-v1"}
 
@@ -142,3 +143,7 @@ def test_environments_are_checked_and_actions_from_one_are_played(worker: Any) -
     with worker.operators() as operators:
         assert_environments_are_checked(worker, operators, **small)
     assert_keyword_arguments_are_passed(worker, **small)
+
+
+def test_wrappers_are_played_as_trained_and_wrong_ones_refused(worker: Any, tmp_path: Path) -> None:
+    assert worker.output_of(str(WRAPPER_CHECKS), str(tmp_path))

@@ -19,6 +19,7 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract import registry
 from mosaic_contract.environment_check import checked
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.gymnasium_wrappers import Wrapper, limited
 from mosaic_contract.operators import Operator
 from mosaic_contract.spaces import make_space
 
@@ -93,14 +94,14 @@ class Pictures:
         return cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)
 
 
-def make(env_id: str, names: Sequence[str], **settings: Any) -> Any:
+def make(env_id: str, wrappers: Sequence[Wrapper], **settings: Any) -> Any:
     """Make a checked Gymnasium environment for a training.
 
-    With the wrapper "atari" among `names`, its steps and observations are those of the preprocessing, but its
-    rewards are the game's own. Raises the errors of `gymnasium.make`.
+    With the wrapper "atari", its steps and observations are those of the preprocessing, but its rewards are
+    the game's own. With a time limit, it truncates its episodes. Raises the errors of `gymnasium.make`.
     """
     env = checked(registry.make(env_id, **settings), env_id)
-    return _game_class()(env) if ATARI in names else env
+    return limited(_game_class()(env) if ATARI in wrappers else env, wrappers)
 
 
 def signs_of_rewards(env: Any) -> Any:

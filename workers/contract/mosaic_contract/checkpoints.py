@@ -5,13 +5,15 @@ JSON::
      "episodes": …, "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
                      # or, for policies of several agents, "agents": {"red_0": its two spaces, …}
 
-It may also contain "env_settings", the keywords that the environment was made with, "wrappers", the names of
-its observation wrappers, "atari", the preprocessing of that wrapper, and further fields of the worker. The
-spaces are the environment's, before any wrapper. The worker chooses the format of the weights.
+It may also contain "env_settings", the keywords that the environment was made with, "wrappers", those of the
+environment, "wrapper_statistics", their running means and variances, "atari", the preprocessing of that
+wrapper, and further fields of the worker. The spaces are the environment's, before any wrapper. The worker
+chooses the format of the weights.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import threading
@@ -22,13 +24,14 @@ from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Seque
 
 from mosaic_contract.atari import ATARI, record
 from mosaic_contract.codec import read_document, write_whole
-from mosaic_contract.config import TrainingConfig
+from mosaic_contract.config import TrainingConfig, is_wrapper
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.gymnasium_wrappers import training_statistics
 from mosaic_contract.hyperparameters import ENV_KWARGS
 from mosaic_contract.messages import ALONE
 from mosaic_contract.space_compatibility import misfit
-from mosaic_contract.wrappers import observation_transform
+from mosaic_contract.wrappers import is_plain, observation_transform
 
 Spaces = Mapping[str, Mapping[str, Any]]
 
@@ -90,7 +93,9 @@ class Checkpoints:
                 return
             path = self._folder / f"step-{step}{self._suffix}"
             telemetry = self._logger.telemetry
-            description = {**self._description, "step": step, "episodes": telemetry.episodes}
+            description = {
+                **self._description, **statistics_described(), "step": step, "episodes": telemetry.episodes
+            }  # fmt: skip
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 write_described(path, self._contents(), description)
@@ -229,25 +234,32 @@ def environment_described(config: TrainingConfig, *, restarts: bool = False) -> 
     return fields
 
 
-def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the observation wrappers; none if the description has none."""
-    names = described.get("wrappers")
-    return tuple(map(str, names)) if isinstance(names, list) else ()
+def statistics_described() -> dict[str, Any]:
+    """Return the description's field with the running statistics of the training's wrappers."""
+    statistics = training_statistics().describe()
+    return {"wrapper_statistics": statistics} if statistics else {}
 
 
-def space_misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], wrappers: Sequence[str] = ()) -> str:
+def wrappers_of(described: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the wrappers of a training's environment; none if the description has none."""
+    wrappers = described.get("wrappers")
+    return tuple(filter(is_wrapper, wrappers)) if isinstance(wrappers, list) else ()
+
+
+def space_misfit(trained: Mapping[str, Any], offered: Mapping[str, Any], wrappers: Sequence[Any] = ()) -> str:
     """Return why a training on one environment cannot continue in another, "" if it can.
 
     `trained` and `offered` describe the environments: "env_id", and spaces in the form read by `spaces_of`.
-    `wrappers` names the observation wrappers of both.
+    `wrappers` are those of both; if the spaces before one with parameters are alike, so are those after it.
     """
+    plain = list(itertools.takewhile(is_plain, wrappers))
     before, after = spaces_of(trained), spaces_of(offered)
     if set(before) != set(after):
         return f"its agents are {', '.join(sorted(after))}, those before were {', '.join(sorted(before))}"
     for agent, spaces in after.items():
         whose = "" if agent == ALONE else f"{agent}: "
         observations = [
-            observation_transform(space["observation_space"], wrappers, str(of.get("env_id"))).space
+            observation_transform(space["observation_space"], plain, str(of.get("env_id"))).space
             for space, of in ((before[agent], trained), (spaces, offered))
         ]
         actions = [space["action_space"] for space in (before[agent], spaces)]

@@ -253,7 +253,7 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
     telemetry.run_id = config.run_id
     if config.wrappers and not worker.wraps:
         raise ConfigError(
-            f"{metadata.name} takes no observation wrappers: leave wrappers={list(config.wrappers)} out, or "
+            f"{metadata.name} takes no wrappers: leave wrappers={list(config.wrappers)} out, or "
             "train with a worker that takes them, such as cleanrl or tianshou"
         )
     if config.environment_server:

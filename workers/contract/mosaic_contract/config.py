@@ -27,9 +27,16 @@ _FRAMES = {  # the names of the fields of `fastlane` in errors
     "grid": "fastlane.grid (lab.train's frames={'grid': ...}, --frames-grid)",
 }
 
+WRAPPERS = 'a list of names and tables of a name with its parameters, such as ["grey", {"frame_stack": 4}]'
 _FASTEST = 1_000  # frames per second
 _LARGEST_GRID = 64  # environments in one frame
 _CHECKPOINTS_PER_RUN = 10
+
+
+def is_wrapper(value: Any) -> bool:
+    """Return whether a value is the name of a wrapper, or a table of the name with its parameters."""
+    is_table = isinstance(value, Mapping) and len(value) == 1 and all(isinstance(key, str) for key in value)
+    return isinstance(value, str) or is_table
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ class TrainingConfig:
     """A training to run.
 
     `raw` is the unmodified file; `run_dir` is the folder for all files of the run, and `launch_dir` the
-    folder that the run was started from, the base of relative paths typed by users. `wrappers` names the
-    observation wrappers of the environment (see `wrappers.observation_transform`). `environment_server`,
+    folder that the run was started from, the base of relative paths typed by users. `wrappers` are those of
+    the environment, innermost first (see `wrappers` and `gymnasium_wrappers`). `environment_server`,
     {"worker", "command"}, starts the worker that serves the environment; empty if the training makes it.
 
     If a worker makes them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
@@ -81,7 +88,7 @@ class TrainingConfig:
     launch_dir: Path
     fastlane: FastlaneConfig = field(default_factory=FastlaneConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
-    wrappers: tuple[str, ...] = ()
+    wrappers: tuple[str | dict[str, Any], ...] = ()
     hyperparameters: dict[str, Any] = field(default_factory=dict)
     environment_server: dict[str, Any] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
@@ -232,12 +239,10 @@ class _Reader:
         self._valid("checkpoint.resume_from", resume, "a path", type(resume) is str)
         return CheckpointConfig(**values)
 
-    def wrappers(self) -> tuple[str, ...]:
+    def wrappers(self) -> tuple[str | dict[str, Any], ...]:
         value = self.raw.get("wrappers") or []
-        names = type(value) is list and all(type(name) is str for name in value)
-        return (
-            tuple(value) if self._valid("wrappers", value, 'a list of names, such as ["flat"]', names) else ()
-        )
+        valid = type(value) is list and all(map(is_wrapper, value))
+        return tuple(value) if self._valid("wrappers", value, WRAPPERS, valid) else ()
 
     def environment_server(self) -> dict[str, Any]:
         given = self._object("environment_server", self.raw.get("environment_server"))

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Collection, Iterator, Mapping, Sequence
 
+from mosaic_contract.errors import ConfigError
+from mosaic_contract.gymnasium_wrappers import Statistics, Wrapper, in_short, limited, outside_class
 from mosaic_contract.messages import ALONE
 from mosaic_contract.spaces import describe_space, from_zero, make_space
-from mosaic_contract.wrappers import advice, observation_transform
+from mosaic_contract.wrappers import advice, check_names, is_plain, observation_transform, wrap
 
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 
@@ -59,12 +61,21 @@ class EnvironmentSpec:
         }
         return {"agents": agents} if self.several else agents[ALONE]
 
-    def wrapped(self, wrappers: Sequence[str]) -> Any:
-        """Return the spec that a training uses: observations as transformed by these wrappers, and discrete
-        actions that start at 0. Raises `ConfigError`."""
+    def wrapped(self, wrappers: Sequence[Wrapper]) -> Any:
+        """Return the spec that a training uses: the spaces after these wrappers, and discrete actions that
+        start at 0. Raises `ConfigError`."""
         actions = {agent: from_zero(space) for agent, space in self.actions.items()}
         if not wrappers:
             return replace(self, actions=actions)
+        check_names(wrappers)
+        if other := [in_short(wrapper) for wrapper in wrappers if not is_plain(wrapper)]:
+            if self.several:
+                raise ConfigError(f"wrappers: {', '.join(other)}: only for environments of one agent")
+            outside = outside_class()(self.observation_space, actions[ALONE])
+            env = wrap(limited(outside, wrappers), wrappers, self.env_id, Statistics())
+            return replace(
+                self, observations={ALONE: env.observation_space}, actions={ALONE: env.action_space}
+            )
         transforms = {
             agent: observation_transform(describe_space(space), wrappers, self.env_id)
             for agent, space in self.observations.items()

@@ -27,7 +27,7 @@ class ServedAgent:
         self.setup = setup
         self.player_id = setup.player_id
         self.operator = operator
-        self.hints = _accepted(operator.select_action)
+        self.hints = accepted_hints(operator.select_action)
         self._lock = threading.Lock()
         self._calling = self._retired = False
 
@@ -65,7 +65,8 @@ class ServedAgent:
             log.warning("the operator of %s did not close", self.player_id, exc_info=True)
 
 
-def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
+def accepted_hints(select_action: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the keywords in the signature of an operator's `select_action`."""
     try:
         parameters = inspect.signature(select_action).parameters
     except (TypeError, ValueError):  # implemented in C

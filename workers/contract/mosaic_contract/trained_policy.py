@@ -21,8 +21,10 @@ from mosaic_contract.checkpoints import (
 )
 from mosaic_contract.codec import read_document
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.gymnasium_wrappers import check_own_code
 from mosaic_contract.messages import ALONE
 from mosaic_contract.operators import AgentSetup
+from mosaic_contract.played_wrappers import as_policy_sees
 from mosaic_contract.space_compatibility import misfit, same_settings
 from mosaic_contract.spaces import start_of
 from mosaic_contract.wrappers import ObservationTransform, observation_transform
@@ -38,10 +40,12 @@ def trained_policy(
 ) -> tuple[Policy, dict[str, Any], bool]:
     """Return the policy of an agent, its description, and whether it acts deterministically.
 
-    `setup.settings` are {"checkpoint": path, "deterministic": bool, default true}. `make` makes the policy
-    from the checkpoint's path and description; the policies of the last eight checkpoints are cached and
-    shared by agents. `format` and `algorithms` are as for `read_description`. Raises `ConfigError` for
-    invalid settings, checkpoints and spaces, and for any exception of `make`.
+    `setup.settings` are {"checkpoint": path, "deterministic": bool, default true, "run_code": whether
+    wrappers of the user's may be executed}. `make` makes the policy from the checkpoint's path and
+    description; the policies of the last eight checkpoints are cached and shared by agents. Both descriptions
+    have the spaces that the policy sees (`as_policy_sees`). `format` and `algorithms` are as for
+    `read_description`. Raises `ConfigError` for invalid settings, checkpoints and spaces, and for any
+    exception of `make`.
     """
     deterministic = setup.settings.get("deterministic", True)
     if not isinstance(deterministic, bool):
@@ -51,14 +55,15 @@ def trained_policy(
         raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of one')
     file, described = read_description(path, format, algorithms)
     _check_spaces(described, setup)
-    return _policy(make, file, file.stat().st_mtime_ns), described, deterministic
+    check_own_code(described, setup.settings.get("run_code") is True)
+    return _policy(make, file, file.stat().st_mtime_ns), as_policy_sees(described), deterministic
 
 
 @functools.lru_cache(_KEPT)
 def _policy(make: Callable[[Path, Any], Policy], path: Path, modified: int) -> Policy:
     """Return the policy of a file. `modified`, its modification time, makes the cache reload a new file."""
     try:
-        return make(path, read_document(description_of(path)))
+        return make(path, as_policy_sees(read_document(description_of(path))))
     except ConfigError:
         raise
     except Exception as error:  # damaged files raise arbitrary exceptions, also in upstream's code

@@ -10,6 +10,7 @@ from mosaic_contract.atari import ATARI
 from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
 from mosaic_contract.config import TrainingConfig, nearest
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.gymnasium_wrappers import resume_statistics
 from mosaic_contract.telemetry import Telemetry
 
 DescribedCheckpoint = Tuple[Path, "dict[str, Any]"]
@@ -53,6 +54,7 @@ class PlannedTraining:
         config = cls.adapted(config)
         check_algorithm(config.algorithm, cls.ALGORITHMS)
         resume_from, hyperparameters = cls._resumed(config)
+        resume_statistics(resume_from[1].get("wrapper_statistics", {}) if resume_from else {})
         config, own_spec, spec = cls.probed(cls._wrapped(config, resume_from), hyperparameters)
         algorithm = cls.ALGORITHMS[config.algorithm]
         draft = cls(replace(config, hyperparameters=hyperparameters), resume_from, algorithm, own_spec, spec)

@@ -1,4 +1,5 @@
-"""Observation wrappers, by name: transforms applied to observations before a policy sees them.
+"""Wrappers of an environment, by name. `gymnasium_wrappers` has those with parameters; the others are
+transforms of single observations.
 
 A training applies them to its environment, an operator to the observations that an arena sends. NumPy is
 imported when a transform is made.
@@ -14,15 +15,28 @@ channels), "scaled" for libraries that expect values from -1 to 1.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
 
 from mosaic_contract.atari import ATARI, SPACE, signs_of_rewards
 from mosaic_contract.config import nearest
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.gymnasium_wrappers import (
+    NAMES,
+    TIME_LIMIT,
+    TRAINING_ONLY,
+    Statistics,
+    Wrapper,
+    apply,
+    is_own,
+    name_of,
+    observing_class,
+    training_statistics,
+)
 from mosaic_contract.registry import is_game
 from mosaic_contract.space_compatibility import text_of
 from mosaic_contract.spaces import describe_space, make_space
@@ -59,12 +73,16 @@ class _Misfit(Exception):
     """Raised if a wrapper cannot be used on a space; the message says what it needs."""
 
 
-def observation_transform(space: Description, names: Sequence[str], env_id: str) -> ObservationTransform:
+def observation_transform(
+    space: Description, wrappers: Sequence[Wrapper], env_id: str
+) -> ObservationTransform:
     """Return the transform of the named wrappers, applied in this order; the identity for no names.
 
     `space` is a description (`describe_space`); `env_id` appears in errors. Raises `ConfigError` for an
     unknown wrapper, and for a wrapper that cannot be used on the space.
     """
+    check_names(wrappers)
+    names = list(map(name_of, wrappers))
     if ATARI in names and not (names[0] == ATARI and is_game(env_id)):
         raise ConfigError(
             f"the observation wrapper {ATARI!r} comes first, and is for games such as ALE/Pong-v5; got "
@@ -72,8 +90,6 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
         )
     steps: list[Observe] = []
     for index, name in enumerate(names):
-        if name not in _MAKERS:
-            raise ConfigError(f"unknown observation wrapper {name!r:.100}{nearest(str(name), _MAKERS)}")
         try:
             wrapper = _MAKERS[name](space)
         except _Misfit as misfit:
@@ -87,18 +103,41 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
     return ObservationTransform(space, steps[0] if len(steps) == 1 else functools.partial(_apply, steps))
 
 
-def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
-    """Return a Gymnasium environment with wrapped observations; `env` itself for no names.
+def is_plain(wrapper: Wrapper) -> bool:
+    """Return whether it is a transform of single observations, which `observation_transform` makes."""
+    return isinstance(wrapper, str) and wrapper in _MAKERS
 
-    With "atari", `env` must come from `atari.make`, and rewards are replaced by their signs. Raises
-    `ConfigError` like `observation_transform`.
+
+def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optional[Statistics] = None) -> Any:
+    """Return a Gymnasium environment within wrappers; `env` itself without any.
+
+    With "atari", `env` must come from `atari.make`, and rewards are replaced by their signs. The time limit
+    is applied by `limited`. `statistics` are by default the training's; for a policy that plays, `env` only
+    passes observations and actions on. Raises `ConfigError` like `observation_transform`.
     """
-    if ATARI in names:
-        env, names = signs_of_rewards(env), [name for name in names if name != ATARI]
-    if not names:
-        return env
-    transform = observation_transform(describe_space(env.observation_space), names, env_id)
-    return _wrapper_class()(env, transform)
+    statistics = training_statistics() if statistics is None else statistics
+    if ATARI in wrappers and not statistics.plays:
+        env = signs_of_rewards(env)
+    skipped = (ATARI, *TRAINING_ONLY) if statistics.plays else (ATARI, TIME_LIMIT)
+    left = [wrapper for wrapper in wrappers if name_of(wrapper) not in skipped]
+    for plain, group in itertools.groupby(left, is_plain):
+        if plain:
+            transform = observation_transform(describe_space(env.observation_space), list(group), env_id)
+            env = observing_class()(env, make_space(transform.space), transform.observe)
+        else:
+            env = functools.reduce(lambda inner, wrapper: apply(inner, wrapper, statistics), group, env)
+    return env
+
+
+def check_names(wrappers: Iterable[Wrapper]) -> None:
+    """Raise `ConfigError` for an unknown wrapper, with the nearest name."""
+    known = (*_MAKERS, *NAMES)
+    for wrapper in wrappers:
+        name = name_of(wrapper)
+        if name not in known and not is_own(wrapper):
+            raise ConfigError(f"unknown wrapper {name!r:.100}{nearest(name, known)}")
+        if not isinstance(wrapper, str) and name in _MAKERS:
+            raise ConfigError(f"the wrapper {name!r} has no parameters; got {wrapper[name]!r:.100}")
 
 
 def advice(space: Any, env_id: str) -> str:
@@ -122,24 +161,6 @@ def _apply(steps: Sequence[Observe], observation: Any) -> Any:
     for step in steps:
         observation = step(observation)
     return observation
-
-
-@functools.lru_cache(None)
-def _wrapper_class() -> Any:
-    gymnasium = import_module("gymnasium")
-
-    class Observing(gymnasium.ObservationWrapper):  # type: ignore[name-defined]
-        """An environment with transformed observations."""
-
-        def __init__(self, env: Any, transform: ObservationTransform) -> None:
-            super().__init__(env)
-            self.observation_space = make_space(transform.space)
-            self._observe = transform.observe
-
-        def observation(self, observation: Any) -> Any:
-            return self._observe(observation)
-
-    return Observing
 
 
 def _one_hot(space: Description) -> ObservationTransform:

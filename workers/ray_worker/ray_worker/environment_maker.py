@@ -54,7 +54,7 @@ def _of_contract(name: str) -> Any:
 
 
 def make_game(
-    env_id: str, keywords: Mapping[str, Any], wrappers: Sequence[str], render_mode: str | None = None
+    env_id: str, keywords: Mapping[str, Any], wrappers: Sequence[Any], render_mode: str | None = None
 ) -> Any:
     """Make an Atari game, or another Gymnasium environment, for a training, with wrappers of the contract.
     Rewards are not transformed, as in upstream's own preset for games."""

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 import tree
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
-from mosaic_contract.atari import as_trained
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
+from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
@@ -33,7 +33,7 @@ def operate(setup: AgentSetup) -> Operator:
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, RllibPolicies)
     agent = setup.player_id if "agents" in described else ALONE
     kind = RllibTurnOperator if described.get("in_turns") else RllibOperator
-    return as_trained(described, kind(policies, agent, deterministic, setup.seed))
+    return through_wrappers(described, kind(policies, agent, deterministic, setup.seed))
 
 
 class RllibPolicies:

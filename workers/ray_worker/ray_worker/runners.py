@@ -51,7 +51,7 @@ class EnvironmentRecipe:
     host: str
     run_dir: Path
     fastlane: Mapping[str, Any]
-    wrappers: tuple[str, ...]
+    wrappers: tuple[Any, ...]
 
 
 class FrameContext:

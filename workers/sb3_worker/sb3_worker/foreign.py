@@ -15,6 +15,7 @@ from .algorithms import ALGORITHMS, Sb3Algorithm
 from .factory import upstream_class
 from .model_zip import ModelZip
 from .saved_policy import SavedPolicy, channels_first, finished, load_policy
+from .vec_normalize import Observe, normalization_of
 
 _OF_CONTRIB = {"recurrent": "recurrent_ppo", "maskable": "maskable_ppo"}
 _MARKS = (  # the first attribute found in a model identifies its algorithm
@@ -30,8 +31,9 @@ _MARKS = (  # the first attribute found in a model identifies its algorithm
 _TRUST = "trust=True unpickles it, for files of whose origin you are sure"
 
 
-def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool]:
-    """Return the policy, the name of its algorithm, and whether it acts deterministically.
+def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool, Observe | None]:
+    """Return the policy, the name of its algorithm, whether it acts deterministically, and the function that
+    normalizes its observations.
 
     `setup.settings` are {"checkpoint": path, "algorithm": name or None, "deterministic": bool, "trust":
     bool}; `trust` loads the file with upstream's own `load`, which unpickles. Raises `ConfigError`.
@@ -47,11 +49,12 @@ def foreign_policy(setup: AgentSetup) -> tuple[SavedPolicy, str, bool]:
     if problems := list(_misfits(saved, setup)):
         raise ConfigError(problems)
     deterministic = setup.settings.get("deterministic", True) is True
-    if setup.settings.get("trust") is True:
-        return _unpickled(path, algorithm), algorithm.name, deterministic
     spaces = make_space(setup.observation_space), make_space(setup.action_space)
+    normalize = normalization_of(path, spaces[0])
+    if setup.settings.get("trust") is True:
+        return _unpickled(path, algorithm), algorithm.name, deterministic, normalize
     try:
-        return load_policy(path, algorithm, *spaces), algorithm.name, deterministic
+        return load_policy(path, algorithm, *spaces), algorithm.name, deterministic, normalize
     except ConfigError as error:
         hint = f". {_TRUST}" if "unpickled" in str(error) else ""
         raise ConfigError(f"{error}{hint}") from None

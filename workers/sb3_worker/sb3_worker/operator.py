@@ -7,14 +7,13 @@ random with the exploration rate at the end of the training.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 import numpy as np
 from mosaic_contract import AgentSetup, Operator, make_space
-from mosaic_contract.atari import as_trained
+from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.spaces import start_of
 from mosaic_contract.trained_policy import AgentGenerators, trained_policy, transform_of
-from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
@@ -29,12 +28,12 @@ def operate(setup: AgentSetup) -> Operator:
 
     torch.set_num_threads(1)
     if "trust" in setup.settings:
-        saved, name, deterministic = foreign_policy(setup)
-        return Sb3Operator(saved, name, deterministic, setup.seed)
+        saved, name, deterministic, normalize = foreign_policy(setup)
+        return Sb3Operator(saved, name, deterministic, setup.seed, normalize)
     saved, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
-    transform = transform_of(described)
-    operator = Sb3Operator(saved, described["algorithm"], deterministic, setup.seed, transform)
-    return as_trained(described, operator)
+    observe = transform_of(described).observe
+    operator = Sb3Operator(saved, described["algorithm"], deterministic, setup.seed, observe)
+    return through_wrappers(described, operator)
 
 
 def _make(path: Path, described: Mapping[str, Any]) -> SavedPolicy:
@@ -51,14 +50,14 @@ class Sb3Operator:
         algorithm: str,
         deterministic: bool,
         seed: int | None,
-        transform: ObservationTransform | None = None,
+        observe: Callable[[Any], Any] | None = None,
     ) -> None:
         self._policy = saved.of_one_agent()
         self._deterministic, self._use_sde = deterministic, saved.use_sde
         self._exploration = 0.0 if deterministic else saved.exploration
         self._masked = ALGORITHMS[algorithm].masked
         self._start = start_of(self._policy.action_space)
-        self._observe = transform.observe if transform else lambda observation: observation
+        self._observe = observe or (lambda observation: observation)
         self._generators = AgentGenerators(seed)
         self.episode_begin(None, 0)
 

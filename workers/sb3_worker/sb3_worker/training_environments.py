@@ -34,7 +34,7 @@ def environments(config: TrainingConfig, count: int, logger: EpisodeLogger) -> I
         def make_one(index: int) -> gymnasium.Env[Any, Any]:
             env = frames.make(make)
             episode = TrainingEpisode(env, index, logger, frames)
-            return Monitor(wrap(Sb3Environment(env, episode), config.wrappers, config.env_id))
+            return wrap(Monitor(Sb3Environment(env, episode)), config.wrappers, config.env_id)
 
         makers = [functools.partial(make_one, index) for index in range(count)]
         yield stack.enter_context(closing(Sb3Environments(makers)))

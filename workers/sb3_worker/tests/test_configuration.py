@@ -11,7 +11,7 @@ from shim_kit.promise_checks import (  # noqa: F401
     assert_keyword_arguments_are_passed,
     promises,
 )
-from shim_kit.training_worker import assert_refused
+from shim_kit.training_worker import WRAPPER_CHECKS, assert_refused
 
 pytestmark = pytest.mark.extended
 
@@ -103,3 +103,7 @@ def test_environments_are_checked_and_actions_from_one_are_played(worker: Any, o
         "support observations that are single numbers" in numbers
         and "wrappers= makes vectors of them: ['flat']" in numbers
     )
+
+
+def test_wrappers_are_played_as_trained_and_wrong_ones_refused(worker: Any, tmp_path: Path) -> None:
+    assert worker.output_of(str(WRAPPER_CHECKS), str(tmp_path))

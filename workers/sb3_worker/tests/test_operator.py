@@ -15,6 +15,7 @@ from shim_kit.policies import Refusals, actions_of, begin, sampled_twice
 import mosaic_lab as mosaic
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
+NORMALIZED = Path(__file__).with_name("normalized_model.py")
 BY_VALUE = ("dqn", "qrdqn")
 ONE_ANSWER = ("td3", "ddpg", "ars")
 SIZES = {"Pendulum-v1": 3, "CartPole-v1": 4, "masked_walk:MaskedWalk-v0": 1}
@@ -153,6 +154,32 @@ def test_nothing_of_a_zip_is_executed(elsewhere: Elsewhere, tmp_path: Path) -> N
     own = _with_policy_class(bomb, tmp_path / "own.zip")
     message = elsewhere.made(own, CARTPOLE)["message"]
     assert "has a policy of the class mine.Policy" in message and "trust=True" in message
+    assert not ran.exists()
+
+
+def test_the_statistics_of_vecnormalize_are_applied_and_nothing_of_them_executed(
+    worker: Any, operators: Any, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    """In the zip, beside it, and beside one that a callback has saved."""
+    best = worker.output_of(str(NORMALIZED), str(tmp_path))
+    seen = 5 * np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
+    described = json.loads(worker.trained("sac").checkpoints[-1].with_suffix(".json").read_text())
+    pendulum = {name: described[name] for name in ("observation_space", "action_space")}
+
+    def played(path: Path) -> list[Any]:
+        assert elsewhere.made(path, pendulum)["type"] == "agent_ready"
+        return actions_of(operators, seen)
+
+    assert played(tmp_path / "model.zip") == pytest.approx(np.array(best))
+    statistics = (tmp_path / "vecnormalize.pkl").rename(tmp_path / "rl_vecnormalize_99_steps.pkl")
+    assert played(tmp_path / "model.zip") != pytest.approx(np.array(best))
+    assert played(tmp_path / "inside.zip") == pytest.approx(np.array(best))
+    saved = shutil.copy(tmp_path / "model.zip", tmp_path / "rl_99_steps.zip")
+    assert played(Path(saved)) == pytest.approx(np.array(best))
+    ran = tmp_path / "ran"
+    statistics.write_text(f"cposix\nsystem\n(S'touch {ran}'\ntR.")
+    refused = elsewhere.made(Path(saved), pendulum)["message"]
+    assert "rl_vecnormalize_99_steps.pkl beside it is not the statistics of a VecNormalize" in refused
     assert not ran.exists()
 
 

@@ -18,6 +18,7 @@ from mosaic_contract import ConfigError, read_document
 from mosaic_contract.checkpoints import description_of, wrappers_of, write_described
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
+from mosaic_contract.gymnasium_wrappers import Wrapper
 
 FORMAT = "mosaic-tianshou-dataset/1"
 _LARGEST = 8 * 2**30  # bytes of arrays
@@ -35,7 +36,7 @@ class Dataset:
     arrays: Mapping[str, Array]
 
 
-def read_dataset(path: Path, spec: EnvironmentSpec, wrappers: Sequence[str]) -> Dataset:
+def read_dataset(path: Path, spec: EnvironmentSpec, wrappers: Sequence[Wrapper]) -> Dataset:
     """Return a dataset for an environment with these spaces after these wrappers. Raises `ConfigError` with
     all problems."""
     if not path.is_file():
@@ -115,7 +116,7 @@ def _parts(file: Any, rows: int) -> Iterator[Array]:
         yield start + (skipped + np.arange(length)) % max(1, end - start)
 
 
-def _of_another(path: Path, env_id: str, wrappers: Sequence[str]) -> Iterator[str]:
+def _of_another(path: Path, env_id: str, wrappers: Sequence[Wrapper]) -> Iterator[str]:
     file = description_of(path)
     if not file.exists():
         return

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from mosaic_contract.arena import make_gymnasium
 from mosaic_contract.environment_check import probe
 from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract.gymnasium_wrappers import Wrapper
 from mosaic_contract.registry import make
 
 from .algorithms import ALGORITHMS, VALUE, TianshouAlgorithm
@@ -51,7 +52,7 @@ def misfits(algorithm: TianshouAlgorithm, spec: EnvironmentSpec) -> list[str]:
     ]
 
 
-def game_problems(algorithm: TianshouAlgorithm, wrappers: Sequence[str]) -> Iterator[str]:
+def game_problems(algorithm: TianshouAlgorithm, wrappers: Sequence[Wrapper]) -> Iterator[str]:
     """Yield why the algorithm cannot learn a turn-based game by self-play, one sentence per reason."""
     if algorithm.family != VALUE:
         masking = ", ".join(name for name, other in ALGORITHMS.items() if other.family == VALUE)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, Operator, make_space
-from mosaic_contract.atari import as_trained
+from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 from tianshou.algorithm.algorithm_base import Policy
@@ -29,7 +29,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     kind = TianshouTurnOperator if "agents" in described else TianshouOperator
-    return as_trained(described, kind(policy, described, deterministic, setup.seed))
+    return through_wrappers(described, kind(policy, described, deterministic, setup.seed))
 
 
 class TianshouOperator(TrainedOperator):

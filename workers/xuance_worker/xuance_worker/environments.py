@@ -15,6 +15,7 @@ from mosaic_contract.atari import make as make_environment
 from mosaic_contract.codec import with_tagged_tuples
 from mosaic_contract.environment_check import checked, probe
 from mosaic_contract.environment_spec import CONTINUOUS, EnvironmentSpec, space_kind
+from mosaic_contract.gymnasium_wrappers import Wrapper
 from mosaic_contract.pettingzoo_ids import parallel_module, pettingzoo_ids, pettingzoo_module
 
 from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
@@ -64,7 +65,7 @@ def make(
     keywords: Mapping[str, Any],
     *,
     continuous: bool,
-    wrappers: Sequence[str] = (),
+    wrappers: Sequence[Wrapper] = (),
     render_mode: str | None = None,
 ) -> Any:
     """Make a Gymnasium or parallel PettingZoo environment for a training.

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, Operator, make_space
-from mosaic_contract.atari import as_trained
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
+from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
 
@@ -32,7 +32,7 @@ def operate(setup: AgentSetup) -> Operator:
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, XuancePolicies)
     agent = setup.player_id if policies.several else ALONE
-    return as_trained(described, XuanceOperator(policies, agent, deterministic, setup.seed))
+    return through_wrappers(described, XuanceOperator(policies, agent, deterministic, setup.seed))
 
 
 class XuancePolicies:

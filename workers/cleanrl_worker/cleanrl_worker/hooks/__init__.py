@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any, Callable
 
 from mosaic_contract import forgive_write_errors, watch_parent
+from mosaic_contract.gymnasium_wrappers import resume_statistics
 from mosaic_contract.pytorch import defer_compiler
 
 from .channel import HookChannel
@@ -65,6 +66,7 @@ def install_from_environment() -> Training:
     if settings["resume_from"]:
         from .resume import resume_at_main_loop
 
+        resume_statistics(settings["wrapper_statistics"])
         resume_at_main_loop(training, settings)
     channel.start(training.report_progress)
     return training

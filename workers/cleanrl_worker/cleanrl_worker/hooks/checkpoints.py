@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 import numpy as np
 import torch
 from mosaic_contract import describe_space
-from mosaic_contract.checkpoints import write_described
+from mosaic_contract.checkpoints import statistics_described, write_described
 from mosaic_contract.pytorch import torch_bytes
 
 from .script import global_variables, wrapped_environments, wrappers
@@ -39,6 +39,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
     description = {
         "file": path.name,
         **training.settings["description"],
+        **statistics_described(),
         "step": training.steps,
         "episodes": training.episodes,
         "metrics": metrics,

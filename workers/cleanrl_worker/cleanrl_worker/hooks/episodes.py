@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 from mosaic_contract import registry
 from mosaic_contract.environment_check import checked
+from mosaic_contract.gymnasium_wrappers import limited
 from mosaic_contract.hyperparameters import env_kwargs_of
 from mosaic_contract.wrappers import wrap
 
@@ -55,7 +56,7 @@ def count(env: Any, training: Training) -> Any:
     """
     own = env
     if not isinstance(own, FromGym):  # from the old gym only pybullet's environments are made
-        env = checked(own, training.settings["description"]["env_id"])
+        env = limited(checked(own, training.settings["description"]["env_id"]), training.settings["wrappers"])
     if training.started:
         return env
     index = training.register(own)
