@@ -70,13 +70,19 @@ class FilmedEpisode:
 
 
 def record_episode(
-    setup: ArenaSetup, spec: OperatorSpec, seed: int, folder: Path, check: Callable[[], None]
+    setup: ArenaSetup,
+    spec: OperatorSpec,
+    seed: int,
+    folder: Path,
+    check: Callable[[], None],
+    recorded: Callable[[int], None],
 ) -> FilmedEpisode:
     """Play and film an episode of ``spec`` in an arena in the new folder ``folder``.
 
-    ``check`` is called frequently; an exception that it raises ends the arena. Raises `NotFilmed`.
+    ``check`` is called frequently; an exception that it raises ends the arena. ``recorded`` is called with
+    the number of steps after each. Raises `NotFilmed`.
     """
-    recorder = _EpisodeRecorder(seed, FrameReader(folder), check)
+    recorder = _EpisodeRecorder(seed, FrameReader(folder), check, recorded)
     loop = ArenaLoop()
     try:
         arena = loop.add(ArenaClient(recorder, setup, spec.name, {"*": spec}, folder, seed))
@@ -95,10 +101,13 @@ class _EpisodeRecorder:
     """Records the frame of every ``_stride``-th step: of each step at first, of fewer as the number of frames
     grows."""
 
-    def __init__(self, seed: int, reader: FrameReader, check: Callable[[], None]) -> None:
+    def __init__(
+        self, seed: int, reader: FrameReader, check: Callable[[], None], recorded: Callable[[int], None]
+    ) -> None:
         self._seed = seed
         self._reader = reader
         self._check = check
+        self._recorded = recorded
         self._messages: deque[dict[str, Any]] = deque()
         self._failure: NotFilmed | None = None
         self._packets: list[Packet] = []
@@ -133,6 +142,7 @@ class _EpisodeRecorder:
                     arena.step()
                 case "stepped":
                     step, done = int(message["step_index"]), bool(message["done"])
+                    self._recorded(step)
                     if done or step % self._stride == 0:
                         self._shoot(arena, step)
                     if done or time.monotonic() > self._until:

@@ -139,7 +139,11 @@ class FilmMaker(Runner):
         shutil.rmtree(folder, ignore_errors=True)
         try:
             spec = self._operator(checkpoint)
-            filmed = record_episode(self._setup(spec, seed), spec, seed, folder, self._check)
+            before = self._telemetry.last_step
+            filmed = record_episode(
+                self._setup(spec, seed), spec, seed, folder, self._check,
+                lambda step: self._telemetry.advance(before + step),
+            )  # fmt: skip
         except NotFilmed as failure:
             for line in failure.log:
                 print(f"  {line}", flush=True)

@@ -20,6 +20,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.tail import progress
 from mosaic_lab.number_format import number
 from mosaic_lab.sanitize import sanitize
 
@@ -210,7 +211,9 @@ def _working(folders: Sequence[RunFolder]) -> RunFolder | None:
 def _status(folder: RunFolder) -> str:
     status = folder.status()
     if not status.state.finished:
-        return f"run {folder.run_id} is making films"
+        done = progress(folder.telemetry_path)
+        steps, made = (done.get(name, 0) for name in ("step", "episode"))
+        return f"run {folder.run_id} is making films: {made:,} made, {steps:,} steps recorded"
     stopped = status.state is State.CANCELLED and status.outcome and status.outcome.stopped_by is not None
     if status.state is State.COMPLETED or stopped:
         return ""

@@ -128,7 +128,7 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
     subprocess.run([sys.executable, "-c", kernel], timeout=120, cwd=tmp_path)
     (run,) = [one for one in lab.runs if one.parent is None]
     wait_until(lambda: [one.step for one in run.films] == [100, 300], PATIENCE)
-    assert not run.finished and "is making films>" in repr(run.films) and run.films.being_made
+    assert not run.finished and "is making films: " in repr(run.films) and run.films.being_made
     until.touch()
     filming = maker(lab, run).wait(PATIENCE)
     assert [(one.episode_return, one.length) for one in run.films] == [(5.0, 5), (15.0, 5)]
@@ -163,6 +163,7 @@ def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_pa
     run = habit(lab, until=str(tmp_path / "never"), env_settings={"length": 500, "pause": 0.1})
     filming = maker(lab, run)
     wait_until(lambda: list((filming.path / "arenas").glob("300/telemetry.jsonl")), PATIENCE)
+    wait_until(lambda: re.search(r"0 made, [1-9]\d* steps recorded", run.films.status), PATIENCE)
     polite = [priorities(process.pid) for process in marked_processes(filming.path)]
     low = min(10 + os.getpriority(os.PRIO_PROCESS, 0), 19)
     assert polite == [{low}] * 3, "its process, the arena and the operator"
