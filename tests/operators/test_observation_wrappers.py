@@ -108,10 +108,14 @@ def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
     (tmp_path / "own.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     lab = Lab(tmp_path / "runs")
-    wrappers = [
+    wrappers: list[Any] = [
         {"own.py:Times": {"factor": 3.0}}, "normalize_observation", {"frame_stack": 2}, "flat",
-        {"rescale_action": [-1, 1]}, "normalize_reward", {"time_limit": 20},
+        {"rescale_action": [-1, 1]}, {"time_limit": 20}, "normalize_reward",
     ]  # fmt: skip
+    if worker == "rllib":
+        with pytest.raises(ConfigurationError, match="would report the normalized rewards as returns"):
+            lab.train(worker, algorithm="ppo", env="Pendulum-v1", total_timesteps=9, wrappers=wrappers)
+        del wrappers[-1]
 
     def train(total_timesteps: int, **changes: Any) -> Run:
         arguments = {"algorithm": "ppo", "env": "Pendulum-v1", "total_timesteps": total_timesteps}
@@ -123,7 +127,7 @@ def test_wrappers_with_parameters_statistics_and_code_are_recorded_and_played(
     with pytest.raises(ConfigurationError, match=r"through .*own.py:Times, code that .*run_code=True"):
         operators.rl(run)
     policy = operators.rl(run, run_code=True)
-    assert "frame_stack(2), flat, rescale_action(-1, 1), normalize_reward, time_limit(20)" in repr(policy)
+    assert "frame_stack(2), flat, rescale_action(-1, 1), time_limit(20)" in repr(policy)
     comparison = start_comparison("Pendulum-v1", {"PPO": policy}, [1])
     comparison.step(3)
     assert len(comparison.steps("PPO")) == 3

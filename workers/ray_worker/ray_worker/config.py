@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import TrainingConfig, check_hyperparameters
-from mosaic_contract.gymnasium_wrappers import with_statistics
+from mosaic_contract.gymnasium_wrappers import NORMALIZE_REWARD, with_statistics
 from mosaic_contract.hyperparameters import ENV_KWARGS, env_kwargs_of, not_widths
 from mosaic_contract.training_plan import DescribedCheckpoint, PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST, SCALED
@@ -82,7 +82,10 @@ class RllibPlan(PlannedTraining):
                 )
         if self.config.wrappers and (self.spec.several or values.get(ADDRESS) is not None):
             yield "wrappers: supported only for one agent and on this machine; leave them out"
-        if (shared := with_statistics(self.config.wrappers)) and values.get("num_env_runners") != 0:
+        shared = with_statistics(self.config.wrappers)
+        if NORMALIZE_REWARD in shared:
+            yield f"wrappers: RLlib would report the normalized rewards as returns: omit {NORMALIZE_REWARD}"
+        if shared and values.get("num_env_runners") != 0:
             yield (
                 f"wrappers: the statistics of {', '.join(shared)} cannot be shared by RLlib's runners: give "
                 "num_env_runners=0"

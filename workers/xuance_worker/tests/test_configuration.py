@@ -16,6 +16,11 @@ from shim_kit.training_worker import assert_refused
 SPREAD = "simple_spread_v3"
 BAD = {
     "algorithm": ({"algorithm": "mapo"}, "did you mean 'mappo'?"),
+    "recurrent": ({"algorithm": "qtran", "use_rnn": True}, "upstream's qtran fails with recurrent networks"),
+    "communicates": (
+        {"algorithm": "CommNet"},
+        "commnet of XuanCe is not offered: its agents act on each other's messages",
+    ),
     "environment": (
         {"env_id": "simple_spred_v3"},
         "environment 'simple_spred_v3' cannot be made here: Environment `simple_spred_v3` "
@@ -28,11 +33,11 @@ BAD = {
     ),
     "one agent": (
         {"env_id": "CartPole-v1"},
-        "mappo trains several agents at once; CartPole-v1 has one agent (for it: ppo, dqn, sac)",
+        "mappo trains several agents at once; CartPole-v1 has one agent (for it: ppo, a2c, pg, ppg,",
     ),
     "a team": (
         {"algorithm": "ppo"},
-        "ppo trains one agent; simple_spread_v3 has 3 agents (for it: mappo, ippo, coma, qmix, vdn, iql",
+        "ppo trains one agent; simple_spread_v3 has 3 agents (for it: mappo, ippo, coma, iac, vdac",
     ),
     "a team of one": ({"env_id": "simple_v3"}, "simple_v3 is a team of one"),
     "continuous": (

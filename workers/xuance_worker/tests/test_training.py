@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from shim_kit.training_worker import WITHOUT_GPU, assert_refuses_gpu, assert_ser
 import mosaic_lab as mosaic
 
 UPSTREAM = Path(__file__).with_name("upstream_trains.py")
+MATRIX = Path(__file__).with_name("matrix.py")
 LOSSES = {
     "mappo": {"policy_loss", "agent_0/actor_loss", "agent_0/critic_loss", "loss", "learning_rate"},
     "qmix": {"loss_Q", "predictQ", "epsilon-greedy"},
@@ -123,3 +125,12 @@ def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
 
 def test_served_environments_are_trained_in_alike(worker: Any) -> None:
     assert_served_alike(worker, "dqn")
+
+
+@pytest.mark.extended
+def test_every_algorithm_trains_acts_and_resumes(worker: Any) -> None:
+    """On every kind of actions, and with recurrent networks where upstream has them."""
+    table = subprocess.run(
+        [worker.python, str(MATRIX)], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert table.returncode == 0, table.stdout + table.stderr

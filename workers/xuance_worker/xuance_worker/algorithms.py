@@ -17,7 +17,6 @@ GAMES = "games"
 _TEAM = "mpe/simple_spread_v3.yaml"
 _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum-v1.yaml"
 _ACTOR_CRITIC = {DISCRETE: "Categorical_MAAC_Policy", CONTINUOUS: "Gaussian_MAAC_Policy"}
-_MIXING = {DISCRETE: "Mixing_Q_network"}
 
 _BOUND = dict.fromkeys(
     ("parallels", "representation_hidden_size", "actor_hidden_size", "critic_hidden_size", "q_hidden_size",
@@ -72,26 +71,67 @@ class XuanceAlgorithm(Algorithm):
         return f"{self.name}/{_TEAM if self.several else _CART if kind == DISCRETE else _PENDULUM}"
 
 
-ALGORITHMS: Mapping[str, XuanceAlgorithm] = {
-    algorithm.name: algorithm
-    for algorithm in (
-        XuanceAlgorithm("mappo", _ACTOR_CRITIC, several=True, on_policy=True),
-        XuanceAlgorithm("ippo", _ACTOR_CRITIC, several=True, on_policy=True),
-        XuanceAlgorithm("coma", {DISCRETE: "Categorical_COMA_Policy"}, several=True, on_policy=True),
-        XuanceAlgorithm("qmix", _MIXING, several=True, on_policy=False),
-        XuanceAlgorithm("vdn", _MIXING, several=True, on_policy=False),
-        XuanceAlgorithm("iql", {DISCRETE: "Basic_Q_network_marl"}, several=True, on_policy=False),
-        XuanceAlgorithm("maddpg", {CONTINUOUS: "MADDPG_Policy"}, several=True, on_policy=False),
-        XuanceAlgorithm(
-            "ppo",
-            {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"},
-            several=False,
-            on_policy=True,
-            games=True,
-        ),
-        XuanceAlgorithm("dqn", {DISCRETE: "Basic_Q_network"}, several=False, on_policy=False),
-        XuanceAlgorithm(
-            "sac", {DISCRETE: "Categorical_SAC", CONTINUOUS: "Gaussian_SAC"}, several=False, on_policy=False
-        ),
-    )
+_ACTOR = {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"}
+_TABLE: Mapping[tuple[bool, bool], Mapping[str, Mapping[str, str]]] = {
+    # (several, on_policy): upstream's policies of each algorithm
+    (True, True): {
+        "mappo": _ACTOR_CRITIC,
+        "ippo": _ACTOR_CRITIC,
+        "coma": {DISCRETE: "Categorical_COMA_Policy"},
+        "iac": _ACTOR_CRITIC,
+        "vdac": _ACTOR_CRITIC,
+    },
+    (True, False): {
+        "qmix": {DISCRETE: "Mixing_Q_network"},
+        "vdn": {DISCRETE: "Mixing_Q_network"},
+        "iql": {DISCRETE: "Basic_Q_network_marl"},
+        "wqmix": {DISCRETE: "Weighted_Mixing_Q_network"},
+        "qtran": {DISCRETE: "Qtran_Mixing_Q_network"},
+        "maddpg": {CONTINUOUS: "MADDPG_Policy"},
+        "matd3": {CONTINUOUS: "MATD3_Policy"},
+        "masac": {CONTINUOUS: "Gaussian_MASAC_Policy"},
+        "iddpg": {CONTINUOUS: "Independent_DDPG_Policy"},
+        "itd3": {CONTINUOUS: "Independent_TD3_Policy"},
+        "isac": {CONTINUOUS: "Gaussian_ISAC_Policy"},
+    },
+    (False, True): {
+        "ppo": _ACTOR,
+        "a2c": _ACTOR,
+        "pg": {DISCRETE: "Categorical_Actor", CONTINUOUS: "Gaussian_Actor"},
+        "ppg": {DISCRETE: "Categorical_PPG", CONTINUOUS: "Gaussian_PPG"},
+    },
+    (False, False): {
+        "dqn": {DISCRETE: "Basic_Q_network"},
+        "ddqn": {DISCRETE: "Basic_Q_network"},
+        "dueldqn": {DISCRETE: "Duel_Q_network"},
+        "noisydqn": {DISCRETE: "Noisy_Q_network"},
+        "perdqn": {DISCRETE: "Basic_Q_network"},
+        "c51": {DISCRETE: "C51_Q_network"},
+        "qrdqn": {DISCRETE: "QR_Q_network"},
+        "ddpg": {CONTINUOUS: "DDPG_Policy"},
+        "td3": {CONTINUOUS: "TD3_Policy"},
+        "sac": {DISCRETE: "Categorical_SAC", CONTINUOUS: "Gaussian_SAC"},
+    },
 }
+
+ALGORITHMS: Mapping[str, XuanceAlgorithm] = {
+    name: XuanceAlgorithm(name, policies, several, on_policy, games=name == "ppo")
+    for (several, on_policy), algorithms in _TABLE.items()
+    for name, policies in algorithms.items()
+}
+
+_PARAMETERS = "an action has parameters of its own, as in no environment that can be trained here"
+_MODEL = "it trains a model of the environment in a loop of its own, which cannot be resumed here"
+_PIXELS = "upstream configures it for pictures of the DeepMind Control Suite only"
+_MESSAGES = "its agents act on each other's messages, which the operators of an arena do not exchange"
+_MEAN_FIELD = "its agents act on the mean of the others' actions, which operators of an arena do not observe"
+REFUSED = {
+    "commnet": _MESSAGES, "ic3net": _MESSAGES, "tarmac": _MESSAGES, "mfq": _MEAN_FIELD, "mfac": _MEAN_FIELD,
+    "dcg": "its agents choose their actions together, by a coordination graph, and operators each their own",
+    "drqn": "its recurrent state is not that of the other agents; sb3 has recurrent_ppo, rllib use_lstm",
+    "npg": "upstream's update takes gigabytes of memory in CartPole, and more with each",
+    "dreamerv2": _MODEL, "dreamerv3": _MODEL, "pdqn": _PARAMETERS, "mpdqn": _PARAMETERS, "spdqn": _PARAMETERS,
+    "td3bc": "it learns from a data set (tianshou's td3_bc does, too)", "curl": _PIXELS, "spr": _PIXELS,
+    "drq": _PIXELS, "random": "it does not learn; mosaic.operators.random() acts at random",
+}  # fmt: skip
+"""Upstream's other algorithms, and the reason why each is not offered."""

@@ -49,10 +49,14 @@ def restore(agent: Any, path: Path, step: int) -> None:
         _put(learner.scheduler, state["schedulers"])
         _put(learner.value_normalizer, state["value_normalizer"])
         if state["temperature"] is not None:
-            with torch.no_grad():
-                learner.log_alpha.copy_(state["temperature"]["log_alpha"])
-            learner.alpha = learner.log_alpha.exp()
-            load_optimizer(learner.alpha_optimizer, state["temperature"]["optimizer"])
+            _put(learner.log_alpha, state["temperature"]["log_alpha"], _copy)
+            of_agents = isinstance(learner.log_alpha, dict)
+            learner.alpha = (
+                {key: one.exp() for key, one in learner.log_alpha.items()}
+                if of_agents
+                else learner.log_alpha.exp()
+            )
+            _put(learner.alpha_optimizer, state["temperature"]["optimizer"], load_optimizer)
     except (RuntimeError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"the weights of {path} do not fit: {error}") from None
     learner.iterations = state["iterations"]
@@ -79,7 +83,7 @@ def _contents(agent: Any) -> bytes:
         "optimizers": _states(learner.optimizer),
         "schedulers": _states(learner.scheduler),
         "value_normalizer": _states(learner.value_normalizer),
-        "temperature": tuned and {"log_alpha": learner.log_alpha.detach(), "optimizer": tuned.state_dict()},
+        "temperature": tuned and {"log_alpha": _states(learner.log_alpha), "optimizer": _states(tuned)},
         "statistics": {
             name: {
                 "mean": torch.as_tensor(np.asarray(statistics.mean)),
@@ -94,14 +98,21 @@ def _contents(agent: Any) -> bytes:
     return torch_bytes(state)
 
 
+def _copy(tensor: Any, saved: Any) -> None:
+    with torch.no_grad():
+        tensor.copy_(saved)
+
+
 def _load(what: Any, state: Any) -> None:
     what.load_state_dict(state)
 
 
 def _states(what: Any) -> Any:
-    """Return the states of optimizers, schedulers or modules: one, none, or dictionaries of them."""
+    """Return the states of optimizers, schedulers, modules or tensors: one, none, or dictionaries of them."""
     if what is None:
         return None
+    if isinstance(what, torch.Tensor):
+        return what.detach()
     if isinstance(what, dict):
         return {key: _states(part) for key, part in what.items()}
     return what.state_dict()

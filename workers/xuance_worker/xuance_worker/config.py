@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Iterable, Iterator, Mapping
 
-from mosaic_contract import Parameter, TrainingConfig, check_hyperparameters
+from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
 from mosaic_contract.wrappers import CHANNELS_LAST
 
-from .algorithms import ALGORITHMS, GAMES, XuanceAlgorithm
+from .algorithms import ALGORITHMS, GAMES, REFUSED, XuanceAlgorithm
 from .environments import XuanceEnvironmentSpec, misfits, spec_of
 from .hyperparameters import CONTINUOUS_ACTION, parameters_of
 
@@ -34,6 +34,13 @@ class XuancePlan(PlannedTraining):
     algorithm: XuanceAlgorithm
     own_spec: XuanceEnvironmentSpec
     spec: XuanceEnvironmentSpec
+
+    @classmethod
+    def adapted(cls, config: TrainingConfig) -> TrainingConfig:
+        name = config.algorithm.lower()
+        if name in REFUSED:
+            raise ConfigError(f"{name} of XuanCe is not offered: {REFUSED[name]}")
+        return replace(config, algorithm=name)
 
     @classmethod
     def probed(
@@ -137,6 +144,8 @@ def _disagreements(
         for name in ("n_minibatch", "batch_size"):
             if (values[name] or 0) > whole:
                 yield f"{name}={values[name]} is more than the {whole} transitions that are learned from"
+    if values.get("use_rnn") and algorithm.name == "qtran":
+        yield "use_rnn: upstream's qtran fails with recurrent networks; leave it out"
     if values.get("use_rnn") and not spec.longest:
         yield f"use_rnn needs episodes of a known length; {spec.env_id} does not declare its own"
     if algorithm.several and len({str(space) for space in _spaces(spec)}) > 1:
@@ -147,9 +156,10 @@ def _disagreements(
             "where there is none, and fails; leave it out, and give alpha"
         )
     if (
-        algorithm.name == "maddpg"
+        algorithm.several
+        and not algorithm.on_policy
+        and values.get("activation_action") == "sigmoid"
         and any((space.low < 0).any() for space in spec.actions.values())
-        and (values["activation_action"] == "sigmoid")
     ):
         yield (
             f"activation_action='sigmoid' gives actions from 0 to 1; those of {spec.env_id} go below 0: "

@@ -34,7 +34,7 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "rnn": ("GRU", "LSTM"),
     "normalize": ("LayerNorm",),
 }
-_FROM = {"start_training": 0}
+_FROM = {"start_training": 0, "v_min": None, "v_max": None}
 _TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
 _ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
 _MEANINGS = {"weight_decay": "weight decay of Adam"}  # upstream's comment there describes something else

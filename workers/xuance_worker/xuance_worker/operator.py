@@ -59,6 +59,7 @@ class XuancePolicies:
         restore_policy(self._agent, load_torch(path, "policy"))
         self._agent.policy.eval()
         self._agent.egreedy = self.values.get("end_greedy", 0.0)  # COMA's policy mixes it in
+        self._agent.noise_scale = 0.0  # of NoisyDQN
         self._nothing = {
             agent: np.zeros(space.shape, space.dtype) for agent, space in self.observations.items()
         }
@@ -98,7 +99,9 @@ class XuancePolicies:
     def _act_alone(self, x: Any, deterministic: bool) -> Any:
         agent = self._agent
         seen = agent._process_observation(x[None])
-        if self.name == "ppo":
+        if self.name == "noisydqn":  # its noise replaces upstream's arguments for exploration
+            return agent.get_actions(seen)[0]
+        if ALGORITHMS[self.name].on_policy:
             return agent.get_actions(seen, deterministic=deterministic)["actions"][0]
         if self.name == "sac" and deterministic:  # upstream itself always samples
             distribution = agent.policy.actor(agent.policy.actor_representation(seen)["state"])
