@@ -147,7 +147,10 @@ class Trainer:
             worker: a worker's name, such as ``"cleanrl"``; ``"script"`` runs your own command.
             algorithm: one of the worker's algorithms. Only ``"script"`` works without this and the next two
                 arguments.
-            env: an environment id.
+            env: an environment id. The workers ``"cleanrl"``, ``"sb3"``, ``"tianshou"``, ``"xuance"`` and
+                ``"rllib"`` train one agent in the environments of all workers, such as
+                ``"CrafterReward-v1"``: the worker that provides an environment is installed if needed, and
+                serves it to the training.
             total_timesteps: environment steps to train. Only whole updates are trained; the run's panel and
                 `Run.total_timesteps` show the resulting number of steps.
             curriculum: stages to train one after the other, such as ``[mosaic.Stage("CartPole-v0",

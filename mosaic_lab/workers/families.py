@@ -71,9 +71,7 @@ def family_of(env_id: str, family: str | None = None) -> str:
         if not known:
             raise unknown_worker(family)
         return family
-    weights = _weights(env_id, fnmatchcase)
-    if not any(weights.values()):
-        weights |= _weights(env_id, _nearly)
+    weights = _claims(env_id)
     if not any(weights.values()) and (reason := _unavailable(env_id)):
         raise ConfigurationError(reason)
     if not weights:
@@ -164,9 +162,16 @@ def _is_of_a_team(env_id: str) -> bool:
 
 
 def _other_provider(env_id: str, worker: WorkerEnvironment) -> str | None:
-    """Return a worker other than ``worker`` that declares the id."""
-    weights = _weights(env_id, fnmatchcase)
+    """Return a worker other than ``worker`` that declares the id, or one that it resembles."""
+    weights = _claims(env_id)
     return min((name for name, weight in weights.items() if weight and name != worker.name), default=None)
+
+
+def _claims(env_id: str) -> dict[str, int]:
+    """Return the workers that declare the id or, if there is none, an id that it resembles; see
+    `_weights`."""
+    weights = _weights(env_id, fnmatchcase)
+    return weights if any(weights.values()) else weights | _weights(env_id, _nearly)
 
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:

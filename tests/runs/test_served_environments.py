@@ -63,6 +63,7 @@ def test_it_is_resumed_filmed_and_evaluated(lab: mosaic.Lab, run: Run) -> None:
     [
         ("Corridors-v0", "Corridors-v0 has several agents (red_0, red_1): a training by another worker"),
         ("Corridor-v7", "worker 'walks' has no environment 'Corridor-v7'"),
+        ("Coridor-v0", "worker 'walks' has no environment 'Coridor-v0'"),
     ],
 )
 def test_what_cannot_be_served_is_refused_before_anything_starts(
