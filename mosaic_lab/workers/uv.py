@@ -78,6 +78,8 @@ class Uv:
     lock: int
     environ: dict[str, str] = field(default_factory=uv_environment)
     started: float = field(default_factory=time.monotonic)
+    _reported: set[str] = field(default_factory=set)
+    """The steps so far: the search for torch resolves the same packages as the installation after it."""
 
     def say(self, text: str) -> None:
         self.progress(f"{time.monotonic() - self.started:5.0f} s  {text}")
@@ -153,7 +155,9 @@ class Uv:
             kept.append(without_credentials(line.rstrip()))
             if what and (progress := step_of(line)):
                 step, reported = progress, now
-                self.say(progress)
+                if progress not in self._reported:
+                    self._reported.add(progress)
+                    self.say(progress)
 
 
 def uv_binary() -> str:
