@@ -119,7 +119,7 @@ def families() -> dict[str, tuple[str, ...]]:
 def server_for(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str | None:
     """Return the worker that can serve an environment to a training of ``worker``, which refuses it because
     its library lacks the environment; None if there is none."""
-    if env_id is None or not worker.capabilities.uses_environment_servers or _is_of_a_team(env_id):
+    if env_id is None or not worker.capabilities.uses_environment_servers:
         return None
     absent = f"{env_id!r} cannot be made" in refusal and _ABSENT.search(refusal)
     provider = _other_provider(env_id, worker) if absent else None

@@ -31,7 +31,7 @@ class Empty(gymnasium.Env[Any, Any]):
 
 def microseconds(count: int, batches: int = 50, steps: int = 400) -> float:
     """Return the median over batches of so many steps of `count` environments."""
-    from mosaic_contract.environment_server.gymnasium_environment import begin_steps, make_served
+    from mosaic_contract.environment_server.served import begin_steps, make_served
 
     server = {"worker": "sb3", "command": [sys.executable, "-m", "sb3_worker.cli"]}
     environments = [make_served(server, "empty_environment:Empty-v0", {}, None) for _ in range(count)]

@@ -1,7 +1,7 @@
 """Play recorded actions in a served environment: `served_episode.py`, with a worker's interpreter.
 
-Reads {env_id, command, seed, actions} from stdin and prints the `digest` of each observation that was acted
-on, with the reward of the action.
+Reads {env_id, command, seed, actions} from stdin. Prints the `digest` of each observation that was acted on,
+and the sum of the rewards of each step.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from mosaic_contract import pack, unpack
-from mosaic_contract.environment_server.gymnasium_environment import make_served
+from mosaic_contract.environment_server.served import make_served
+
+Steps = Iterator["tuple[list[Any], float]"]
 
 
 def digest(observation: Any) -> str:
@@ -23,13 +26,39 @@ def digest(observation: Any) -> str:
 def main() -> None:
     given = json.load(sys.stdin)
     env = make_served({"worker": "test", "command": given["command"]}, given["env_id"], {}, None)
-    observation, _ = env.reset(seed=given["seed"])
-    played = []
-    for action in unpack(given["actions"]):
-        seen = digest(observation)
-        observation, reward, *_ = env.step(action)
-        played.append([seen, reward])
-    print(json.dumps(played))
+    actions = iter(unpack(given["actions"]))
+    play = _turns if hasattr(env, "agent_iter") else _team if hasattr(env, "possible_agents") else _alone
+    seen, rewards = [], []
+    for observations, reward in play(env, given["seed"], actions):
+        seen += observations
+        rewards.append(reward)
+    print(json.dumps([list(map(digest, seen)), rewards]))
+
+
+def _alone(env: Any, seed: int, actions: Iterator[Any]) -> Steps:
+    seen, _ = env.reset(seed=seed)
+    for action in actions:
+        before, (seen, reward, *_) = seen, env.step(action)
+        yield [before], reward
+
+
+def _team(env: Any, seed: int, actions: Iterator[Any]) -> Steps:
+    seen, _ = env.reset(seed=seed)
+    while env.agents:
+        acting = list(env.agents)
+        played = dict(zip(acting, actions, strict=False))
+        if not played:
+            return
+        before, (seen, rewards, *_) = seen, env.step(played)
+        yield [before[agent] for agent in acting], sum(rewards.values())
+
+
+def _turns(env: Any, seed: int, actions: Iterator[Any]) -> Steps:
+    env.reset(seed=seed)
+    for action in actions:
+        before = env.observe(env.agent_selection)
+        env.step(action)
+        yield [before], sum(env.rewards.values())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.fastlane import Frame, FrameReader
@@ -181,9 +183,14 @@ def interpreter_of(worker: str) -> Iterator[str]:
         yield str(workers.ensure(worker).python)
 
 
+def _has_episode(trial: ObservedProcess) -> bool:
+    """Wait for a training's first episode."""
+    return trial.wait(SECONDS, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
+
+
 def stop_after_an_episode(trial: ObservedProcess) -> None:
     """Send SIGTERM to a training once an episode has ended."""
-    assert trial.wait(SECONDS, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
+    assert _has_episode(trial)
     trial.signal(signal.SIGTERM)
 
 
@@ -196,21 +203,70 @@ def assert_stopped_cleanly(run: Finished) -> None:
     assert run.leftovers == []
 
 
-def assert_served_alike(worker: TrainingWorker, name: str) -> None:
+def assert_served_alike(worker: TrainingWorker, name: str, **breaking: Any) -> None:
     """Check that a small training is the same if its environments are served, by a process of its own worker,
-    and that an error of a served environment ends a training as its own."""
-    server = {"worker": worker.name, "command": worker.command()}
-    config = {**worker.configuration(name), "environment_server": server}
+    and that an error of a served environment ends a training as its own.
+
+    ``breaking`` is the environment with the error; without it, one of a single agent.
+    """
+    config = served(worker, name)
     run = worker.train(**config)
     assert (run.code, run.leftovers) == (0, []), run.log
     assert run.returns == worker.trained(name).returns
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(PEERS), prepend=os.pathsep)
-        failing = worker.train(**{**config, "env_id": "unruly:Breaks-v0"})
+        failing = worker.train(**{**config, **(breaking or {"env_id": "unruly:Breaks-v0"})})
     (failed,) = failing.events("run_failed")
     assert (failed["error_type"], failed["error"]) == ("RuntimeError", "the simulator is gone")
     assert "unruly.py" in failed["traceback"] and "unruly.py" in failing.log
     assert (failing.code, failing.leftovers) == (1, [])
+
+
+def served(worker: TrainingWorker, name: str, **config: Any) -> dict[str, Any]:
+    """The configuration of a small training whose environment its own worker serves."""
+    server = {"worker": worker.name, "command": worker.command()}
+    return {**worker.configuration(name), "environment_server": server, **config}
+
+
+SERVED_ENDS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "Breaks": ({}, "RuntimeError", "the simulator is gone"),
+    "Leaves": (
+        {},
+        "SystemExit",
+        r"the environment ended the process \(exit code 0\) at step 10 of an episode: "
+        r"line \d+ of unruly.py, in step",
+    ),
+    "Hangs": ({"step_timeout": 0.5}, "StepTimeout", r"the environment's step took longer than 0.5 s .*"),
+}
+"""Environments of `unruly` that end a training when served: settings of the server, and the error."""
+
+
+def assert_ends(worker: TrainingWorker, environment: str, config: Mapping[str, Any]) -> None:
+    """Check that an environment of `SERVED_ENDS` ends the training with its error."""
+    more, kind, reason = SERVED_ENDS[environment]
+    run = worker.train(**{**config, "environment_server": {**config["environment_server"], **more}})
+    (failed,) = run.events("run_failed")
+    assert (run.code, failed["error_type"]) == (1, kind), run.log
+    assert re.fullmatch(reason, failed["error"])
+    assert "unruly.py" in failed["error"] + failed["traceback"]
+    assert run.leftovers == []
+
+
+def assert_killed_server_ends_it(worker: TrainingWorker, config: Mapping[str, Any]) -> None:
+    """Check that a training whose server is killed after an episode ends and says so."""
+
+    def kill(trial: ObservedProcess) -> None:
+        assert trial.wait(
+            SECONDS, until=lambda: any(one.get("type") == "episode" for one in trial.messages())
+        )
+        (server,) = psutil.Process(trial.popen.pid).children()
+        server.kill()
+
+    run = worker.train(kill, **config)
+    (failed,) = run.events("run_failed")
+    killed = f"the environment's process (worker '{worker.name}') was killed by signal 9 (SIGKILL)"
+    assert failed["error"].startswith(killed)
+    assert (run.code, run.leftovers) == (1, [])
 
 
 def assert_refused(

@@ -259,7 +259,8 @@ def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetr
     if config.environment_server:
         if not capabilities.uses_environment_servers:
             raise ConfigError(f"{metadata.name} trains in environments of its own only, without a server")
-        assign(config.env_id, config.environment_server)
+        paradigms = capabilities.supported_paradigms
+        assign(config.env_id, {**config.environment_server, "paradigms": paradigms})
     plan = worker.resolve(config)
     resolved = plan if isinstance(plan, dict) else plan.resolved()
     if arguments.dry_run:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.errors import ConfigError
+from mosaic_contract.registry import assigned
 
 _PACKAGES = {  # by family
     "classic": "pettingzoo.classic",
@@ -33,10 +34,13 @@ def pettingzoo_ids() -> list[str]:
 
 
 def pettingzoo_module(env_id: str) -> str | None:
-    """Return the name of an environment's module, None for an id that is not a PettingZoo environment.
+    """Return the name of an environment's module, None for an id that is not a PettingZoo environment or that
+    another worker serves.
 
     The environment is not imported.
     """
+    if assigned(env_id) is not None:
+        return None
     family, _, name = env_id.rpartition("/")
     families = [_ALIASES.get(family, family)] if family else _PACKAGES
     full_id = next((f"{_PACKAGES[package]}.{name}" for package in families if name in _names(package)), None)

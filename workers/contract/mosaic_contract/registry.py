@@ -17,7 +17,8 @@ _PACKAGES = {r"(MiniGrid|BabyAI)-.*": "minigrid", r"ALE/.*|\w+NoFrameskip-v\d": 
 def assign(env_id: str, server: Mapping[str, Any]) -> None:
     """Have the environment `env_id` served, in this process and in those that it starts.
 
-    `server` is the `environment_server` of the training's configuration.
+    `server` is the `environment_server` of the training's configuration, with the `paradigms` of environments
+    that it can train in.
     """
     os.environ[_SERVER] = json.dumps({"env_id": env_id, **server})
 
@@ -47,13 +48,14 @@ def register(env_id: str) -> None:
 
 
 def make(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make a Gymnasium environment, served by another worker if the training has a server for it.
+    """Make a Gymnasium environment. If the training has a server for the id, another worker serves it, teams
+    too.
 
     Gymnasium's own checker is left out, because `environment_check` replaces it. Raises the errors of
     `gymnasium.make`, and `ConfigError` if the server cannot make it.
     """
     if (server := assigned(env_id)) is not None:
-        served = import_module("mosaic_contract.environment_server.gymnasium_environment")
+        served = import_module("mosaic_contract.environment_server.served")
         return served.make_served(server, env_id, settings, render_mode)
     register(env_id)
     if render_mode is not None:  # an environment without rendering may not have this keyword

@@ -4,12 +4,12 @@ transforms of single observations.
 A training applies them to its environment, an operator to the observations that an arena sends. NumPy is
 imported when a transform is made.
 
-"flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a
-MiniGrid mission becomes word counts (word order is lost), and the parts of a dict are concatenated in the
-order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as one-hot object,
-colour and state. "atari", used first, is the standard preprocessing of Atari games; `atari` defines its
-actions and frames. "channels_last", used after it, is for libraries whose convolutions expect (height, width,
-channels), "scaled" for libraries that expect values from -1 to 1.
+"flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a mission
+(MiniGrid's, or a text of this name) becomes word counts (word order is lost), and the parts of a dict are
+concatenated in the order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as
+one-hot object, colour and state. "atari", used first, is the standard preprocessing of Atari games; `atari`
+defines its actions and frames. "channels_last", used after it, is for libraries whose convolutions expect
+(height, width, channels), "scaled" for libraries that expect values from -1 to 1.
 """
 
 from __future__ import annotations
@@ -109,12 +109,15 @@ def is_plain(wrapper: Wrapper) -> bool:
 
 
 def wrap(env: Any, wrappers: Sequence[Wrapper], env_id: str, statistics: Optional[Statistics] = None) -> Any:
-    """Return a Gymnasium environment within wrappers; `env` itself without any.
+    """Return a Gymnasium or parallel PettingZoo environment within wrappers; `env` itself without any. A team
+    has those of single observations only.
 
     With "atari", `env` must come from `atari.make`, and rewards are replaced by their signs. The time limit
     is applied by `limited`. `statistics` are by default the training's; for a policy that plays, `env` only
     passes observations and actions on. Raises `ConfigError` like `observation_transform`.
     """
+    if wrappers and hasattr(env, "possible_agents"):
+        return WrappedTeam(env, wrappers, env_id)
     statistics = training_statistics() if statistics is None else statistics
     if ATARI in wrappers and not statistics.plays:
         env = signs_of_rewards(env)
@@ -163,6 +166,37 @@ def _apply(steps: Sequence[Observe], observation: Any) -> Any:
     return observation
 
 
+class WrappedTeam:
+    """A parallel PettingZoo environment with wrapped observations."""
+
+    def __init__(self, env: Any, wrappers: Sequence[Any], env_id: str) -> None:
+        self._env = env
+        self._transforms = {
+            agent: observation_transform(describe_space(env.observation_space(agent)), wrappers, env_id)
+            for agent in env.possible_agents
+        }
+        self._spaces = {agent: make_space(one.space) for agent, one in self._transforms.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._env, name)
+
+    def observation_space(self, agent: Any) -> Any:
+        return self._spaces[agent]
+
+    def reset(self, seed: Any = None, options: Any = None) -> tuple[dict[Any, Any], Any]:
+        observations, infos = self._env.reset(seed=seed, options=options)
+        return self._observed(observations), infos
+
+    def step(self, actions: Mapping[Any, Any]) -> tuple[Any, ...]:
+        observations, *others = self._env.step(actions)
+        return self._observed(observations), *others
+
+    def _observed(self, observations: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {agent: self._transforms[agent].observe(seen) for agent, seen in observations.items()}
+
+
 def _one_hot(space: Description) -> ObservationTransform:
     inner = space.get("spaces")
     parts = inner if isinstance(inner, Mapping) and "mission" in inner else {}
@@ -206,7 +240,8 @@ def _flattened(space: Description) -> Iterator[tuple[int, Part]]:
     if isinstance(inner, (Mapping, list)):
         keys: Iterable[Any] = sorted(inner) if isinstance(inner, Mapping) else range(len(inner))
         for key in keys:
-            for size, part in _flattened(inner[key]):
+            mission = key == "mission" and inner[key]["type"] == "Text"
+            for size, part in _flattened({"type": "MissionSpace"} if mission else inner[key]):
                 yield size, _of_key(key, part)
     elif kind in _FLAT:
         yield _FLAT[kind](space)

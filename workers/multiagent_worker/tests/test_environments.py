@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison
+from shim_kit.environment_checks import check_comparison, check_seeds
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -54,13 +54,7 @@ def test_an_environment(lane: ArenaLane, env_id: str) -> None:
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_seeds_hold_in_every_process(worker: WorkerEnvironment, tmp_path: Path, env_id: str) -> None:
-    runs = []
-    for process in range(2):
-        with ArenaLane(worker.command(), tmp_path / str(process)) as lane:
-            lane.open(env_id)
-            runs.append([lane.play(seed, 200) for seed in (5, 6, 5)])
-    assert runs[0] == runs[1]
-    assert runs[0][0] == runs[0][2] != runs[0][1]
+    check_seeds(worker, env_id, tmp_path)
 
 
 def test_what_sensors_show_is_described(lane: ArenaLane) -> None:

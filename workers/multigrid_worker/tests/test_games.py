@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from arenas.arena_lane import ArenaLane
+from shim_kit.environment_checks import check_seeds
 from support import wait_until
+
+from mosaic_lab.workers import WorkerEnvironment
 
 SOCCER = "MosaicMultiGrid-S-2v2-IndAgObs-v1"
 
@@ -31,6 +37,11 @@ def test_soccer(lane: ArenaLane) -> None:
     frame = wait_until(lambda: reader.watch(60) or reader.read())
     assert frame.channels == 3
     assert lane.do("closed", "close") == {"type": "closed"}
+
+
+@pytest.mark.extended
+def test_the_same_seed_gives_the_same_episode(worker: WorkerEnvironment, tmp_path: Path) -> None:
+    check_seeds(worker, SOCCER, tmp_path, steps=50)
 
 
 def test_near_misses_are_named(lane: ArenaLane) -> None:

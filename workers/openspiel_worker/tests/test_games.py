@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 import pytest
 from arenas.arena_lane import ArenaLane
-from shim_kit.environment_checks import check_comparison
+from shim_kit.environment_checks import check_comparison, check_seeds
 from support import wait_until
 
 import mosaic_lab as mosaic
@@ -68,12 +68,7 @@ def test_moves_are_named_and_masks_bind(lane: ArenaLane) -> None:
 
 
 def test_seeds_hold_in_every_process(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    runs = []
-    for process in range(2):
-        with ArenaLane(worker.command(), tmp_path / str(process)) as lane:
-            runs.append([played(lane, "OpenSpiel/backgammon"), lane.play(1, 9), lane.play(2, 9)])
-    assert runs[0] == runs[1]
-    assert runs[0][1] != runs[0][2], "and differ"
+    check_seeds(worker, "OpenSpiel/backgammon", tmp_path)
 
 
 def test_a_board_is_drawn(lane: ArenaLane) -> None:

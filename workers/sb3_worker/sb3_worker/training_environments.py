@@ -9,7 +9,7 @@ from typing import Any, Iterator
 import gymnasium
 from mosaic_contract import TrainingConfig
 from mosaic_contract.atari import make as make_environment
-from mosaic_contract.environment_server.gymnasium_environment import begin_steps
+from mosaic_contract.environment_server.served import begin_steps
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.hyperparameters import env_kwargs_of

@@ -9,7 +9,16 @@ from typing import Any
 
 import pytest
 from shim_kit.optimizers import learning_rates
-from shim_kit.training_worker import WITHOUT_GPU, assert_refuses_gpu, assert_served_alike
+from shim_kit.training_worker import (
+    SERVED_ENDS,
+    WITHOUT_GPU,
+    assert_ends,
+    assert_killed_server_ends_it,
+    assert_refuses_gpu,
+    assert_served_alike,
+    served,
+)
+from support import PEERS
 
 import mosaic_lab as mosaic
 
@@ -25,6 +34,11 @@ LOSSES = {
 COMMON = {"value_loss", "episode_return", "episode_length"}
 TEAM = ["agent_0", "agent_1", "agent_2"]
 QUICK = ("mappo", "dqn")
+
+
+def unruly_team(how: str) -> dict[str, Any]:
+    """The environment of a team that ends its process in one of the ways of `unruly`."""
+    return {"env_id": "unruly_v0", "env_kwargs": {"how": how}}
 
 
 @pytest.mark.parametrize(
@@ -123,8 +137,25 @@ def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
     assert saved.path.name == f"step-{saved.step}.pt"
 
 
-def test_served_environments_are_trained_in_alike(worker: Any) -> None:
-    assert_served_alike(worker, "dqn")
+@pytest.mark.parametrize(("algorithm", "breaking"), [("dqn", {}), ("mappo", unruly_team("Breaks"))])
+def test_served_environments_are_trained_in_alike(
+    worker: Any, algorithm: str, breaking: dict[str, Any]
+) -> None:
+    assert_served_alike(worker, algorithm, **breaking)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("environment", SERVED_ENDS)
+def test_the_end_of_a_served_team_ends_the_training(
+    worker: Any, monkeypatch: pytest.MonkeyPatch, environment: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(PEERS))
+    assert_ends(worker, environment, served(worker, "mappo", **unruly_team(environment)))
+
+
+@pytest.mark.extended
+def test_a_killed_server_of_a_team_ends_the_training(worker: Any) -> None:
+    assert_killed_server_ends_it(worker, served(worker, "mappo", total_timesteps=10_000_000))
 
 
 @pytest.mark.extended

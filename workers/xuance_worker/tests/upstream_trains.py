@@ -1,10 +1,13 @@
 """Run by the worker's interpreter: MAPPO's small training of the tests by upstream alone, without the shim.
 
-Upstream's own environment finds mpe2 where PettingZoo no longer has it. Prints the return of every episode.
+Upstream's own environment finds mpe2 where PettingZoo no longer has it. It is given copies of the actions
+(mpe2 sets those that it is given to zero) and a list of observations for each step (upstream would store the
+first ones after overwriting them). Prints the return of every episode.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import sys
@@ -31,7 +34,15 @@ def train() -> list[float]:
         "render": False,
     }
     settings = get_arguments("mappo", "mpe", "simple_spread_v3", parser_args=Namespace(**given))
-    agent = REGISTRY_Agents["MAPPO"](settings, make_envs(settings))
+    envs = make_envs(settings)
+    step = envs.step
+
+    def step_without_changes(actions: Any) -> Any:
+        envs.buf_obs = list(envs.buf_obs)
+        return step(copy.deepcopy(actions))
+
+    envs.step = step_without_changes
+    agent = REGISTRY_Agents["MAPPO"](settings, envs)
     returns: list[float] = []
 
     def log_infos(info: dict[str, Any], step: int) -> None:

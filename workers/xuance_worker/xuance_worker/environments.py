@@ -108,20 +108,22 @@ def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | 
 
 def spec_of(env_id: str, keywords: Mapping[str, Any], *, continuous: bool) -> XuanceEnvironmentSpec:
     """Check an environment and return its spec. Raises `ConfigError`."""
-    several = pettingzoo_module(env_id) is not None
+    own_team = pettingzoo_module(env_id) is not None
     try:
         make_one = (
             functools.partial(_make_team, env_id, keywords, continuous)
-            if several
+            if own_team
             else functools.partial(registry.make, env_id, **keywords)
         )
         env, _ = probe(env_id, make_one)
     except ConfigError as error:
         raise ConfigError(f"{error}{_nearest(env_id)}") from None
     longest = (
-        getattr(env.unwrapped, "max_cycles", 0) if several else getattr(env.spec, "max_episode_steps", 0)
+        getattr(env.unwrapped, "max_cycles", 0)
+        if hasattr(env, "possible_agents")
+        else getattr(env.spec, "max_episode_steps", 0)
     )
-    chooses = several and _chooses(parallel_module(env_id))
+    chooses = own_team and _chooses(parallel_module(env_id))
     spec: XuanceEnvironmentSpec = XuanceEnvironmentSpec.of(
         env_id, env, chooses=chooses, longest=int(longest or 0), keywords=keywords
     )

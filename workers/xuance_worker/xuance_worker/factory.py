@@ -16,7 +16,6 @@ from .environments import XuanceEnvironmentSpec
 from .hyperparameters import configuration
 from .training_environments import UPSTREAM_NAMES, TrainingContext, state_space
 
-_VECTORS = {False: "DummyVecEnv", True: "DummyVecMultiAgentEnv"}  # in this process
 _UNUSED_DELTA = 1.0
 
 
@@ -100,7 +99,7 @@ def _settings(
             "policy": algorithm.policies[spec.kind],
             "representation": "Basic_RNN" if values.get("use_rnn") else base["representation"],
             "env_name": UPSTREAM_NAMES[spec.several],
-            "vectorize": _VECTORS[spec.several],
+            "vectorize": UPSTREAM_NAMES[spec.several],
             "render": False,
             **ours,
         }

@@ -21,13 +21,21 @@ from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
 from mosaic_contract.training_episode import TrainingEpisode
 from mosaic_contract.wrappers import wrap
-from xuance.environment import REGISTRY_ENV, REGISTRY_MULTI_AGENT_ENV, RawEnvironment, RawMultiAgentEnv
+from xuance.environment import (
+    REGISTRY_ENV,
+    REGISTRY_MULTI_AGENT_ENV,
+    REGISTRY_VEC_ENV,
+    DummyVecEnv,
+    DummyVecMultiAgentEnv,
+    RawEnvironment,
+    RawMultiAgentEnv,
+)
 
 from .config import XuancePlan
 from .environments import make
 
 UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_team"}
-"""The names in upstream's registries, for single-agent and multi-agent environments."""
+"""The names in upstream's registries, for single-agent and multi-agent environments and their vectors."""
 
 
 @dataclass
@@ -130,8 +138,9 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
         super().__init__()
         context: TrainingContext = config.context
         spec = context.plan.spec
-        self.env = context.make()
-        self.env.reset(seed=config.env_seed)
+        env = context.make()
+        env.reset(seed=config.env_seed)
+        self.env = wrap(env, context.plan.config.wrappers, spec.env_id)
         self.agents = list(spec.actions)
         self.num_agents = len(self.agents)
         self.agent_groups = [self.agents]
@@ -143,7 +152,7 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
         self.max_episode_steps = spec.longest
         self.metadata, self.render_mode = self.env.metadata, None
         self._observations: dict[str, Any] = {}
-        self.episode = XuanceEpisode(context, self.env)
+        self.episode = XuanceEpisode(context, env)
 
     def reset(self) -> tuple[dict[str, Any], dict[str, Any]]:
         self._observations = self._of_all(self.episode.reset(self.env))
@@ -157,7 +166,8 @@ class XuanceMultiAgentEnvironment(RawMultiAgentEnv):
             if isinstance(space, Box):
                 actions[agent] = np.clip(action, space.low, space.high)
         present = list(self.env.agents)
-        observations, rewards, terminated, truncated, _ = self.env.step({a: actions[a] for a in present})
+        played = {agent: np.array(actions[agent]) for agent in present}  # mpe2 changes what it is given
+        observations, rewards, terminated, truncated, _ = self.env.step(played)
         rewards = {agent: float(rewards.get(agent, 0.0)) for agent in self.agents}
         self._observations = self._of_all(observations)
         over = not self.env.agents
@@ -195,5 +205,29 @@ def state_space(observations: Mapping[str, Any]) -> Box:
     return Box(-np.inf, np.inf, (sum(space.shape[0] for space in observations.values()),), np.float32)
 
 
+class XuanceSingleAgentVector(DummyVecEnv):
+    """Environments stepped one after another in this process. The observations before a step are kept:
+    upstream stores the first ones of a training after the step."""
+
+    buf_obs: Any
+
+    def step_wait(self) -> Any:
+        self.buf_obs = self.buf_obs.copy()
+        return super().step_wait()
+
+
+class XuanceMultiAgentVector(DummyVecMultiAgentEnv):
+    """The same for teams."""
+
+    buf_obs: Any
+
+    def step_wait(self) -> Any:
+        self.buf_obs = self.buf_obs.copy()
+        return super().step_wait()
+
+
+REGISTRY_VEC_ENV.update(
+    {UPSTREAM_NAMES[False]: XuanceSingleAgentVector, UPSTREAM_NAMES[True]: XuanceMultiAgentVector}
+)
 REGISTRY_ENV[UPSTREAM_NAMES[False]] = XuanceSingleAgentEnvironment
 REGISTRY_MULTI_AGENT_ENV[UPSTREAM_NAMES[True]] = XuanceMultiAgentEnvironment

@@ -52,13 +52,50 @@ class Corridor(gymnasium.Env):
         return np.full((40, 60, 3), 100 + self.steps, np.uint8)
 
 
-class Team:
-    possible_agents = ["red_0", "red_1"]  # noqa: RUF012
+class Corridors:
+    """Two agents in a corridor each, who act at once. An agent leaves at the end of its own."""
+
+    def __init__(self, render_mode, speeds=(1, 1)):
+        self.metadata = Corridor.metadata
+        self.corridors = {f"red_{n}": Corridor(render_mode, speed) for n, speed in enumerate(speeds)}
+        self.possible_agents = list(self.corridors)
+
+    @property
+    def unwrapped(self):
+        return self.corridors["red_0"]
+
+    def observation_space(self, agent):
+        return Corridor.observation_space
+
+    def action_space(self, agent):
+        return Corridor.action_space
+
+    def reset(self, seed=None):
+        self.agents = list(self.possible_agents)
+        reset = {agent: self.corridors[agent].reset(seed=seed) for agent in self.agents}
+        return columns(reset)
+
+    def step(self, actions):
+        observations, rewards, terminated, truncated, infos = columns(
+            {agent: self.corridors[agent].step(action) for agent, action in actions.items()}
+        )
+        self.agents = [agent for agent in self.agents if not (terminated[agent] or truncated[agent])]
+        return observations, rewards, terminated, truncated, infos
+
+    def render(self):
+        return self.unwrapped.render()
+
+    def close(self):
+        pass
+
+
+def columns(rows):
+    return tuple(dict(zip(rows, column, strict=True)) for column in zip(*rows.values(), strict=True))
 
 
 def make(env_id, settings, render_mode):
     if env_id == "Corridors-v0":
-        return Team()
+        return Corridors(render_mode, **settings)
     if env_id != "Corridor-v0":
         raise ConfigError(f"worker 'walks' has no environment {env_id!r}")
     return Corridor(render_mode, **settings)

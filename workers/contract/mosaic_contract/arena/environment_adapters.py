@@ -48,11 +48,13 @@ class EnvironmentAdapter(ABC):
         self.turn: list[str] = []
         self.info: Mapping[str, Any] = {}
 
-    def reset(self, seed: int, episode: int = 0) -> None:
-        """Begin the episode with this number. All its randomness is derived from the seed (0 or larger)."""
-        for agent in self.agents:
-            for space in self.spaces(agent):
-                space.seed(derive_seed(seed, f"space/{agent}"))
+    def reset(self, seed: int | None, episode: int | None = None) -> None:
+        """Begin the episode with this number, or the next one. All its randomness is derived from the seed (0
+        or larger); without one, the environment's generators continue."""
+        if seed is not None:
+            for agent in self.agents:
+                for space in self.spaces(agent):
+                    space.seed(derive_seed(seed, f"space/{agent}"))
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self.terminated = dict.fromkeys(self.agents, False)
         self.truncated = dict.fromkeys(self.agents, False)
@@ -65,7 +67,7 @@ class EnvironmentAdapter(ABC):
         """Return an agent's observation space and action space."""
 
     @abstractmethod
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int | None) -> None:
         """Reset this kind of environment."""
 
     @abstractmethod
@@ -74,6 +76,10 @@ class EnvironmentAdapter(ABC):
     def present(self) -> list[str]:
         """Return the agents that have not left the episode."""
         return self.turn
+
+    def observing(self) -> list[str]:
+        """Return the agents that have observed the latest step."""
+        return self.present()
 
     @abstractmethod
     def step(self, actions: Mapping[str, Any]) -> None:
@@ -105,7 +111,7 @@ class SingleAgentAdapter(EnvironmentAdapter):
     def spaces(self, agent: str) -> tuple[Any, Any]:
         return self.env.observation_space, self.env.action_space
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int | None) -> None:
         self._observation, self.info = self.check.reset(self.env.reset(seed=seed))
         self.turn = self.agents
         self._suspend_render_mode()
@@ -176,13 +182,16 @@ class ParallelAdapter(PettingZooAdapter):
         self._observations: Mapping[Any, Any] = {}
         self._infos: Mapping[Any, Any] = {}
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int | None) -> None:
         self._observations, self._infos = self.check.reset(self.env.reset(seed=seed))
         self.turn = [str(agent) for agent in self.env.agents]
 
     def observe(self, agent: str) -> Observed:
         name = self.ids[agent]
         return _observed(self._observations[name], self._infos.get(name) or {})
+
+    def observing(self) -> list[str]:
+        return [str(agent) for agent in self._observations]
 
     def step(self, actions: Mapping[str, Any]) -> None:
         played = {self.ids[agent]: action for agent, action in actions.items()}
@@ -204,7 +213,7 @@ class TurnBasedAdapter(PettingZooAdapter):
     def __init__(self, env: Any, env_id: str) -> None:
         super().__init__(env, env.possible_agents, EpisodeCheck(env_id))
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int | None) -> None:
         self.env.reset(seed=seed)
         self._skip_ended()
 

@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import Any, Mapping
 
 from mosaic_contract.arena.channels import KernelChannel
-from mosaic_contract.arena.environment_adapters import mask_method
+from mosaic_contract.arena.environment_adapters import adapt
 from mosaic_contract.arena.environment_factory import MakeEnvironment
 from mosaic_contract.arena.errors import ArenaError, KernelGone
-from mosaic_contract.arena.frame_publisher import seed_libraries
 from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
 from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
-from mosaic_contract.environment_check import ReturnsCheck, check_first_returns, close
+from mosaic_contract.environment_check import close
+from mosaic_contract.environment_server.served_environments import ServedAlone, ServedTeam
 from mosaic_contract.environment_server.shared_arrays import Region, make_room
 from mosaic_contract.errors import ConfigError, EnvironmentFault, LineTooLong, one_line, traceback_of
 from mosaic_contract.fastlane.render import draw
@@ -28,51 +28,18 @@ from mosaic_contract.spaces import describe_space
 _RETURNED = b'{"type":"returned"}\n'
 """The answer to a step whose results are all in shared memory."""
 
+_ACTING = {"parallel": "which act at once", "aec": "which act in turns"}
+_TRAINERS = {
+    "parallel": "Train teams with worker 'xuance' or 'rllib'",
+    "aec": "Train games of turns with worker 'rllib' or 'tianshou'",
+}
+_LONGEST = ("max_cycles", "max_steps", "horizon")
+"""Names of attributes for the maximum number of steps in an episode."""
+
 _PLAIN = (EnvironmentFault, ConfigError)
 """Errors that are complete sentences, without a traceback."""
 
 log = logging.getLogger("mosaic_contract")
-
-
-class ServedEnvironment:
-    """One Gymnasium environment and its region of the memory."""
-
-    def __init__(self, env: Any, env_id: str, region: Region) -> None:
-        check_first_returns(env, env_id)
-        self.env, self.env_id = env, env_id
-        self._region = region
-        self._check = ReturnsCheck(env.observation_space, env_id)
-        self._masks = mask_method(env)
-
-    @property
-    def steps(self) -> int:
-        return self._check.steps
-
-    def reset(self, seed: int | None, options: Any) -> Any:
-        """Reset the environment. Return what is not in memory, as in `step`."""
-        self._check.begin(seed)
-        if seed is not None:
-            seed_libraries(seed)
-        observation, info = self._check.reset(self.env.reset(seed=seed, options=options))
-        return self._rest(observation, info)
-
-    def step(self, message: Any) -> Any:
-        """Play the action in memory. `message` has the parts of it that are not.
-
-        Return what the environment has returned beside what is in memory now, None if nothing.
-        """
-        returned = self._check.step(self.env.step(self._region.action.read(message)))
-        observation, reward, terminated, truncated, info = returned
-        self._region.write_ends(reward, terminated, truncated)
-        return self._rest(observation, info)
-
-    def _rest(self, observation: Any, info: Mapping[str, Any]) -> Any:
-        if self._masks is not None and "action_mask" not in info:
-            info = {**info, "action_mask": self._masks()}
-        rest = self._region.observation.write(observation)
-        if rest is None:
-            return {"info": info} if info else None
-        return {"observation": rest, "info": info}
 
 
 class EnvironmentServer:
@@ -80,10 +47,10 @@ class EnvironmentServer:
 
     def __init__(self, channel: KernelChannel, worker: WorkerMetadata, make: MakeEnvironment) -> None:
         self._channel, self._worker, self._make = channel, worker, make
-        self._environments: dict[int, ServedEnvironment] = {}
+        self._environments: dict[int, ServedAlone | ServedTeam] = {}
         self._memory, self._end, self._made = -1, 0, 0
         self._command = ""
-        self._current: ServedEnvironment | None = None
+        self._current: ServedAlone | ServedTeam | None = None
         self._dropped: set[str] = set()
         self._watchdog = Watchdog(channel.send, self._steps)
 
@@ -152,27 +119,44 @@ class EnvironmentServer:
     def _make_one(self, command: Mapping[str, Any]) -> None:
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env = self._make(env_id, settings, command.get("render_mode"))
+        metadata = getattr(env.unwrapped, "metadata", {})
+        paradigms = command.get("paradigms")
+        made = {
+            "index": self._made,
+            "max_episode_steps": _longest_episode(env),
+            "metadata": {"render_modes": list(metadata.get("render_modes") or [])},
+        }
         if hasattr(env, "possible_agents"):
-            raise ConfigError(
-                f"{env_id} has several agents ({', '.join(map(str, env.possible_agents))}): a training by "
-                "another worker is limited to environments of one agent. lab.compare and lab.evaluate play it"
-            )
+            made.update(self._make_team(env, env_id, paradigms))
+        else:
+            region, described = self._region(env.observation_space, env.action_space)
+            self._environments[self._made] = ServedAlone(env, env_id, region)
+            made.update(described)
         if command.get("render_mode") is not None:
             env.unwrapped.render_mode = None  # with it, a step does more work in some environments
-        observations, actions = describe_space(env.observation_space), describe_space(env.action_space)
-        start, self._end = self._end, make_room(self._memory, self._end, observations, actions)
-        index, self._made = self._made, self._made + 1
-        region = Region(self._memory, start, observations, actions)
-        self._environments[index] = ServedEnvironment(env, env_id, region)
-        made = {
-            "index": index,
-            "start": start,
-            "observation_space": observations,
-            "action_space": actions,
-            "max_episode_steps": getattr(getattr(env, "spec", None), "max_episode_steps", None),
-            "metadata": {"render_modes": list(env.metadata.get("render_modes") or [])},
-        }
+        self._made += 1
         self._channel.send({"type": "made", **made})
+
+    def _make_team(self, env: Any, env_id: str, paradigms: Any) -> dict[str, Any]:
+        """Return the description of a team. Raises `ConfigError` if the training's `paradigms` exclude it."""
+        adapter = adapt(env, env_id)
+        if paradigms is not None and adapter.paradigm not in paradigms:
+            raise ConfigError(
+                f"{env_id} has several agents ({', '.join(adapter.agents)}), {_ACTING[adapter.paradigm]}: "
+                f"this worker does not train them. {_TRAINERS[adapter.paradigm]}"
+            )
+        regions, agents = {}, {}
+        for agent in adapter.agents:
+            regions[agent], agents[agent] = self._region(*adapter.spaces(agent))
+        self._environments[self._made] = ServedTeam(adapter, regions)
+        return {"paradigm": adapter.paradigm, "agents": agents}
+
+    def _region(self, observation_space: Any, action_space: Any) -> tuple[Region, dict[str, Any]]:
+        """Make room for an agent. Return its region and the region's description."""
+        observations, actions = describe_space(observation_space), describe_space(action_space)
+        start, self._end = self._end, make_room(self._memory, self._end, observations, actions)
+        described = {"start": start, "observation_space": observations, "action_space": actions}
+        return Region(self._memory, start, observations, actions), described
 
     def _reset(self, command: Mapping[str, Any]) -> None:
         self._watchdog.enter(RESET)
@@ -205,14 +189,14 @@ class EnvironmentServer:
 
     def _sendable(self, rest: Mapping[str, Any]) -> dict[str, Any]:
         """Return the results without the values of infos that JSON cannot represent."""
-        return {
-            index: {
-                **parts,
-                "info": {key: pack(value) for key, value in info.items() if self._fits(key, value)},
-            }
-            for index, parts in rest.items()
-            for info in [parts.get("info") or {}]
-        }
+
+        def sendable(parts: Mapping[str, Any]) -> dict[str, Any]:
+            if "agents" in parts:
+                return {"agents": {agent: sendable(own) for agent, own in parts["agents"].items()}}
+            info = {key: pack(value) for key, value in parts["info"].items() if self._fits(key, value)}
+            return {**parts, "info": info}
+
+        return {index: sendable(parts) for index, parts in rest.items()}
 
     def _fits(self, key: Any, value: Any) -> bool:
         try:
@@ -235,6 +219,14 @@ class EnvironmentServer:
         served = self._environments.pop(command["index"])
         close(served.env, served.env_id)
         self._channel.send({"type": "closed", "index": command["index"]})
+
+
+def _longest_episode(env: Any) -> int | None:
+    """Return the maximum number of steps in an episode, None if the environment does not declare it."""
+    inner = env.unwrapped
+    spec = getattr(env, "spec", None) or getattr(inner, "spec", None)
+    declared = [getattr(spec, "max_episode_steps", None), *(getattr(inner, name, None) for name in _LONGEST)]
+    return next((steps for steps in declared if isinstance(steps, int)), None)
 
 
 def serve_environments(worker: WorkerMetadata, make: MakeEnvironment, commands: int, messages: int) -> None:

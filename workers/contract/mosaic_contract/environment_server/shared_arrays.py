@@ -1,18 +1,19 @@
-"""The layout of one environment's region of shared memory, the same in both processes.
+"""The layout of an agent's region of shared memory, the same in both processes.
 
-A region has the reward and the ends of the latest step, the next action and the latest observation. Of
-actions and observations it has the parts with a fixed shape, as arrays; the others are passed in messages.
-Requires NumPy.
+A region has the reward and the ends of the latest step, the next action and the latest observation; in a
+team also the agent's place in the episode and the mask of its actions. Of actions and observations it has the
+parts with a fixed shape, as arrays; the others are passed in messages. Requires NumPy.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import mmap
 import os
 import struct
 from importlib import import_module
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple
 
 from mosaic_contract.arrays import is_numeric, pack, unpack
 
@@ -20,19 +21,31 @@ Description = Mapping[str, Any]
 """A space in the form of `describe_space`."""
 
 _ENDS = struct.Struct("=d??")  # reward, terminated, truncated
+_PLACE = struct.Struct("=????")  # the fields of `Place`
 _ALIGNED = 16  # bytes
 _CONTAINERS = ("Dict", "Tuple")
+
+
+class Place(NamedTuple):
+    """An agent's place in a team's episode: it is present, acts next, has observed the latest step, and has a
+    mask of its actions."""
+
+    present: bool
+    acts: bool
+    observes: bool
+    masked: bool
 
 
 class Region:
     """The region that begins at `start` of the file `memory`. The server makes room for it first."""
 
     def __init__(self, memory: int, start: int, observations: Description, actions: Description) -> None:
-        first = _aligned(_ENDS.size)
-        second = first + _size(actions)
-        self._map = mmap.mmap(memory, second + _size(observations), offset=start)
-        self.action = _part(actions, self._map, first)
-        self.observation = _part(observations, self._map, second)
+        masks = _masks(actions)
+        first, second, third = itertools.accumulate((_HEAD, _size(masks), _size(actions)))
+        self._map = mmap.mmap(memory, third + _size(observations), offset=start)
+        self.mask = import_module("numpy").ndarray(masks["shape"], masks["dtype"], self._map, first)
+        self.action = _part(actions, self._map, second)
+        self.observation = _part(observations, self._map, third)
 
     def write_ends(self, reward: float, terminated: bool, truncated: bool) -> None:
         _ENDS.pack_into(self._map, 0, reward, terminated, truncated)
@@ -41,11 +54,24 @@ class Region:
         """Return the reward, terminated and truncated of the latest step."""
         return _ENDS.unpack_from(self._map)
 
+    def write_place(self, *place: bool) -> None:
+        _PLACE.pack_into(self._map, _ENDS.size, *place)
+
+    def read_place(self) -> Place:
+        return Place._make(_PLACE.unpack_from(self._map, _ENDS.size))
+
+    def write_mask(self, mask: Any) -> bool:
+        """Return whether the mask has the fixed shape of the actions, and was written."""
+        if import_module("numpy").shape(mask) != self.mask.shape or not self.mask.size:
+            return False
+        self.mask[...] = mask
+        return True
+
 
 def make_room(memory: int, start: int, observations: Description, actions: Description) -> int:
     """Reserve the memory of a region and return the start of the next one. Raises `OSError` if there is no
     space: a later write to memory that is not there would be a fatal SIGBUS."""
-    size = _aligned(_ENDS.size) + _size(actions) + _size(observations)
+    size = _HEAD + _size(_masks(actions)) + _size(actions) + _size(observations)
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(memory, start, size)
     else:
@@ -119,6 +145,12 @@ def _size(space: Description) -> int:
     return _aligned(math.prod(space["shape"]) * import_module("numpy").dtype(space["dtype"]).itemsize)
 
 
+def _masks(actions: Description) -> Description:
+    """Return the space of the masks of discrete actions; one without elements for other actions."""
+    count = actions["n"] if actions["type"] == "Discrete" else 0
+    return {"type": "MultiBinary", "shape": [count], "dtype": "int8"}
+
+
 def _items(space: Description) -> list[tuple[Any, Description]]:
     inner = space["spaces"]
     return list(inner.items() if isinstance(inner, Mapping) else enumerate(inner))
@@ -126,3 +158,6 @@ def _items(space: Description) -> list[tuple[Any, Description]]:
 
 def _aligned(size: int) -> int:
     return math.ceil(size / _ALIGNED) * _ALIGNED
+
+
+_HEAD = _aligned(_ENDS.size + _PLACE.size)
