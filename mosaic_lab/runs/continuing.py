@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from functools import partial
 
 from mosaic_lab.errors import MosaicError
@@ -44,6 +45,18 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
     if run.name != run.label:
         started.name = run.name
     return started
+
+
+def continuation_of(run: Run) -> str:
+    """Return the id of the newest training that continues ``run`` with its worker, algorithm, environment
+    and seed; empty if there is none."""
+    date, code = len("20260101-000000"), len("-wxyz")
+    alike = map(Run, run.path.parent.glob(f"*{glob.escape(run.id[date:-code])}-????"))
+    later = (
+        other for other in alike if isolated(partial(continued_run, other), lambda reason: None) == run.id
+    )
+    newest = max(later, key=lambda other: other.created or 0.0, default=None)
+    return "" if newest is None else newest.id
 
 
 def why_not_continued(run: Run) -> str:

@@ -51,7 +51,7 @@ export interface HeaderTraits extends PanelTraits {
   stops: number;
   resumable: boolean;
   resumes: number;
-  /** The id of the run that continues this one, once it was resumed here; or empty. */
+  /** The id of the newest run that continues this one, or empty. */
   continued: string;
 }
 

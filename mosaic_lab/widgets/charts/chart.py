@@ -6,6 +6,7 @@ that the cost of an update depends only on the number of points drawn.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ FEW_TICKS = 5
 """Approximate number of ticks on a y axis; each has a grid line."""
 FEW_STEPS = 8
 """Up to this many integers get one tick each; bqplot alone would add ticks between them."""
+_D3_DIGITS = 6  # significant digits of d3's formats by default
 
 
 class ChartPointer(anywidget.AnyWidget):
@@ -254,11 +256,10 @@ class Chart:
         if ticks is None and self._small and (span := value_range(xs)):
             ticks = round_ticks(*span)  # bqplot's own ticks would overlap
         self._x_axis.tick_values = ticks
-        self._x_axis.tick_format = tick_format(xs)
-        self._linear_axis.tick_format = tick_format(curve[1] for curve, _ in top)
+        self._x_axis.tick_format = tick_format(value_range(xs))
         if self._is_log:
             self._log_axis.tick_values = log_ticks(values)
-            self._log_axis.tick_format = tick_format([self._log_axis.tick_values])
+            self._log_axis.tick_format = tick_format(value_range([self._log_axis.tick_values]))
 
     def use_log(self, log: bool) -> None:
         """Use a logarithmic or a linear y axis."""
@@ -319,9 +320,9 @@ class Chart:
         low, high = self._reach
         margin = self.figure.padding_y * (high - low)
         top, bottom = self._linear.max, self._linear.min
-        self._linear_axis.tick_values = round_ticks(
-            low - margin if bottom is None else bottom, high + margin if top is None else top
-        )
+        low, high = low - margin if bottom is None else bottom, high + margin if top is None else top
+        self._linear_axis.tick_values = ticks = round_ticks(low, high)
+        self._linear_axis.tick_format = tick_format((low, high), ticks)
 
     def _shown(self, curve: Curve) -> Curve:
         return (curve[0], positive(curve[1])) if self._is_log else curve
@@ -393,11 +394,17 @@ def step_ticks(parts: Sequence[Floats]) -> Floats | None:
     return ticks
 
 
-def tick_format(values: Iterable[Floats]) -> str:
-    """Return the format of an axis: SI prefixes for large numbers only, because d3 would write 0.005 as
-    "5m"."""
-    peaks = [float(np.max(np.abs(part), initial=0.0, where=np.isfinite(part))) for part in values]
-    return "~s" if max(peaks, default=0.0) >= LARGE else "~g"
+def tick_format(span: tuple[float, float] | None, ticks: Sequence[float] | Floats = ()) -> str:
+    """Return the format of an axis over ``span`` with enough digits to distinguish evenly spaced ``ticks``.
+
+    Only large numbers have SI prefixes, because d3 would write 0.005 as "5m".
+    """
+    peak = max(map(abs, span or [0.0]))
+    kind = "~s" if peak >= LARGE else "~g"
+    if len(ticks) < 2:
+        return kind
+    digits = math.floor(math.log10(peak)) - math.floor(math.log10(ticks[1] - ticks[0]) + 1e-9) + 1
+    return f".{digits}{kind}" if digits > _D3_DIGITS else kind
 
 
 def positive(y: Floats) -> Floats:

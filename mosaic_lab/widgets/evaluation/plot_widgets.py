@@ -118,13 +118,11 @@ class FacetFigure:
         ]
         drawn = [part for part, _ in (*bands, *lines, *points)]
         self.empty = not drawn
-        self._x_axis.tick_format = tick_format(x for x, _ in drawn)
         x = [x for one in alike for x in _places(one)]
         _number(self._x_axis, x, self.figure.padding_x, self._few)
         if len(alike) > 1 and (reach := value_range(x)) and reach[0] < reach[1]:
             self._x.min, self._x.max = reach
         if not self._rows:
-            self._y_axis.tick_format = tick_format(y for _, y in drawn)
             _number(self._y_axis, [y for _, y in drawn], self.figure.padding_y, FEW_TICKS)
 
     def send_again(self) -> None:
@@ -226,4 +224,5 @@ def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int
     if reach := value_range(parts):
         low, high = reach
         margin = padding * (high - low)
-        axis.tick_values = round_ticks(low - margin, high + margin, few)
+        axis.tick_values = ticks = round_ticks(low - margin, high + margin, few)
+        axis.tick_format = tick_format(reach, ticks)

@@ -32,7 +32,7 @@ class Header(anywidget.AnyWidget):
     stops = t.Int(0).tag(sync=True)
     resumable = t.Bool(False, help="a new run can continue what has ended").tag(sync=True)
     resumes = t.Int(0).tag(sync=True)
-    continued = t.Unicode("", help="the id of the run that continues this one").tag(sync=True)
+    continued = t.Unicode("", help="the id of the newest run that continues this one").tag(sync=True)
     presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
 
 

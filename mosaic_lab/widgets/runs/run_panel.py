@@ -17,7 +17,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.runs.continuing import why_not_continued
+from mosaic_lab.runs.continuing import continuation_of, why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, stage_marks
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
@@ -141,7 +141,9 @@ class RunPanel(FollowingPanel):
     def draw_content(self) -> None:
         if self._alone and self.finished and not self._ended:
             self._ended = True
-            self.header.resumable = not why_not_continued(self.views[0].run)
+            run = self.views[0].run
+            self.header.continued = continuation_of(run)
+            self.header.resumable = not why_not_continued(run)
         self._choose_metric()
         settings = self._settings()
         counts = [view.feed.columns.count(name) for view in self.views for name in settings.metrics]

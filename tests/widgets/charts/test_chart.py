@@ -150,6 +150,16 @@ def test_logarithmic_ticks_are_few_and_inside() -> None:
     assert len(log_ticks([np.array([-1.0, np.nan])])) == 1
 
 
+@pytest.mark.parametrize("last", [500.0002, 0.000123, 3e9, -1e6])
+def test_ticks_have_different_labels(last: float) -> None:
+    chart = Chart()
+    chart.draw([Line("a", "a", "#000", (np.arange(2.0), np.array([500.0, last])))], "steps")
+    y_axis = chart.figure.axes[1]
+    digits, _, kind = y_axis.tick_format.partition("~")
+    texts = {format(tick, f"{digits or '.6'}g") for tick in y_axis.tick_values}
+    assert len(texts) == len(y_axis.tick_values) >= 3 and kind in ("g", "s")
+
+
 def test_linear_ticks_are_about_five_round_numbers() -> None:
     assert round_ticks(-6.5, 520.7).tolist() == [0, 100, 200, 300, 400, 500]
     assert round_ticks(0.0, 1.0) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])

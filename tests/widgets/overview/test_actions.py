@@ -63,7 +63,8 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
         run.resume()
     alone = [sys.executable, "-c", "import sys, mosaic_lab.runs as r; r.Run(sys.argv[1]).resume()", run.path]
     assert "has no checkpoint to resume from" in subprocess.run(alone, capture_output=True, text=True).stderr
-    assert not started_panel(run).header.resumable, "there is no checkpoint"
+    header = started_panel(run).header
+    assert not header.resumable and not header.continued, "there is no checkpoint"
     path = save_checkpoint(run, 500)
     run.name = "baseline"
     resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
@@ -72,11 +73,12 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     assert lab.run("baseline") == resumed, "the last of the runs that continue each other"
     resumed.stop()
     assert main(["runs", "resume", "--store", str(lab.root), run.id]) == 0
-    assert lab.runs[-1].stop().config["checkpoint"] == resumed.config["checkpoint"]
+    newest = lab.runs[-1].stop()
+    assert newest.config["checkpoint"] == resumed.config["checkpoint"]
     panel = started_panel(run)
-    assert panel.header.resumable
+    assert panel.header.resumable and panel.header.continued == newest.id
     panel.header.resumes += 1
-    wait_until(lambda: panel.header.continued)
+    wait_until(lambda: panel.header.continued != newest.id)
     assert not panel.header.resumable
     again = lab.run(panel.header.continued).stop()
     assert (again.name, again.config["checkpoint"]) == ("baseline", resumed.config["checkpoint"])
