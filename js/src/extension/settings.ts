@@ -12,7 +12,7 @@ import './icons.ts';
 import { type IMosaicSettings, ISettings } from './tokens.ts';
 
 const ID = 'mosaic-lab:settings';
-const DEFAULTS: IMosaicSettings = { notifications: 'all', smoothing: 0.6, x: 'step' };
+const DEFAULTS: IMosaicSettings = { notifications: 'all', smoothing: 0, x: 'step' };
 
 class Settings implements ISettings {
   get<Name extends keyof IMosaicSettings>(name: Name): IMosaicSettings[Name] {

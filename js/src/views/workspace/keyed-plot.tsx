@@ -31,7 +31,7 @@ export function KeyedPlot(props: KeyedPlotProps): ReactNode {
     <div
       ref={place}
       className="mosaic-axes-plot"
-      style={{ height }}
+      style={{ minHeight: height }}
       role="application"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through the runs
       tabIndex={0}

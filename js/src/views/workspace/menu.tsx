@@ -57,7 +57,7 @@ export function Menu({ label, name, className = '', children }: MenuProps): Reac
         className="mosaic-tool"
         aria-expanded={open}
         aria-label={name}
-        title={name}
+        title={name ?? (typeof label === 'string' ? label : undefined)}
         onClick={() => setOpen(!open)}
       >
         {label}

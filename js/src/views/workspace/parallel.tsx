@@ -111,7 +111,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
         spoken={selected ? spoken(selected) : ''}
       >
         {room > 0 && (
-          <svg aria-hidden="true" style={{ width }}>
+          <svg aria-hidden="true" style={{ width, height: HEIGHT }}>
             <g fill="none" className="mosaic-parallel-lines">
               {shown.map(row => {
                 const out = filtered.has(row.id);

@@ -84,7 +84,7 @@ export function Scatter(props: ScatterProps): ReactNode {
         spoken={current ? text(current.row) : ''}
       >
         {width > 0 && (
-          <svg aria-hidden="true">
+          <svg aria-hidden="true" style={{ height: HEIGHT }}>
             {ticksOf(y, 6).map(tick => (
               <g key={tick.text}>
                 <line

@@ -105,7 +105,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             />
             <span>{trans.__('Ignore outliers')}</span>
           </label>
-          <Menu label={groupingText(state.groupBy, trans)}>
+          <Menu label={groupingText(state.groupBy, trans)} className="mosaic-group-by">
             {() => <Grouping settings={settings} groupBy={state.groupBy} trans={trans} change={change} />}
           </Menu>
           <Menu label={trans.__('+ Chart')}>
