@@ -13,6 +13,8 @@ from support import wait_until
 import mosaic_lab as mosaic
 from mosaic_lab.errors import UnknownRun
 from mosaic_lab.runs import Run
+from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.summary import header_summary
 
 HIKE: dict[str, Any] = {"algorithm": "hike", "env": "Hill-v0", "total_timesteps": 4_000}
 
@@ -51,6 +53,19 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
     assert lab.run("mine (resumed)") == third, "the user may give such a name too"
     with pytest.raises(mosaic.MosaicError, match=f"is continued already, by run {third.id}"):
         second.resume()
+
+
+def test_the_total_of_a_run_and_its_resumption_has_each_step_once(lab: mosaic.Lab) -> None:
+    first = lab.train("hiker", **HIKE, seconds=0.004)
+    assert isinstance(first, Run)
+    wait_until(lambda: len(first.checkpoints) > 0)
+    first.stop()
+    resumed = first.resume().wait(60)
+    views = [RunView(run, run.label, "#000000") for run in (first, resumed)]
+    for view in views:
+        view.catch_up()
+    header = header_summary(views, "", "", "", views)
+    assert header["progress"] == 1.0 and ["4,000 / 4,000", "steps"] in header["facts"]
 
 
 def test_a_first_run_without_a_checkpoint_is_started_again(lab: mosaic.Lab) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.results import mean_speed
+from mosaic_lab.runs.checkpoint_path import continued_run
 from mosaic_lab.telemetry.returns import BEST, LAST
 from mosaic_lab.widgets.page.saved_form import html_notes, html_table
 from mosaic_lab.widgets.runs.run_view import RunView
@@ -32,7 +33,7 @@ def header_summary(
     ordered = sorted(states, key=_ORDER.index)
     alone = len(views) == 1
     live = any(not view.finished for view in views)
-    parts = [view.progress() for view in views]
+    parts = [view.progress() for view in _not_continued(views)]
     known = [part for part in parts if part is not None]
     return {
         "title": title,
@@ -93,8 +94,9 @@ def _overall(states: Counter[State]) -> State:
 
 
 def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> list[list[str]]:
-    steps, totals = (sum(view.feed.step for view in views), [view.run.total_timesteps for view in views])
-    whole, requested = sum(_known(totals)), sum(_known(view.run.requested_timesteps for view in views))
+    last = _not_continued(views)
+    steps, totals = sum(view.feed.step for view in last), [view.run.total_timesteps for view in last]
+    whole, requested = sum(_known(totals)), sum(_known(view.run.requested_timesteps for view in last))
     facts = [[number(steps) + (f" / {number(whole)}" if all(totals) else ""), "steps"]]
     if all(totals) and whole != requested:  # in full: the two are close together
         facts = [[f"{steps:,} / {whole:,}", f"steps ({requested:,} requested)"]]
@@ -114,6 +116,12 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     if used:
         facts.append([memory(sum(used) if live else memory_peak(at_work)), "memory" if live else "peak"])
     return facts
+
+
+def _not_continued(views: Sequence[RunView]) -> list[RunView]:
+    """Return the views without runs that another one continues, whose steps include theirs."""
+    continued = {continued_run(view.run) for view in views}
+    return [view for view in views if view.run.id not in continued]
 
 
 def _elapsed(views: Sequence[RunView]) -> float | None:
