@@ -31,6 +31,18 @@ print(json.dumps([imported, float(second) < float(first), "torch._dynamo.config"
 """
 """Prints whether the compiler is imported after an optimizer's step, and that a compiled one follows it."""
 
+PLOTTING = """
+import json, sys
+from cleanrl_worker.hooks import defer_plotting
+defer_plotting()
+from stable_baselines3.common import logger
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+imported = sorted({"pandas", "matplotlib"} & set(sys.modules))
+print(json.dumps([imported, logger.pandas.DataFrame([1]).shape, logger.plt.figure().number]))
+"""
+"""Prints which of the modules for plots are imported with vector environments, and what they do when used."""
+
 UPSTREAM_RETURN = ("charts/episodic_return", "charts/episode_reward")
 RUN_FOLDER = {
     "config.json", "stdout.jsonl", "stderr.log", "analytics.json", "tensorboard", "checkpoints",
@@ -117,6 +129,10 @@ def test_the_same_seed_gives_the_same_episodes_twice(worker: Any, algorithm: str
 @pytest.mark.extended
 def test_pytorchs_compiler_is_imported_when_it_is_used(worker: Any) -> None:
     assert worker.output_of("-c", COMPILER) == [False, True, True]
+
+
+def test_what_only_plots_need_is_imported_when_it_is_used(workers: Any) -> None:
+    assert workers("default source").output_of("-c", PLOTTING) == [[], [1, 1], 1]
 
 
 def test_the_platforms_own_example_runs_and_leaves_videos(worker: Any) -> None:
