@@ -7,9 +7,10 @@ imported when a transform is made.
 "flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a mission
 (MiniGrid's, or a text of this name) becomes word counts (word order is lost), and the parts of a dict are
 concatenated in the order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as
-one-hot object, colour and state. "atari", used first, is the standard preprocessing of Atari games; `atari`
-defines its actions and frames. "channels_last", used after it, is for libraries whose convolutions expect
-(height, width, channels), "scaled" for libraries that expect values from -1 to 1.
+one-hot object, colour and state. "image" is the image alone, for convolutions. "atari", used first, is the
+standard preprocessing of Atari games; `atari` defines its actions and frames. "channels_last", used after it,
+is for libraries whose convolutions expect (height, width, channels), "scaled" for libraries that expect
+values from -1 to 1.
 """
 
 from __future__ import annotations
@@ -216,6 +217,13 @@ def _one_hot(space: Description) -> ObservationTransform:
     return ObservationTransform({**space, "spaces": {**parts, "image": encoded}}, observe)
 
 
+def _image(space: Description) -> ObservationTransform:
+    inner = space.get("spaces")
+    if not isinstance(inner, Mapping) or len(inner.get("image", {}).get("shape", ())) != 3:
+        raise _Misfit("needs a Dict with an 'image' of three dimensions")
+    return ObservationTransform(inner["image"], lambda observation: observation["image"])
+
+
 def _flat(space: Description) -> ObservationTransform:
     parts = list(_flattened(space))
     if not parts:
@@ -324,5 +332,6 @@ def _scaled(space: Description) -> ObservationTransform:
 
 
 _MAKERS: Mapping[str, Callable[[Description], ObservationTransform]] = {
-    ATARI: _atari, CHANNELS_LAST: _channels_last, SCALED: _scaled, "flat": _flat, "one_hot": _one_hot,
+    ATARI: _atari, CHANNELS_LAST: _channels_last, SCALED: _scaled, "flat": _flat, "image": _image,
+    "one_hot": _one_hot,
 }  # fmt: skip

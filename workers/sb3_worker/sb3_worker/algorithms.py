@@ -13,6 +13,8 @@ from mosaic_contract.metadata import Algorithm
 
 ON_POLICY, OFF_POLICY, EVOLUTION = "on-policy", "off-policy", "evolution"
 AUTO = "auto"
+EXTRACTORS = ("FlattenExtractor", "NatureCNN", "CombinedExtractor", "SmallCnn")
+"""Classes of feature extractors: upstream's, and this worker's for small pictures."""
 ACTIVATIONS = ("tanh", "relu", "leaky_relu", "elu", "gelu", "silu")
 
 _USUAL = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
@@ -24,7 +26,8 @@ _LSTM_PARAMETERS = ("lstm_hidden_size", "n_lstm_layers", "shared_lstm", "enable_
 
 _WEIGHTS = "the networks are built by it, and the weights of a checkpoint fit no others"
 _OF_NETWORKS = (
-    "policy", "net_arch", "critic_net_arch", "activation_fn", "n_critics", "n_quantiles", "use_sde",
+    "policy", "policy_kwargs", "net_arch", "critic_net_arch", "activation_fn", "n_critics", "n_quantiles",
+    "use_sde",
     *_LSTM_PARAMETERS,
 )  # fmt: skip
 
@@ -85,7 +88,10 @@ ALGORITHMS: Mapping[str, Sb3Algorithm] = {
             "a2c", "stable_baselines3/a2c/a2c.py", "A2C", ON_POLICY, _ANY,
             policy=_ACTOR_CRITIC, policy_parameters=_ACTOR, critic="vf",
         ),
-        Sb3Algorithm("dqn", "stable_baselines3/dqn/dqn.py", "DQN", OFF_POLICY, ("Discrete",)),
+        Sb3Algorithm(
+            "dqn", "stable_baselines3/dqn/dqn.py", "DQN", OFF_POLICY, ("Discrete",),
+            policy=("stable_baselines3/dqn/policies.py", "DQNPolicy"),
+        ),
         Sb3Algorithm(
             "sac", "stable_baselines3/sac/sac.py", "SAC", OFF_POLICY, ("Box",),
             policy=("stable_baselines3/sac/policies.py", "SACPolicy"),
@@ -96,7 +102,10 @@ ALGORITHMS: Mapping[str, Sb3Algorithm] = {
             policy=("stable_baselines3/td3/policies.py", "TD3Policy"),
             policy_parameters=("n_critics",), critic="qf",
         ),
-        Sb3Algorithm("ddpg", "stable_baselines3/ddpg/ddpg.py", "DDPG", OFF_POLICY, ("Box",), critic="qf"),
+        Sb3Algorithm(
+            "ddpg", "stable_baselines3/ddpg/ddpg.py", "DDPG", OFF_POLICY, ("Box",),
+            policy=("stable_baselines3/td3/policies.py", "TD3Policy"), critic="qf",
+        ),
         Sb3Algorithm(
             "recurrent_ppo", "sb3_contrib/ppo_recurrent/ppo_recurrent.py", "RecurrentPPO", ON_POLICY, _ANY,
             policies=_LSTM,
@@ -123,7 +132,7 @@ ALGORITHMS: Mapping[str, Sb3Algorithm] = {
         ),
         Sb3Algorithm(
             "ars", "sb3_contrib/ars/ars.py", "ARS", EVOLUTION, ("Box", "Discrete"),
-            policies=("LinearPolicy", "MlpPolicy"),
+            policies=("LinearPolicy", "MlpPolicy"), policy=("sb3_contrib/ars/policies.py", "ARSPolicy"),
         ),
     )
 }  # fmt: skip
@@ -137,8 +146,17 @@ _NET_ARCH = Parameter(
 _CRITIC_NET_ARCH = Parameter(
     "critic_net_arch", list, None, "widths of the critic's hidden layers, where they are not net_arch"
 )
+_POLICY_KWARGS = Parameter(
+    "policy_kwargs",
+    dict,
+    {},
+    "arguments of upstream's policy class, such as features_extractor_class (NatureCNN, SmallCnn, …)",
+)
 _ACTIVATION = Parameter(
     "activation_fn", str, None, "activation between layers; None: upstream's default", ACTIVATIONS
+)
+_TUNED = Parameter(
+    "tuned", bool, False, "start from rl_zoo3's tuned hyperparameters for the algorithm and environment"
 )
 _NUM_ENVS = Parameter("num_envs", int, 1, "environments that are stepped together")
 _RATE_SCHEDULE = Parameter(
@@ -146,6 +164,13 @@ _RATE_SCHEDULE = Parameter(
     str,
     "constant",
     "linear: the learning rate falls to 0 at the end of the training",
+    ("constant", "linear"),
+)
+_CLIP_SCHEDULE = Parameter(
+    "clip_range_schedule",
+    str,
+    "constant",
+    "linear: the clip range falls to 0 at the end of the training",
     ("constant", "linear"),
 )
 _ACTION_NOISE = Parameter(
@@ -159,10 +184,20 @@ _SAVE_REPLAY_BUFFER = Parameter(
 def own_parameters(algorithm: Sb3Algorithm) -> tuple[Parameter, ...]:
     """Return the hyperparameters that replace object arguments of upstream: policies, noise, schedules."""
     policy = Parameter("policy", str, AUTO, "auto: by the observations", (AUTO, *algorithm.policies))
-    parameters = [policy, _NET_ARCH, *([_CRITIC_NET_ARCH] if algorithm.critic else []), _ACTIVATION, _DEVICE]
+    parameters = [
+        policy,
+        _POLICY_KWARGS,
+        _TUNED,
+        _NET_ARCH,
+        *([_CRITIC_NET_ARCH] if algorithm.critic else []),
+        _ACTIVATION,
+        _DEVICE,
+    ]
     if algorithm.family == EVOLUTION:
         return tuple(parameters)
     parameters += [_NUM_ENVS, _RATE_SCHEDULE]
+    if algorithm.name.endswith("ppo"):
+        parameters.append(_CLIP_SCHEDULE)
     if algorithm.family == OFF_POLICY:
         parameters += [*([_ACTION_NOISE] if algorithm.actions == ("Box",) else []), _SAVE_REPLAY_BUFFER]
     return tuple(parameters)

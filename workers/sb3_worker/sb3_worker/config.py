@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Iterable, Iterator, Mapping
 
 from mosaic_contract import TrainingConfig, check_hyperparameters
+from mosaic_contract.config import nearest
 from mosaic_contract.hyperparameters import env_kwargs_of, not_widths
 from mosaic_contract.training_plan import PlannedTraining
 
-from .algorithms import ALGORITHMS, AUTO, EVOLUTION, OFF_POLICY, ON_POLICY, Sb3Algorithm
-from .environments import SMALLEST_IMAGE, MaskableSpec, in_short, is_image, is_small, misfits, spec_of
-from .hyperparameters import parameters_of
+from .algorithms import ALGORITHMS, AUTO, EVOLUTION, EXTRACTORS, OFF_POLICY, ON_POLICY, Sb3Algorithm
+from .environments import MaskableSpec, in_short, is_image, is_small, misfits, spec_of
+from .hyperparameters import parameters_of, policy_keywords
+from .tuned import with_tuned
 
 FORMAT = "mosaic-sb3/1"
 """The format of a checkpoint and its description."""
@@ -31,6 +33,7 @@ class Sb3Plan(PlannedTraining):
 
     @classmethod
     def adapted(cls, config: TrainingConfig) -> TrainingConfig:
+        config = with_tuned(config)
         return replace(config, hyperparameters=_plain(config.algorithm, config.hyperparameters))
 
     @classmethod
@@ -47,12 +50,19 @@ class Sb3Plan(PlannedTraining):
         return check_hyperparameters(self.hyperparameters, parameters_of(self.algorithm.name), problems)
 
     def disagreements(self) -> Iterable[str]:
-        return [*_disagreements(self.hyperparameters), *_of_policy(self), *_of_steps(self)]
+        return [
+            *_disagreements(self.hyperparameters), *_of_policy(self), *_of_kwargs(self), *_of_steps(self)
+        ]  # fmt: skip
 
     @property
     def policy(self) -> str:
         """Upstream's name of the policy: the requested one, by default the one for the observations."""
         return _policy_name(self.algorithm, self.spec.observation_space, self.hyperparameters["policy"])
+
+    @property
+    def sees_small_pictures(self) -> bool:
+        """Whether the policy's convolutions are those for small pictures."""
+        return self.policy.startswith("Cnn") and is_small(self.spec.observation_space)
 
     @property
     def update_steps(self) -> int:
@@ -79,6 +89,10 @@ def _plain(name: str, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("ent_coef", "target_entropy"):
         if values.get(key) == AUTO:
             values[key] = None
+    kwargs = values.get("policy_kwargs")
+    if isinstance(kwargs, dict) and name in ALGORITHMS:
+        own = {key: value for key, value in kwargs.items() if key in parameters_of(name)}
+        values = {**own, **values, "policy_kwargs": {k: v for k, v in kwargs.items() if k not in own}}
     arch, critic = values.get("net_arch"), ALGORITHMS[name].critic if name in ALGORITHMS else ""
     if isinstance(arch, dict) and critic and set(arch) == {"pi", critic}:
         values |= {"net_arch": arch["pi"], "critic_net_arch": arch[critic]}
@@ -102,9 +116,8 @@ def _of_policy(plan: Sb3Plan) -> Iterator[str]:
     values, space = plan.hyperparameters, plan.spec.observation_space
     has = f"{plan.config.env_id} has {in_short(space)}"
     is_dict = type(space).__name__ == "Dict"
-    if plan.policy.startswith("Cnn") and not (is_image(space) and not is_small(space)):
-        size = f"{SMALLEST_IMAGE}×{SMALLEST_IMAGE}"
-        yield f"policy={plan.policy!r} needs images, uint8 from 0 to 255, of at least {size} pixels; {has}"
+    if plan.policy.startswith("Cnn") and not (is_image(space) or _is_grid(space)):
+        yield f"policy={plan.policy!r} needs images, uint8 from 0 to 255, or a grid of at most 35×35; {has}"
     elif plan.policy == "LinearPolicy" and (values["net_arch"] or values["activation_fn"]):
         yield "policy='LinearPolicy' has no hidden layers: net_arch and activation_fn need 'MlpPolicy'"
     elif plan.policy.startswith("MultiInput") != is_dict:
@@ -114,6 +127,28 @@ def _of_policy(plan: Sb3Plan) -> Iterator[str]:
         yield f"n_steps={values['n_steps']}: upstream has no n-step returns of a Dict; {has}"
     if values.get("use_sde") and type(plan.spec.action_space).__name__ != "Box":
         yield f"use_sde needs continuous actions; {plan.config.env_id} has {in_short(plan.spec.action_space)}"
+
+
+def _is_grid(space: Any) -> bool:
+    """Return whether observations are small pictures of any numbers."""
+    return (
+        type(space).__name__ == "Box"
+        and len(space.shape) == 3
+        and min(space.shape[:2]) >= 3
+        and is_small(space)
+    )
+
+
+def _of_kwargs(plan: Sb3Plan) -> Iterator[str]:
+    """Yield the unknown entries of `policy_kwargs`."""
+    known, kwargs = policy_keywords(plan.algorithm.name), plan.hyperparameters["policy_kwargs"]
+    for key in kwargs:
+        if key not in known:
+            yield f"policy_kwargs: {plan.algorithm.name} has no {key!r}{nearest(key, known)}"
+    extractor = kwargs.get("features_extractor_class", EXTRACTORS[0])
+    if extractor not in EXTRACTORS:
+        hint = nearest(str(extractor), EXTRACTORS)
+        yield f"policy_kwargs: unknown features_extractor_class {extractor!r:.100}{hint}"
 
 
 def _of_steps(plan: Sb3Plan) -> Iterator[str]:

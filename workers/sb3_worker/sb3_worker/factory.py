@@ -6,12 +6,14 @@ from pkgutil import resolve_name
 from typing import Any, Mapping
 
 import numpy as np
+from stable_baselines3.common import torch_layers
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
+from . import networks
 from .algorithms import Sb3Algorithm
 from .config import Sb3Plan
 from .hyperparameters import constructor_parameters, policy_parameters
@@ -36,10 +38,14 @@ def make_model(plan: Sb3Plan, envs: VecEnv, device: str) -> BaseAlgorithm:
         arguments[name] = "auto" if arguments[name] is None else arguments[name]
     if values.get("learning_rate_schedule") == "linear":
         arguments["learning_rate"] = LinearSchedule(values["learning_rate"], 0.0, 1.0)
+    if values.get("clip_range_schedule") == "linear":
+        arguments["clip_range"] = LinearSchedule(values["clip_range"], 0.0, 1.0)
     if values.get("action_noise"):
         shape = plan.spec.action_space.shape
         arguments["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, values["action_noise"]))
     kwargs = _policy_kwargs(algorithm, values)
+    if plan.sees_small_pictures:
+        kwargs.setdefault("features_extractor_class", networks.SmallCnn)
     kind: Any = upstream_class(algorithm)
     model: BaseAlgorithm = kind(
         plan.policy, envs, policy_kwargs=kwargs, seed=plan.config.seed, device=device, **arguments
@@ -48,7 +54,10 @@ def make_model(plan: Sb3Plan, envs: VecEnv, device: str) -> BaseAlgorithm:
 
 
 def _policy_kwargs(algorithm: Sb3Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
-    kwargs = {name: values[name] for name in policy_parameters(algorithm.name)}
+    kwargs = {name: values[name] for name in policy_parameters(algorithm.name)} | values["policy_kwargs"]
+    if (extractor := kwargs.get("features_extractor_class")) is not None:
+        owner = networks if hasattr(networks, extractor) else torch_layers
+        kwargs["features_extractor_class"] = getattr(owner, extractor)
     if values["net_arch"] is not None:
         critic = values.get("critic_net_arch")
         arch = values["net_arch"]

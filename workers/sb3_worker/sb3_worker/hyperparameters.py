@@ -20,6 +20,10 @@ from .algorithms import ALGORITHMS, own_parameters
 _LIBRARIES = {"stable_baselines3": "Stable-Baselines3", "sb3_contrib": "sb3-contrib"}
 _TYPES = {"float": float, "int": int, "bool": bool}  # the first in an annotation is used
 _DECIDED_HERE = {"seed", "verbose", "optimize_memory_usage", "_init_setup_model"}
+_NOT_IN_KWARGS = {
+    "self", "observation_space", "action_space", "lr_schedule", "optimizer_class", "optimizer_kwargs",
+    "with_bias",
+}  # fmt: skip
 _HELP = {  # if upstream's text is long, missing, or not about a number
     "n_steps": "Steps of each environment from one update to the next",
     "train_freq": "Steps of each environment from one update to the next",
@@ -78,6 +82,16 @@ def policy_parameters(name: str) -> dict[str, Parameter]:
         return {}
     parameters = dict(_of_class(*algorithm.policy))
     return _limited({name: parameters[name] for name in algorithm.policy_parameters})
+
+
+@functools.cache
+def policy_keywords(name: str) -> tuple[str, ...]:
+    """Return the arguments of upstream's policy class that are given in `policy_kwargs`."""
+    file, class_name = ALGORITHMS[name].policy
+    package, _, inside = file.partition("/")
+    node = class_in(upstream_folder(package, _LIBRARIES[package]) / inside, class_name)
+    arguments = {argument.arg for argument, _ in arguments_of(node)}
+    return tuple(sorted(arguments - _NOT_IN_KWARGS - set(parameters_of(name))))
 
 
 def _limited(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:

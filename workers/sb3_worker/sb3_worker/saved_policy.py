@@ -19,6 +19,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecTransposeImage
 from torch import nn
 
+from . import networks
 from .algorithms import ALGORITHMS, EVOLUTION, OFF_POLICY, Sb3Algorithm
 from .environments import is_image
 from .factory import upstream_class
@@ -113,7 +114,7 @@ def _policy_kwargs(saved: ModelZip) -> Iterator[tuple[str, Any]]:
 
 def _known_class(saved: ModelZip, name: str, text: str) -> Any:
     module, _, last = class_in_text(text).rpartition(".")
-    owner = {_ACTIVATION: nn, _EXTRACTORS: torch_layers}.get(module)
+    owner = {_ACTIVATION: nn, _EXTRACTORS: torch_layers, networks.__name__: networks}.get(module)
     if owner is not None and hasattr(owner, last):
         return getattr(owner, last)
     raise ConfigError(
