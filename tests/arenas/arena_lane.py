@@ -20,6 +20,8 @@ from shim_kit.served_episode import digest
 from mosaic_lab.keeper.environment_variables import compose_variables
 
 SECONDS = 120.0  # the first reset of some games compiles them
+INTERPRETED = "NUMBA_DISABLE_JIT"
+"""The variable with which Numba compiles nothing."""
 
 
 class ArenaLane:
@@ -47,7 +49,7 @@ class ArenaLane:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=self.folder,
-                env=compose_variables(os.environ),
+                env=compose_variables(os.environ, pass_env_vars={INTERPRETED} & os.environ.keys()),
                 start_new_session=True,
             )
         return self
