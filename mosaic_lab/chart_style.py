@@ -7,13 +7,13 @@ leaves the user's own figures unchanged.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mosaic_lab.fastlane.montage import INK
-from mosaic_lab.number_format import number
+from mosaic_lab.number_format import number, tick_texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,12 +103,19 @@ def draw_line(
 
 def dress(axes: Axes, x_label: str, title: str) -> None:
     """Apply the common style to a pair of axes."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import Formatter
+
+    class TickFormatter(Formatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return number(x)
+
+        def format_ticks(self, values: Sequence[float]) -> list[str]:
+            return tick_texts(values)
 
     axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
     axes.set_title(title, loc="left", color=INK, fontsize=9.5)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+        axis.set_major_formatter(TickFormatter())
     axes.tick_params(colors=INK, labelsize=8.5, length=3)
     axes.grid(axis="y", color=INK, alpha=0.18, linewidth=0.7)
     for side, spine in axes.spines.items():

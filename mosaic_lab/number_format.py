@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 
 from mosaic_contract.language.budget import dollars
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 DASH = "–"
+MOST_DIGITS = 15
+"""The precision of a float."""
 UNKNOWN = "unknown"
 """Replaces a cost or a count that was not reported, which is not 0."""
 
 
-def number(value: float | None) -> str:
-    """Format with three significant digits: ``1.2M``, ``231``, ``0.0025``, ``1.5e-07``; a dash for ``None``
-    and NaN.
+def number(value: float | None, digits: int = 3) -> str:
+    """Format with three significant digits, or more: ``1.2M``, ``231``, ``0.0025``, ``1.5e-07``; a dash for
+    ``None`` and NaN.
 
     Counts below 10,000 are written in full (``9,999``).
     """
@@ -26,12 +30,20 @@ def number(value: float | None) -> str:
     if size >= 9_999.5:
         for unit, letter in _UNITS:
             if size >= 0.9995 * unit:
-                return f"{sign}{_digits(size / unit)}{letter}"
-    if size >= 1_000 or size == int(size):
+                return f"{sign}{_digits(size / unit, digits)}{letter}"
+    if size == int(size):
         return f"{sign}{size:,.0f}"
     if size < 1e-3:
-        return f"{sign}{size:.1e}"
-    return sign + _digits(size)
+        return f"{sign}{size:.{digits - 2}e}"
+    return sign + _digits(size, digits)
+
+
+def tick_texts(ticks: Sequence[float]) -> list[str]:
+    """Format the ticks of an axis as `number` does, with the digits that distinguish them."""
+    step = min((after - before for before, after in pairwise(ticks)), default=0.0)
+    largest = max(map(abs, ticks), default=0.0)
+    digits = math.floor(math.log10(largest)) - math.floor(math.log10(step)) + 2 if step > 0 else 0
+    return [number(tick, min(max(3, digits), MOST_DIGITS)) for tick in ticks]
 
 
 def setting_text(value: object) -> str:
@@ -92,8 +104,8 @@ def memory(megabytes: float | None) -> str:
     return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1024:.1f} GB"
 
 
-def _digits(size: float) -> str:
-    """Format three significant digits without an exponent or trailing zeros."""
-    places = max(0, 2 - math.floor(math.log10(size))) if size else 0
-    text = f"{size:.{places}f}"
+def _digits(size: float, digits: int) -> str:
+    """Format this many significant digits without an exponent or trailing zeros."""
+    places = max(0, digits - 1 - math.floor(math.log10(size))) if size else 0
+    text = f"{size:,.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

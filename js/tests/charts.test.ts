@@ -176,6 +176,22 @@ describe('numbers', () => {
     ]);
   });
 
+  test('of an axis over almost equal values all differ', () => {
+    const around = (middle: number, step: number) => [-2, -1, 0, 1, 2].map(i => middle + i * step);
+    const different = (texts: string[]) => assert.equal(new Set(texts).size, 5, texts.join(', '));
+    const narrow: [number, number][] = [
+      [500, 0.01],
+      [3e-4, 1e-7],
+      [-1e6, 0.001],
+      [1, 1e-9]
+    ];
+    for (const [middle, step] of narrow) different(tickTexts(around(middle, step), step));
+    different(logTickTexts(around(500, 0.0001)));
+    different(logTickTexts(around(2e-4, 1e-12)));
+    assert.deepEqual(durationTicks([3600, 3605, 3610], 5), ['1h 0m 0s', '1h 0m 5s', '1h 0m 10s']);
+    assert.deepEqual(durationTicks([60, 60.5], 0.5), ['1m 0.0s', '1m 0.5s']);
+  });
+
   test('of ticks in durations leave out what is zero', () => {
     assert.deepEqual(durationTicks([0, 0.25, 0.5], 0.25), ['0', '0.25s', '0.50s']);
     assert.deepEqual(durationTicks([0, 30, 60, 90], 30), ['0', '30s', '1m', '1m 30s']);

@@ -108,6 +108,12 @@ describe('the tree', () => {
     ]);
     assert.deepEqual(titles(), ['ppo (resumed 2)', 'ppo (resumed)', 'ppo']);
     assert.deepEqual(search('failed'), ['ppo (resumed 2)'], 'whatever else is shown');
+    search('');
+    assert.deepEqual(
+      table.snapshot.lines.map(({ continued }) => continued),
+      ['', 'c', 'b'],
+      'and each line names the run that continues it'
+    );
   });
 
   test('comparisons are counted beside the runs', () => {

@@ -241,6 +241,8 @@ describe('an axis of values', () => {
       brushOf(rate, { low: 1e-3, high: null })?.map(place => Math.round(100 * place)),
       [50, 100]
     );
+    const close = { ...rate, log: false, low: 499.98, high: 500.02 };
+    assert.deepEqual(brushed(close, 0.25, 0.75), { low: 499.99, high: 500.01 });
     const kind = axisOf('kind', rows, {});
     assert.deepEqual(brushed(kind, 0.4, 1), { values: ['y', 'z'] });
   });

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.chart_style import DOTS_PER_INCH, dress, new_figure, png_of
 from mosaic_lab.fastlane.montage import INK
-from mosaic_lab.number_format import number, setting_text
+from mosaic_lab.number_format import setting_text, tick_texts
 from mosaic_lab.overview.grouping import setting
 from mosaic_lab.overview.results import RunResults
 from mosaic_lab.overview.rows import RunRow
@@ -82,7 +82,8 @@ class Scale:
         if self.numbers:
             return [(self.place(value) or 0.0, setting_text(value)) for value in self.numbers]
         middle = math.sqrt(self.low * self.high) if self.log else (self.low + self.high) / 2
-        return [(self.place(value) or 0.0, number(value)) for value in (self.low, middle, self.high)]
+        ticks = (self.low, middle, self.high)
+        return [(self.place(tick) or 0.0, text) for tick, text in zip(ticks, tick_texts(ticks), strict=True)]
 
 
 def scale_of(values: Sequence[Any]) -> Scale:

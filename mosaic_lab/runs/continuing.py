@@ -44,6 +44,8 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
     assert isinstance(started, Run)  # a single run, because it has one seed
     if run.name != run.label:
         started.name = run.name
+    if run.display is not None:
+        run.display.run_continued(run)
     return started
 
 

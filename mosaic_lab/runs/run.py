@@ -41,6 +41,9 @@ class RunDisplay(Protocol):
         """Update views of ``run``, whose end `wait` or `stop` has just seen, or which is about to be
         deleted."""
 
+    def run_continued(self, run: Run) -> None:
+        """Update views of ``run``, which another run now continues."""
+
     def run_removed(self, run: Run) -> None:
         """Update views of ``run``, which has just been deleted."""
 

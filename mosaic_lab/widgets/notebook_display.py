@@ -74,6 +74,14 @@ class NotebookDisplay:
         for settle in (settle_panels, settle_frames):
             _attempt(settle, run)
 
+    def run_continued(self, run: Run) -> None:
+        """Show in panels of ``run`` which run continues it."""
+        if notebook_shell() is None:
+            return
+        from mosaic_lab.widgets.page.shown_panels import draw_again
+
+        _attempt(draw_again, run)
+
     def run_removed(self, run: Run) -> None:
         """Tell panels that ``run`` was removed; close panels that show only it."""
         if notebook_shell() is None:

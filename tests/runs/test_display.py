@@ -35,6 +35,9 @@ class RecordingDisplay:
     def run_ended(self, run: Any) -> None:
         self.calls.append(("ended", run.id))
 
+    def run_continued(self, run: Any) -> None:
+        self.calls.append(("continued", run.id))
+
     def run_removed(self, run: Any) -> None:
         self.calls.append(("removed", run.id))
 

@@ -16,9 +16,12 @@ const FORMATS = [...Array(11).keys()].map(
 
 type Value = number | null | undefined;
 
-/** Three significant digits: "1.2M", "231", "0.0025", "1.5e-07"; counts below 10,000 are written in full. */
-export function number(value: Value): string {
-  return special(value) ?? minus(value as number, short(Math.abs(value as number)));
+/**
+ * Three significant digits, or more: "1.2M", "231", "0.0025", "1.5e-07"; counts below 10,000 are written in
+ * full.
+ */
+export function number(value: Value, digits = 3): string {
+  return special(value) ?? minus(value as number, short(Math.abs(value as number), digits));
 }
 
 /** Four significant digits without units, for numbers close to each other. */
@@ -76,13 +79,13 @@ function formatted(size: number, digits: number): string {
   return (FORMATS[Math.min(digits, FORMATS.length - 1)] as Intl.NumberFormat).format(size);
 }
 
-function short(size: number): string {
+function short(size: number, digits: number): string {
   if (size >= 9999.5) {
     const unit = UNITS.find(([least]) => size >= 0.9995 * least);
-    if (unit) return `${significant(size / unit[0], 3)}${unit[1]}`;
+    if (unit) return `${significant(size / unit[0], digits)}${unit[1]}`;
   }
-  if (size >= 1000 || Number.isInteger(size)) return formatted(size, 0);
-  return size < 1e-3 ? withExponent(size, 1) : significant(size, 3);
+  if (Number.isInteger(size)) return formatted(size, 0);
+  return size < 1e-3 ? withExponent(size, digits - 2) : significant(size, digits);
 }
 
 function fine(size: number): string {

@@ -47,7 +47,7 @@ class Controls(anywidget.AnyWidget):
     several = t.Bool(True, help="more than one metric may be chosen").tag(sync=True)
     most = t.Int(MOST_METRICS).tag(sync=True)
     x = t.Enum(X_AXES, "step").tag(sync=True)
-    smoothing = t.Float(0.6, min=0.0, max=0.99).tag(sync=True)
+    smoothing = t.Float(0.0, min=0.0, max=0.99).tag(sync=True)
     log_axis = t.Bool(False).tag(sync=True)
     low = t.Float(None, allow_none=True, help="where the y axis begins; None where the data do").tag(
         sync=True

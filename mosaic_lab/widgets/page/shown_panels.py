@@ -186,6 +186,13 @@ def settle_panels(run: Run) -> None:
         shown.settle()
 
 
+def draw_again(run: Run) -> None:
+    """Draw every panel of ``run`` again, after a change beside its folder."""
+    for shown in _panels_of(run):
+        if not shown.closed:
+            shown.panel.draw_again()
+
+
 def show_removal(run: Run) -> None:
     """Show in every panel of ``run`` that it was removed."""
     showing = _panels_of(run)

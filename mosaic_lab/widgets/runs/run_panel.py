@@ -27,6 +27,7 @@ from mosaic_lab.widgets.charts.chart import Window
 from mosaic_lab.widgets.charts.chart_stack import ChartStack
 from mosaic_lab.widgets.charts.static_chart import picture, stacked
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
+from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.panel_widgets import Controls
 from mosaic_lab.widgets.page.saved_form import Caption
@@ -108,6 +109,8 @@ class RunPanel(FollowingPanel):
     def draw_again(self) -> None:
         self.chart.send_again()
         self.system.draw_again()
+        if self._alone and self._ended:
+            in_background(self._show_continuation)
 
     def widgets_beside(self) -> Iterable[Widget]:
         return [*self.chart.widgets, *self.system.widgets_beside]
@@ -141,9 +144,7 @@ class RunPanel(FollowingPanel):
     def draw_content(self) -> None:
         if self._alone and self.finished and not self._ended:
             self._ended = True
-            run = self.views[0].run
-            self.header.continued = continuation_of(run)
-            self.header.resumable = not why_not_continued(run)
+            self._show_continuation()
         self._choose_metric()
         settings = self._settings()
         counts = [view.feed.columns.count(name) for view in self.views for name in settings.metrics]
@@ -263,13 +264,18 @@ class RunPanel(FollowingPanel):
         """Run a slow action in its own thread so that panels stay responsive."""
         threading.Thread(target=self.attempt, args=(action, self._settings()), daemon=True).start()
 
+    def _show_continuation(self) -> None:
+        run = self.views[0].run
+        newest = continuation_of(run)
+        alive = bool(newest) and Run(RunFolder(run.path.parent / newest)).alive
+        self.header.continued, self.header.resumable = newest, not (alive or why_not_continued(run))
+
     def _resume(self, settings: ChartSettings) -> None:
         self.header.resumable = False
         try:
-            self.header.continued = self.views[0].run.resume().id
-        except BaseException:
-            self.header.resumable = True
-            raise
+            self.views[0].run.resume()
+        finally:
+            self._show_continuation()
 
     def _save_png(self, settings: ChartSettings) -> None:
         png = self._picture(settings, self.chart.window, self.title, "white", SAVED_DOTS_PER_INCH)

@@ -78,8 +78,9 @@ def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.L
     panel = started_panel(run)
     assert panel.header.resumable and panel.header.continued == newest.id
     panel.header.resumes += 1
-    wait_until(lambda: panel.header.continued != newest.id)
-    assert not panel.header.resumable
+    wait_until(lambda: panel.header.continued != newest.id and not panel.header.resumable)
+    beside = started_panel(run).header
+    assert beside.continued == panel.header.continued and not beside.resumable, "the newest is alive"
     again = lab.run(panel.header.continued).stop()
     assert (again.name, again.config["checkpoint"]) == ("baseline", resumed.config["checkpoint"])
     assert resumed.id != run.id and resumed.name == "baseline"

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.number_format import duration, memory, number
+from mosaic_lab.number_format import duration, memory, number, tick_texts
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
     differing_settings,
@@ -28,6 +28,13 @@ def test_numbers_have_three_digits_and_a_unit_and_durations_two_units() -> None:
     assert [number(value) for value, _ in texts["number"]] == [text for _, text in texts["number"]]
     assert [duration(value) for value, _ in texts["duration"]] == [text for _, text in texts["duration"]]
     assert [number(math.nan), number(math.inf)] == ["–", "∞"]
+
+
+def test_ticks_of_almost_equal_values_differ() -> None:
+    assert tick_texts([0, 0.25, 0.5]) == ["0", "0.25", "0.5"]
+    assert tick_texts([499.98, 500.0, 500.02]) == ["499.98", "500", "500.02"]
+    assert tick_texts([12_345.5, 12_346.0]) == ["12.3455k", "12.346k"]
+    assert tick_texts([2.9998e-4, 3e-4]) == ["2.9998e-04", "3.0000e-04"]
 
 
 def test_memory_is_in_mb_or_gb() -> None:

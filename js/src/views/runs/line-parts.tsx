@@ -51,13 +51,14 @@ export function indent(depth: number): CSSProperties {
   return { paddingLeft: 2 + 12 * depth };
 }
 
-export function tooltip({ entry, title, members }: Line, trans: Translation): string {
+export function tooltip({ entry, title, members, continued }: Line, trans: Translation): string {
   if (!entry) {
     return [title, members[0]?.row.group].filter(Boolean).join('\n');
   }
   const { name, reason, notes, continues } = entry.row;
   const before = continues && trans.__('continues %1', continues);
-  return [name, reason, before, notes].filter(Boolean).join('\n');
+  const after = continued && trans.__('continued by %1', continued);
+  return [name, reason, before, after, notes].filter(Boolean).join('\n');
 }
 
 /** A mark for a run with notes, which the tooltip shows. */

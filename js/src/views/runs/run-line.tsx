@@ -28,6 +28,7 @@ function sameLine(a: Line, b: Line): boolean {
     a.key === b.key &&
     a.entry === b.entry &&
     a.title === b.title &&
+    a.continued === b.continued &&
     a.depth === b.depth &&
     a.open === b.open &&
     a.place === b.place &&

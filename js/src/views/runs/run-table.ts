@@ -20,7 +20,15 @@ import {
   typedTarget
 } from './selection.ts';
 import { isRun } from './summary.ts';
-import { type Line, NEWEST_FIRST, resumedTitles, type Sort, storeTitles, treeLines } from './tree.ts';
+import {
+  continuations,
+  type Line,
+  NEWEST_FIRST,
+  resumedTitles,
+  type Sort,
+  storeTitles,
+  treeLines
+} from './tree.ts';
 
 /** The part of a table's state kept over reloads of the page. */
 export interface SavedTable {
@@ -238,6 +246,7 @@ export class RunTable {
       trans: this._trans,
       columns: available,
       titles: resumedTitles(entries, this._trans),
+      continued: continuations(entries),
       stores: storeTitles(this.rows.sources.map(source => source.store)),
       isOpen: (key, kind) => opened[key] ?? (kind === 'store' || filtered)
     });

@@ -133,14 +133,7 @@ function Body(props: RunsViewProps & { compact: boolean }) {
   if (snapshot.matching === 0) {
     return (
       <div className="mosaic-runs-empty">
-        <p>
-          {trans._n(
-            'The only run does not match.',
-            'None of %2 runs matches.',
-            snapshot.total,
-            whole(snapshot.total)
-          )}
-        </p>
+        <p>{trans.__('No run matches.')}</p>
         <button
           type="button"
           className="mosaic-runs-button mosaic-mod-text"

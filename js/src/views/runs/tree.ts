@@ -27,6 +27,8 @@ export interface Line {
   readonly entry: RunEntry | null;
   /** The runs that the line represents; for a group and a store, all that pass the filter. */
   readonly members: readonly RunEntry[];
+  /** The id of the newest run that continues this one; or empty. */
+  readonly continued: string;
   /** Null if there is nothing to open. */
   readonly open: boolean | null;
   /** The line's position among its siblings, from 1, and their number. */
@@ -39,6 +41,8 @@ export interface TreeOptions {
   readonly columns: readonly Column[];
   /** The titles of runs that are not just their names, by key; see `resumedTitles`. */
   readonly titles: ReadonlyMap<string, string>;
+  /** The ids of the newest runs that continue others, by the others' keys; see `continuations`. */
+  readonly continued: ReadonlyMap<string, string>;
   /** The stores with the titles of their lines, in order; a single store has no line. */
   readonly stores: ReadonlyMap<string, string>;
   /** Whether a line is open, given whether it is a store. */
@@ -74,7 +78,8 @@ export function treeLines(entries: readonly RunEntry[], options: TreeOptions): L
     siblings.forEach((node, index) => {
       const open = node.children.length ? options.isOpen(node.key, node.kind) : null;
       const { children, ...shown } = node;
-      lines.push({ ...shown, depth, open, place: index + 1, siblings: siblings.length });
+      const continued = (node.entry && options.continued.get(node.entry.key)) ?? '';
+      lines.push({ ...shown, continued, depth, open, place: index + 1, siblings: siblings.length });
       if (open) {
         add(node.kind === 'store' ? children : sorted(children), depth + 1);
       }
@@ -173,6 +178,13 @@ export function resumedTitles(entries: readonly RunEntry[], trans: Translation):
     titles.set(key, title);
   }
   return titles;
+}
+
+/** The id of the newest run that continues another, by the key of the other. */
+export function continuations(entries: readonly RunEntry[]): Map<string, string> {
+  const resumed = entries.filter(({ row }) => row.continues !== null);
+  const inOrder = resumed.toSorted((a, b) => (a.row.created ?? 0) - (b.row.created ?? 0));
+  return new Map(inOrder.map(({ store, row }) => [runKey(store, row.continues as string), row.id]));
 }
 
 /** Whether a run's line is below another existing run's; broken run folders may refer to each other. */

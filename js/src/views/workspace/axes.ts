@@ -46,7 +46,7 @@ export function axisOf(name: string, rows: readonly RunRow[], results: Results, 
     const half = Math.abs(low) * 0.05 || 0.5;
     return { name, texts: null, low: low - half, high: high + half, log: false, numbers: [low] };
   }
-  const different = [...new Set(numbers)];
+  const different = [...new Map(numbers.map(value => [settingText(value), value])).values()];
   const few = different.length <= FEW_NUMBERS && mayBeLog ? different : undefined;
   return { name, texts: null, low, high, log: mayBeLog && low > 0 && high / low >= LOG_FROM, numbers: few };
 }
@@ -81,10 +81,12 @@ export function brushed(axis: ValueAxis, from: number, to: number): Filter | nul
     });
     return values.length ? { values } : null;
   }
-  return {
-    low: low === 0 ? null : Number(numberAt(axis, low).toPrecision(4)),
-    high: high === 1 ? null : Number(numberAt(axis, high).toPrecision(4))
+  const limit = (place: number) => {
+    const value = numberAt(axis, place);
+    const digits = Math.ceil(Math.log10(Math.max(1, Math.abs(value) / (axis.high - axis.low))));
+    return Number(value.toPrecision(Math.min(15, 4 + digits)));
   };
+  return { low: low === 0 ? null : limit(low), high: high === 1 ? null : limit(high) };
 }
 
 /** The part of an axis that passes a filter; null without a filter. */
