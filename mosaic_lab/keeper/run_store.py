@@ -268,9 +268,7 @@ def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
     if (final := final_message(telemetry)) is not None:
         reason += f"; the worker's final message was {final['event']}"
     history = (*status.history, Transition(State.LOST, reason, status.since))
-    return RunStatus(
-        State.LOST, reason, status.since, history, status.keeper_pid, status.worker_pid, place=status.place
-    )
+    return replace(status, state=State.LOST, reason=reason, history=history, gpus=(), started_monotonic=None)
 
 
 def _keeper_lives(status: RunStatus) -> bool:

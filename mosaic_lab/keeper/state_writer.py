@@ -31,6 +31,7 @@ class StateWriter:
             keeper_pid=keeper_pid,
             keeper_started=start_time(keeper_pid),
             place=place(),
+            earlier_seconds=folder.status().earlier_seconds,
         )
         self._set_aside()
         self._save()

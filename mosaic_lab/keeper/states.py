@@ -92,6 +92,8 @@ class RunStatus:
     outcome: Outcome | None = None
     place: str = ""
     started_monotonic: float | None = None
+    earlier_seconds: float = 0.0
+    """The run time of the workers before this one, of a run that was resumed in its folder."""
 
     def moved_to(self, state: State, reason: str, timestamp: float) -> RunStatus:
         """Return the status after a change. A new reason in the same state replaces the old one in the

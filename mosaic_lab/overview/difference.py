@@ -149,7 +149,7 @@ def _results(run: Run, pool: ColumnPool) -> Facts:
     facts["return, mean of the last 20"] = found.returns.last
     facts["return, best mean of 20"] = found.returns.best
     if status.outcome is not None:
-        facts["duration"] = duration(status.outcome.duration_seconds)
+        facts["duration"] = duration(run.seconds(status))
         facts["processor time"] = duration(status.outcome.cpu_seconds)
         facts["peak memory"] = memory(status.outcome.peak_memory_mb)
     facts |= {f"last {name}": value for name, value in found.last.items()}

@@ -197,7 +197,9 @@ class RunRecord:
         if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
             return why
         step = self.step or 0
-        doing = with_duration(training_phase(status.state, step, learns=step > 0), self.elapsed)
+        doing = with_duration(
+            training_phase(status.state, step, learns=step > 0), self.session_seconds(status)
+        )
         return "; ".join(filter(None, (doing, why)))
 
     def explained(self, status: RunStatus) -> str:
@@ -290,11 +292,16 @@ class RunRecord:
 
     @property
     def elapsed(self) -> float | None:
-        """Seconds since the worker was started, on a monotonic clock; None until then."""
+        """The worker's run time in seconds, on a monotonic clock, including the time before the run was
+        resumed in its folder; None until it is started."""
         return self.seconds(self.status)
 
     def seconds(self, status: RunStatus) -> float | None:
         """Return `elapsed` for a status read earlier."""
+        return (self.session_seconds(status) or 0.0) + status.earlier_seconds or None
+
+    def session_seconds(self, status: RunStatus) -> float | None:
+        """Return the seconds since the newest worker was started, or its run time; None until then."""
         if status.outcome is not None:
             return status.outcome.duration_seconds
         if status.started_monotonic is None or status.place != place():

@@ -286,7 +286,9 @@ class Supervisor:
             orphans.forget(folder.path)
             if (former := folder.config()) or config:
                 write_json(folder.config_path, {**former, **(config or {})})
-            write_json(folder.state_path, queued("starting", time.time()).to_dict())
+            before = run.seconds(run.status) or 0.0
+            again = replace(queued("starting", time.time()), earlier_seconds=before)
+            write_json(folder.state_path, again.to_dict())
             start_keeper(folder, launch, lock)
         except OSError as error:
             raise MosaicError(f"run {run.id} could not be started again: {error}") from error

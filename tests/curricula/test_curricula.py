@@ -31,6 +31,7 @@ from mosaic_lab.overview.curves import CurveRequest, curves
 from mosaic_lab.runs.curriculum import stage_marks
 from mosaic_lab.runs.kinds import code_of
 from mosaic_lab.widgets.runs.run_panel import RunPanel
+from mosaic_lab.widgets.runs.run_view import RunView
 
 HILL, PEAK = mosaic.Stage("Hill-v0", steps=100), mosaic.Stage("Peak-v0", steps=100)
 
@@ -65,6 +66,21 @@ def hike(lab: mosaic.Lab, *stages: mosaic.Stage, **more: Any) -> mosaic.Curricul
     curriculum = lab.train("hiker", algorithm="hike", curriculum=list(stages), **more)
     assert isinstance(curriculum, mosaic.Curriculum)
     return curriculum
+
+
+def test_the_time_and_speed_of_a_resumed_curriculum_are_of_all_its_steps(lab: mosaic.Lab) -> None:
+    curriculum = hike(lab, mosaic.Stage("Hill-v0", steps=400), HILL, seconds=0.01, checkpoint_every=50)
+    wait_until(lambda: (curriculum.step or 0) > 200)
+    curriculum.stop()
+    before = curriculum.elapsed
+    assert before is not None and before > 2
+    curriculum.resume().wait(60)
+    outcome, elapsed = curriculum.outcome, curriculum.elapsed
+    assert outcome is not None and outcome.duration_seconds is not None and elapsed is not None
+    assert elapsed == pytest.approx(before + outcome.duration_seconds)
+    view = RunView(curriculum, curriculum.label, "#000000")
+    view.catch_up()
+    assert view.elapsed() == elapsed and view.speed() == pytest.approx(500 / elapsed)
 
 
 def skills(run: mosaic.Run, rate: float = 0.5) -> np.ndarray:

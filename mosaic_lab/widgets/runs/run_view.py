@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass, field
 
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
-from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.overview.averages import Curve
 from mosaic_lab.overview.curve_model import CurveRequest
@@ -93,7 +92,8 @@ class RunView:
         if self.run.total_timesteps is None:
             return ""
         learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.columns.names)
-        return with_duration(training_phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
+        phase = training_phase(self.status.state, self.feed.step, learns=learns)
+        return with_duration(phase, self.run.session_seconds(self.status))
 
     def catch_up(self, seconds: float = 20.0) -> None:
         """Read all remaining telemetry, or as much as ``seconds`` allow."""
@@ -119,14 +119,8 @@ class RunView:
         return min(1.0, self.feed.step / total) if total else None
 
     def elapsed(self) -> float | None:
-        """Return the seconds since the worker started or, after the end, its run time."""
-        outcome = self.status.outcome
-        if outcome is not None and outcome.duration_seconds is not None:
-            return outcome.duration_seconds
-        begun = self.status.started_monotonic
-        if begun is not None and not self.finished and self.status.place == place():
-            return time.monotonic() - begun
-        return self.feed.seconds or None
+        """Return the worker's run time in seconds; see `Run.elapsed`."""
+        return self.run.seconds(self.status) or self.feed.seconds or None
 
     def span(self) -> tuple[float, float] | None:
         """Return when the worker started, and when it ended or else the current time, in Unix seconds."""

@@ -44,7 +44,7 @@ class Known(RunView):
 
 
 def run_of(total: int | None) -> Run:
-    steps = {"total_timesteps": total, "requested_timesteps": total}
+    steps = {"total_timesteps": total, "requested_timesteps": total, "session_seconds": lambda status: None}
     return cast("Any", SimpleNamespace(**steps, path=Path("runs/one"), id="one", config={}))
 
 
