@@ -39,7 +39,7 @@ def test_description_lists_the_hyperparameters_of_every_algorithm(worker: Any) -
     assert gamma["default"] == 0.99
     assert gamma["help"]
     assert " torch" not in done.stderr  # importtime: no such module was imported
-    assert "gymnasium" not in done.stderr
+    assert " gymnasium" not in done.stderr
 
 
 def test_a_script_that_is_no_algorithm_here_is_named_with_the_line_that_runs_it(worker: Any) -> None:
