@@ -73,6 +73,8 @@ def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
     for unknown, answer in [("baselin", "newest: .*; did you mean 'Baseline'"), ("", "newest")]:
         with pytest.raises(UnknownRun, match=answer):
             lab.run(unknown)
+    with pytest.raises(UnknownRun, match="no run 5: give its id or its name as a string"):
+        lab.run(5)  # type: ignore[arg-type]
     group = next(run.group for run in lab.runs if run.group)
     with pytest.raises(UnknownRun, match=rf"It is a group: lab\.group\('{group}'\)"):
         lab.run(group)

@@ -98,6 +98,8 @@ class Supervisor:
         try:
             return Run(self.store.folder(run_id), self.display)
         except UnknownRun as error:
+            if not isinstance(run_id, str):
+                raise
             runs = self.runs()
             called = [
                 run for run in runs if run_id and run_id in isolated(partial(_names, run), _nameless)[1:]
