@@ -33,7 +33,11 @@ def stop(trial: ObservedProcess) -> None:
             marks=pytest.mark.extended,
         ),
         ({"num_learners": 0}, "this machine's: lower num_gpus_per_learner, or request them"),
-        ({"num_learners": 1}, "lower num_gpus_per_learner or num_learners, or add a node that has them"),
+        pytest.param(
+            {"num_learners": 1},
+            "lower num_gpus_per_learner or num_learners, or add a node that has them",
+            marks=pytest.mark.extended,
+        ),
     ],
 )
 def test_gpus_that_are_not_there_are_refused(worker: Any, settings: dict[str, Any], expected: str) -> None:
