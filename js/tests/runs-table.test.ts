@@ -366,6 +366,12 @@ test('texts', () => {
     ),
     'ppo · CartPole-v1 · running · 46% · 1,234/s'
   );
+  const failed = row('y', { state: 'failed', reason: 'exited with code 1: ValueError: the loss is NaN' });
+  assert.match(
+    runSummary(failed, NOW, english),
+    /failed: ValueError: the loss is NaN/,
+    'the cause, not the code'
+  );
   assert.deepEqual([1653.4, 0.795].map(speedText), ['1,653', '0.795']);
   assert.equal(sparklinePath([0, 10], 12, 12), 'M1.0 11.0L11.0 1.0');
   assert.equal(sparklinePath([5, 5], 12, 12), 'M1.0 6.0L11.0 6.0');

@@ -30,7 +30,7 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
       ]
     : [
         row.state === 'failed' || row.state === 'lost'
-          ? `${stateText(row.state, trans)}: ${row.reason}`
+          ? `${stateText(row.state, trans)}: ${row.reason.replace(/^exited with code \d+: /, '')}`
           : outcomeText(row, trans),
         worked === null ? '' : duration(worked),
         ageText(row.created, now, trans)
