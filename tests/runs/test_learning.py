@@ -19,6 +19,8 @@ from mosaic_lab.runs import Run
 ONE_RUNNER: dict[str, Any] = {"num_env_runners": 0}
 LARGE_BATCHES = {"n_steps": 128, "batch_size": 256, "learning_rate": 1e-3}
 ROOM = {"wrappers": ["flat"], "num_envs": 8, "learning_rate": 1e-3}
+FLAT: dict[str, Any] = {"wrappers": ["flat"], "num_envs": 4}
+SHORT_BATCHES = {"num_envs": 2, "n_steps": 64, "batch_size": 64, "learning_rate": 5e-4, "gamma": 0.9}
 SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32], "learning_rate": 2e-3}
 
 
@@ -36,6 +38,9 @@ SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]
         ("jumanji", "ppo", "Game2048-v1", 250_000, LARGE_BATCHES, 1450),  # 1,809 to 2,317, 1,100
         ("rllib", "ppo", "CartPole-v1", 20_000, ONE_RUNNER, 70),  # 115 to 180, 22
         ("jumanji", "a2c", "Snake-v1", 1_000_000, SMALL_NETWORKS, 7.5),  # 9.6 to 16.3, 6
+        # Environments of other workers, served to the training.
+        ("sb3", "ppo", "MiniHack-Room-5x5-v0", 20_000, FLAT, 0.7),  # 0.84 to 0.92, 0.33 to 0.53
+        ("sb3", "ppo", "highway-fast-v0", 4_000, FLAT | SHORT_BATCHES, 14.5),  # 17.2 to 21.3, 8.1 to 12.2
     ],
 )
 def test_the_return_is_reached(
