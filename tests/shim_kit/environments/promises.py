@@ -64,6 +64,11 @@ class FourValues(Kept):
         return observation, reward, ended, info
 
 
+class SixValues(Kept):
+    def step(self, action: Any) -> Any:
+        return (*super().step(action), {})
+
+
 class InfoOfNothing(Kept):
     def step(self, action: Any) -> Any:
         return (*super().step(action)[:4], None)

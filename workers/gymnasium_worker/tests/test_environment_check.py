@@ -35,6 +35,7 @@ REFUSED = {
     "NoInfo": f"reset() of NoInfo-v0 returns only an observation; {GYMNASIUMS['reset']}",
     "NoSeed": "reset() of NoSeed-v0 takes no seed; Gymnasium's is reset(*, seed=None, options=None)",
     "FourValues": f"step() of FourValues-v0 returns 4 values; {GYMNASIUMS['step']}",
+    "SixValues": f"step() of SixValues-v0 returns 6 values; {GYMNASIUMS['step']}",
     "InfoOfNothing": f"step() of InfoOfNothing-v0 returns a NoneType as its info; {GYMNASIUMS['step']}",
     "NoReward": "step() of NoReward-v0 returns None as the reward; a number is needed",
     "OtherShape": f"{RETURNED.format('', 'OtherShape')} has the shape (3,); its space has (2,)",
