@@ -16,8 +16,10 @@ _LAB_OPTIONS = {  # other keywords of `lab.train`, with the options of `mosaic-l
     "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
     "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "stop_at": "--stop-at",
-    "pass_env_vars": "--pass-env-vars", "wrappers": "--wrappers", "grace_seconds": "--grace-seconds",
+    "env_vars": "--pass-env-vars", "pass_env_vars": "--pass-env-vars", "wrappers": "--wrappers",
+    "grace_seconds": "--grace-seconds",
 }  # fmt: skip
+_FORMER_OPTIONS = {"environ": "env_vars"}
 _OF_THE_ENVIRONMENT = {"settings", "env_config", "env_kwargs", "env_settings", "env_args", "make_kwargs"}
 _ONE_THING = (  # names of one thing in different libraries and versions
     _OF_THE_ENVIRONMENT,
@@ -176,7 +178,8 @@ def _unknown(name: str, parameters: Collection[str]) -> str:
             'env="module:Id-v0"'
         )
     hint = nearest(name, parameters)
-    meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.75)
+    wanted = _FORMER_OPTIONS.get(name, name.lower())
+    meant = difflib.get_close_matches(wanted, _LAB_OPTIONS, n=1, cutoff=0.75)
     if meant and "did you mean" not in hint:
         hint = f"; did you mean lab.train's {meant[0]}= ({_LAB_OPTIONS[meant[0]]})?"
     return f"unknown hyperparameter {name!r}{hint}"

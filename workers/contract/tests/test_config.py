@@ -180,6 +180,11 @@ class Hyperparameters(unittest.TestCase):
         for name in ("seeds", "sead"):
             seed = f"unknown hyperparameter {name!r}; did you mean lab.train's seed= (--seed)?"
             assert problems_of(check_hyperparameters, {name: [1, 2]}, KNOWN) == [seed]
+        keywords = {"environ": "env_vars", "env_var": "env_vars", "pass_env": "pass_env_vars"}
+        for name, keyword in keywords.items():
+            hint = f"did you mean lab.train's {keyword}= (--pass-env-vars)?"
+            reported = [f"unknown hyperparameter {name!r}; {hint}"]
+            assert problems_of(check_hyperparameters, {name: {}}, KNOWN) == reported
 
     def test_where_none_is_near_the_hyperparameters_are_listed_and_nothing_else(self):
         assert problems_of(check_hyperparameters, {"device": "cuda"}, KNOWN) == [
