@@ -317,7 +317,7 @@ def test_the_list_of_runs_reads_as_a_table(lab: mosaic.Lab) -> None:
     failed = start_peer(lab.supervisor, "fail")
     wait_until(lambda: failed.finished)
     lines = repr(lab.runs).splitlines()
-    assert lines[0].split() == ["run", "state", "progress", "time", "reason"]
+    assert lines[0].split() == ["name", "run", "state", "started", "progress", "time", "reason"]
     assert any("completed" in line and "99 steps" in line and re.search(r" [\d.]+s ", line) for line in lines)
     assert any(failed.id in line and "potato" in line for line in lines)
 
@@ -325,7 +325,7 @@ def test_the_list_of_runs_reads_as_a_table(lab: mosaic.Lab) -> None:
 def test_the_list_shows_returns_and_groups_where_there_are_any(lab: mosaic.Lab) -> None:
     start_peer(lab.supervisor, "play", group="games", total_timesteps=30).wait(30)
     lines = repr(lab.runs).splitlines()
-    assert lines[0].split()[2:] == ["time", "return,", "last", "20", "group", "reason"]
+    assert lines[0].split()[3:] == ["started", "time", "return,", "last", "20", "group", "reason"]
     assert " 19.5 " in lines[1] and " games " in lines[1]
 
 
