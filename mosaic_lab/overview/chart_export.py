@@ -78,8 +78,8 @@ def export(charts: Sequence[ExportedChart], format: str, pool: ColumnPool) -> Ch
         content = _csv(charts, pool)
     else:
         drawn = [curves(chart.runs, chart.request, pool, READ_SECONDS) for chart in charts]
-        for one in drawn:
-            _check_read(one.read)
+        for chart_curves in drawn:
+            _check_read(chart_curves.read)
         content = picture(charts, drawn, format)
     metrics = {chart.request.metric for chart in charts}
     name = re.sub(r"[^\w.-]+", "-", metrics.pop()).strip("-.") if len(metrics) == 1 else ""
@@ -102,15 +102,15 @@ def picture(
     figure = new_figure(dots_per_inch, SIZE_INCHES[1] * rows)
     keys = dict.fromkeys(line.thin or line.key for one in drawn for line in one.lines)
     places = {key: place for place, key in enumerate(keys)}
-    for place, (chart, one) in enumerate(zip(charts, drawn, strict=True), 1):
+    for place, (chart, chart_curves) in enumerate(zip(charts, drawn, strict=True), 1):
         axes = figure.add_subplot(rows, columns, place, facecolor="none")
         colors = {key: chart.request.colors.get(key, color(place)) for key, place in places.items()}
-        for line in one.lines:
+        for line in chart_curves.lines:
             _draw(axes, line, colors[line.thin or line.key], chart.request.x == "time")
-        marks = marks_of((colors[line.key], line.marks) for line in one.lines if line.marks)
+        marks = marks_of((colors[line.key], line.marks) for line in chart_curves.lines if line.marks)
         draw_marks(axes, marks, 1 / DAY if chart.request.x == "time" else 1)
         _scale(axes, chart.request)
-        dress(axes, one.x_label, _plain(chart.request.metric))
+        dress(axes, chart_curves.x_label, _plain(chart.request.metric))
         if chart.request.x == "time":
             _date(axes)
     if len(keys) > 1 or any(line.thin or line.low is not None for one in drawn for line in one.lines):
@@ -118,13 +118,13 @@ def picture(
     return png_of(figure, background) if format == "png" else svg_of(figure, background)
 
 
-def _draw(axes: Axes, line: CurveLine, own: str, is_time: bool) -> None:
+def _draw(axes: Axes, line: CurveLine, line_color: str, is_time: bool) -> None:
     x = line.x / DAY if is_time else line.x
     if line.thin is not None:
-        draw_line(axes, own, None, thin=[(x, line.y)])
+        draw_line(axes, line_color, None, thin=[(x, line.y)])
     else:
         band = None if line.low is None or line.high is None else outline(x, line.low, line.high)
-        draw_line(axes, own, (x, line.y), band=band, linewidth=1.5, label=_plain(line.label))
+        draw_line(axes, line_color, (x, line.y), band=band, linewidth=1.5, label=_plain(line.label))
 
 
 def _scale(axes: Axes, request: ChartRequest) -> None:

@@ -79,9 +79,9 @@ class ChartRequest(CurveRequest, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for one in self.colors.values():
-            if not _COLOR.fullmatch(one):
-                raise ConfigurationError(f"a colour must be #rrggbb, not {one!r}")
+        for color in self.colors.values():
+            if not _COLOR.fullmatch(color):
+                raise ConfigurationError(f"a colour must be #rrggbb, not {color!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,18 +123,18 @@ class Curves:
         buffers: list[bytes] = []
         lines = []
         for line in self.lines:
-            found: dict[str, Any] = {"key": line.key, "runs": list(line.runs), "label": line.label}
+            entry: dict[str, Any] = {"key": line.key, "runs": list(line.runs), "label": line.label}
             if line.thin is not None:
-                found["thin"] = line.thin
+                entry["thin"] = line.thin
             if line.marks:
-                found["marks"] = [place._asdict() for place in line.marks]
+                entry["marks"] = [place._asdict() for place in line.marks]
             numbers = {"x": line.x, "y": line.y, "low": line.low, "high": line.high}
             for name, column in numbers.items():
                 if column is not None:
                     sent = column if name == "x" else _compact(column)
-                    found[name] = {"dtype": str(sent.dtype), "length": len(sent)}
+                    entry[name] = {"dtype": str(sent.dtype), "length": len(sent)}
                     buffers.append(sent.tobytes())
-            lines.append(found)
+            lines.append(entry)
         content = {"x_label": self.x_label, "lines": lines, "range": self.range}
         return {**content, "read": self.read, "notes": self.notes}, buffers
 

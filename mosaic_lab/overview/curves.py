@@ -27,8 +27,8 @@ X_LABELS = {"step": "steps", "episode": "episodes", "time": "time", "relative": 
 
 def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
     """Return the metrics of all runs in the usual order, the default first."""
-    found = pool.columns(runs, Reading())
-    return ordered(name for _, columns in found for name in columns.names)
+    columns_by_run = pool.columns(runs, Reading())
+    return ordered(name for _, columns in columns_by_run for name in columns.names)
 
 
 def curves(
@@ -46,21 +46,21 @@ def curves(
         # As coarse as the grid: an interval over single episodes would show their noise, not the runs'.
         # Computed over the whole axis, because a mean must not depend on the visible range.
         most = min(most, GRID_POINTS)
-        whole = structs.replace(request, start=None, end=None)
+        drawn_request = structs.replace(request, start=None, end=None)
     else:
-        whole = request
+        drawn_request = request
     reading = Reading()
-    found: list[tuple[Run, Points, tuple[Place, ...]]] = []
+    drawn: list[tuple[Run, Points, tuple[Place, ...]]] = []
     for run, columns in pool.columns(runs, reading, seconds):
-        points = read_points(columns, whole, most, averaged)
+        points = read_points(columns, drawn_request, most, averaged)
         if len(points.curve[0]):
-            found.append((run, points, stage_places(run, columns, request.x)))
+            drawn.append((run, points, stage_places(run, columns, request.x)))
     result = Curves(X_LABELS[request.x], read=reading.fraction, notes=reading.problems)
-    if not found:
+    if not drawn:
         return result
-    result.range = (min(points.low for _, points, _ in found), max(points.high for _, points, _ in found))
-    runs = [run for run, _, _ in found]
-    for (run, points, marks), label in zip(found, distinct_names(runs), strict=True):
+    result.range = (min(points.low for _, points, _ in drawn), max(points.high for _, points, _ in drawn))
+    runs = [run for run, _, _ in drawn]
+    for (run, points, marks), label in zip(drawn, distinct_names(runs), strict=True):
         x, y = points.curve[0], smooth(points.curve[1], request.smoothing)
         result.lines.append(CurveLine(run.id, (run.id,), label, x, y, marks=marks))
     if request.group_by is not None:

@@ -17,7 +17,7 @@ COLUMNS = (
     *("step", "total_steps", "last_return", "best_return", "duration", "created", "started", "ended"),
 )
 """The first columns, fields of `RunRow`."""
-_WHOLE = ("seed", "step", "total_steps")
+_INTEGERS = ("seed", "step", "total_steps")
 _TIMES = ("created", "started", "ended")
 _LARGEST = 1 << 63
 _NUMBERS = ("last_return", "best_return", "duration")
@@ -33,8 +33,10 @@ def data_frame(runs: Iterable[Run], pool: ColumnPool | None = None) -> pd.DataFr
     rows = [_row(run, pool) for run in runs]
     table = pd.DataFrame(rows, columns=_ordered(name for row in rows for name in row))
     for name in table.columns:
-        if name in _WHOLE:
-            small = table[name].map(lambda one: one if one is not None and abs(one) < _LARGEST else None)
+        if name in _INTEGERS:
+            small = table[name].map(
+                lambda value: value if value is not None and abs(value) < _LARGEST else None
+            )
             table[name] = small.astype("Int64")
         elif name in _TIMES:
             table[name] = pd.to_datetime(table[name].astype(float), unit="s", utc=True, errors="coerce")
@@ -45,33 +47,33 @@ def data_frame(runs: Iterable[Run], pool: ColumnPool | None = None) -> pd.DataFr
 
 def _ordered(names: Iterable[str]) -> list[str]:
     """Return each name once: common columns, hyperparameters, metrics, then versions and notes."""
-    known = list(dict.fromkeys((*COLUMNS, *names)))
+    distinct = list(dict.fromkeys((*COLUMNS, *names)))
 
     def place(name: str) -> int:
         group = name.partition(".")[0]
         return 0 if name in COLUMNS else _GROUPS.index(group) + 1 if group in _GROUPS else 3
 
-    return sorted(known, key=place)
+    return sorted(distinct, key=place)
 
 
 def _row(run: Run, pool: ColumnPool) -> dict[str, Any]:
-    row, found = whole_row(run, pool)
+    row, results = whole_row(run, pool)
     return {
         **{name: getattr(row, name) for name in COLUMNS},
         **{f"params.{name}": value for name, value in row.hyperparameters.items()},
-        **{f"metrics.{name}": value for name, value in found.last.items()},
+        **{f"metrics.{name}": value for name, value in results.last.items()},
         **_versions(run),
         "notes": row.notes,
     }
 
 
 def _versions(run: Run) -> dict[str, Any]:
-    known = run.provenance
-    environment, git = (_table(known.get(name)) for name in ("environment", "git"))
+    provenance = run.provenance
+    environment, git = (_table(provenance.get(name)) for name in ("environment", "git"))
     return {
-        "mosaic_lab": known.get("mosaic_lab"),
+        "mosaic_lab": provenance.get("mosaic_lab"),
         **{name: environment.get(name) for name in _VERSIONS},
-        "platform": known.get("platform"),
+        "platform": provenance.get("platform"),
         "git_commit": git.get("commit"),
         "git_dirty": git.get("dirty"),
     }

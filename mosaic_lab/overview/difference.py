@@ -87,15 +87,15 @@ def _configuration(run: Run) -> Facts:
     for name in ("gpus", "threads", "grace_seconds", "films"):
         if launched.get(name) is not None:
             facts[name] = launched[name]
-    if isinstance(names, list) and (given := requested(names, besides=RUN_DIR_VARIABLE)):
-        facts["environment variables"] = ", ".join(given)
+    if isinstance(names, list) and (requested_names := requested(names, besides=RUN_DIR_VARIABLE)):
+        facts["environment variables"] = ", ".join(requested_names)
     return facts
 
 
 def _code(run: Run) -> Facts:
-    known = run.provenance
-    facts = _git("git", known.get("git")) | {"folder": known.get("cwd")}
-    program = known.get("program")
+    provenance = run.provenance
+    facts = _git("git", provenance.get("git")) | {"folder": provenance.get("cwd")}
+    program = provenance.get("program")
     if isinstance(program, Mapping):
         facts |= {"program": program.get("path")} | _git("program's git", program.get("git"))
     return {name: value for name, value in facts.items() if value is not None}
@@ -110,19 +110,19 @@ def _git(prefix: str, state: object) -> Facts:
 
 
 def _packages(run: Run) -> Facts:
-    known = run.provenance
-    environment = known.get("environment")
+    provenance = run.provenance
+    environment = provenance.get("environment")
     described: Mapping[str, Any] = environment if isinstance(environment, Mapping) else {}
     facts = {
-        "mosaic_lab": known.get("mosaic_lab"),
+        "mosaic_lab": provenance.get("mosaic_lab"),
         "worker's version": described.get("worker_version"),
         "worker's Python": described.get("python"),
         "upstream": described.get("upstream"),
         "upstream's source": described.get("source"),
     }
     frozen = described.get("freeze")
-    found = dict(map(_package, frozen)) if isinstance(frozen, list) else {}
-    return {name: value for name, value in facts.items() if value} | dict(sorted(found.items()))
+    packages = dict(map(_package, frozen)) if isinstance(frozen, list) else {}
+    return {name: value for name, value in facts.items() if value} | dict(sorted(packages.items()))
 
 
 def _package(line: object) -> tuple[str, str]:
@@ -144,16 +144,16 @@ def _hardware(run: Run) -> Facts:
 
 
 def _results(run: Run, pool: ColumnPool) -> Facts:
-    status, found = run.status, results(run, pool)
-    facts: Facts = {"state": str(status.state), "reason": run.explained(status), "step": found.returns.step}
-    facts["return, mean of the last 20"] = found.returns.last
-    facts["return, best mean of 20"] = found.returns.best
+    status, summary = run.status, results(run, pool)
+    facts: Facts = {"state": str(status.state), "reason": run.explained(status), "step": summary.returns.step}
+    facts["return, mean of the last 20"] = summary.returns.last
+    facts["return, best mean of 20"] = summary.returns.best
     if status.outcome is not None:
         facts["duration"] = duration(run.seconds(status))
         facts["processor time"] = duration(status.outcome.cpu_seconds)
         facts["peak memory"] = memory(status.outcome.peak_memory_mb)
-    facts |= {f"last {name}": value for name, value in found.last.items()}
-    if not found.complete:
+    facts |= {f"last {name}": value for name, value in summary.last.items()}
+    if not summary.complete:
         facts["telemetry"] = "read in part, so the metrics are not the last ones"
     return {name: value for name, value in facts.items() if value is not None}
 

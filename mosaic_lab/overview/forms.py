@@ -44,8 +44,8 @@ def training_form(worker: str, algorithm: str | None = None) -> Schema:
     Raises WorkerEnvironmentError for an unknown worker, ConfigurationError for an algorithm that it does not
     have.
     """
-    info, known = workers.info(worker), description(worker)
-    tables = known["hyperparameters"]
+    info, described = workers.info(worker), description(worker)
+    tables = described["hyperparameters"]
     if algorithm is not None and algorithm not in tables:
         raise ConfigurationError(f"{worker} has no algorithm {algorithm!r}; it has {', '.join(tables)}")
     chosen = algorithm or next(iter(tables), None)
@@ -58,7 +58,7 @@ def training_form(worker: str, algorithm: str | None = None) -> Schema:
         )
     )
     return {
-        "schema": _training_schema(_environments(known)),
+        "schema": _training_schema(_environments(described)),
         "hyperparameters": {
             "type": "object",
             "properties": {str(row["name"]): _parameter(row) for row in tables.get(chosen or "", [])},
@@ -116,7 +116,7 @@ def code(kind: str, values: Mapping[str, Any], lab: str = "lab", taken: Collecti
 def _free(name: str, taken: Collection[str]) -> str:
     """Return a variable name that is not taken: ``run``, ``run_2``, …"""
     names = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
-    return next(one for one in names if one not in taken)
+    return next(candidate for candidate in names if candidate not in taken)
 
 
 # ------------------------------------------------------------------------ schemas
@@ -183,16 +183,16 @@ def _text(title: str, description: str, default: str | None = None) -> Schema:
     return field if default is None else {**field, "default": default}
 
 
-def _environment(known: list[str]) -> Schema:
-    return {**_text("Environment", "Its id, such as CartPole-v1"), "examples": known}
+def _environment(environments: list[str]) -> Schema:
+    return {**_text("Environment", "Its id, such as CartPole-v1"), "examples": environments}
 
 
 def _whole(request: type[Request], name: str, title: str) -> Schema:
     """Return the schema of an argument that is an integer, with its limits and default."""
     argument = arguments_of(request)[name]
-    known = {"minimum": argument.meta.ge, "maximum": argument.meta.le, "default": argument.default}
+    keywords = {"minimum": argument.meta.ge, "maximum": argument.meta.le, "default": argument.default}
     field = {"type": "integer", "title": title, "description": _description(argument)}
-    return field | {keyword: value for keyword, value in known.items() if value is not None}
+    return field | {keyword: value for keyword, value in keywords.items() if value is not None}
 
 
 def _description(argument: Argument) -> str:
@@ -227,12 +227,12 @@ def _provided(worker: str) -> list[str]:
     return list(description(worker)["environments"])
 
 
-def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
+def _environments(described: Mapping[str, Any] | None = None) -> list[str]:
     """Return environment ids to suggest: the worker's own, otherwise those of installed workers that provide
     any."""
-    own = known["environments"] if known else ()
-    found = own or sorted({one for name in families() for one in _provided(name)})
-    return list(found[:_MOST_ENVIRONMENTS])
+    provided = described["environments"] if described else ()
+    suggested = provided or sorted({env_id for name in families() for env_id in _provided(name)})
+    return list(suggested[:_MOST_ENVIRONMENTS])
 
 
 # ------------------------------------------------------------------------ code
@@ -242,14 +242,14 @@ def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) 
     worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
     table = {row["name"]: row for row in description(worker)["hyperparameters"].get(algorithm, ())}
     seeds = Code(_seeds_code(values.get("seeds", "1")))
-    known = {name: values[name] for name in _TRAINING if values.get(name) is not None}
+    keywords = {name: values[name] for name in _TRAINING if values.get(name) is not None}
     for name, value in (values.get("hyperparameters") or {}).items():
         if name not in table:
             raise ConfigurationError(f"{worker} {algorithm} has no hyperparameter {name!r}")
         value = _json_value(name, value) if table[name]["type"] not in _TYPES else value
         if value not in (None, table[name].get("default")):
-            known[name] = value
-    request = TrainRequest.of({**known, "worker": worker, "seed": seeds})
+            keywords[name] = value
+    request = TrainRequest.of({**keywords, "worker": worker, "seed": seeds})
     variable = _free("group" if seeds.startswith(("range", "[")) else "run", taken)
     return f"{variable} = {call(f'{lab}.train', *request.written())}\n{variable}"
 
@@ -257,15 +257,15 @@ def _training_code(values: Mapping[str, Any], lab: str, taken: Collection[str]) 
 def _match_code(kind: str, values: Mapping[str, Any], lab: str, taken: Collection[str]) -> str:
     module = "mosaic_lab" if "mosaic" in taken else "mosaic"
     operators = ", ".join(
-        f"{literal(one.get('name'))}: {_operator_code(one, lab, module)}"
-        for one in values.get("operators", ())
+        f"{literal(operator.get('name'))}: {_operator_code(operator, lab, module)}"
+        for operator in values.get("operators", ())
     )
     request: type[CompareRequest] = EvaluateRequest if kind == "evaluation" else CompareRequest
     fields = request.__struct_fields__
-    known = {name: values[name] for name in _NUMBERS if name in fields and values.get(name) is not None}
-    known["seeds"] = Code(_seeds_code(values.get("seeds", "0"), always=True))
+    keywords = {name: values[name] for name in _NUMBERS if name in fields and values.get(name) is not None}
+    keywords["seeds"] = Code(_seeds_code(values.get("seeds", "0"), always=True))
     arguments = {"env": values.get("env"), "operators": Code(f"{{{operators}}}")}
-    arguments |= request(**known).given("seeds")
+    arguments |= request(**keywords).given("seeds")
     variable = _free("ev" if kind == "evaluation" else "comparison", taken)
     imported = "import mosaic_lab" if module == "mosaic_lab" else "import mosaic_lab as mosaic"
     return f"{imported}\n\n{variable} = {call(f'{lab}.{request.METHOD}', [], arguments)}\n{variable}"
@@ -295,7 +295,7 @@ def _seeds_code(seeds: object, always: bool = False) -> str:
         if high < low:
             raise ConfigurationError(f"seeds: the range {text!r} is empty")
         return f"range({high + 1})" if low == 0 else f"range({low}, {high + 1})"
-    numbers = [int(one) for one in text.split(",")]
+    numbers = [int(number) for number in text.split(",")]
     return str(numbers) if always or len(numbers) > 1 else str(numbers[0])
 
 

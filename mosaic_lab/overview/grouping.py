@@ -26,7 +26,7 @@ def setting(run: Run, name: str) -> Any:
     Names are looked up first among "worker", "algorithm", "env", "seed", "group" and "total_steps" (the
     trained steps), then among the hyperparameters, then in the rest of the run's configuration.
     """
-    known = {
+    common = {
         "worker": run.worker,
         "algorithm": run.config.get("algorithm"),
         "env": run.config.get("env_id"),
@@ -34,8 +34,8 @@ def setting(run: Run, name: str) -> Any:
         "group": run.group,
         "total_steps": run.total_timesteps,
     }
-    if name in known:
-        return known[name]
+    if name in common:
+        return common[name]
     return run.hyperparameters[name] if name in run.hyperparameters else run.config.get(name)
 
 

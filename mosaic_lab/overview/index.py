@@ -127,20 +127,20 @@ class RunIndex:
             entry.row = row
 
     def _row(self, entry: _Entry) -> RunRow:
-        found = entry.returns
+        returns = entry.returns
         entry.counted = entry.counted or counted(entry.run)
-        return with_returns(row_with_parts(entry.run, found.step, entry.counted), found)
+        return with_returns(row_with_parts(entry.run, returns.step, entry.counted), returns)
 
     def _look_at_comparisons(self) -> None:
-        found = {sanitize(path.name): path for path in folders_in(self.store.root / COMPARISONS)}
-        for name in [name for name in self._comparisons if name not in found]:
+        folders = {sanitize(path.name): path for path in folders_in(self.store.root / COMPARISONS)}
+        for name in [name for name in self._comparisons if name not in folders]:
             del self._comparisons[name]
             self._remove(name)
-        for name, path in found.items():
-            known, stamp = self._comparisons.get(name), _times(path, path / ANNOTATIONS)
-            if known is None or known[0].alive or known[2] != stamp:
+        for name, path in folders.items():
+            shown, stamp = self._comparisons.get(name), _times(path, path / ANNOTATIONS)
+            if shown is None or shown[0].alive or shown[2] != stamp:
                 row = isolated(partial(comparison_row, path), partial(unreadable_row, name, "comparison"))
-                if known is None or row != known[0]:
+                if shown is None or row != shown[0]:
                     self._comparisons[name] = (row, self._raised(), stamp)
 
     def _read_telemetry(self) -> None:

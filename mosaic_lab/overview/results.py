@@ -31,8 +31,8 @@ Counted = Evaluation | Sweep
 
 def counted(run: Run) -> Counted | None:
     """Return a run as its own kind if that kind has parts; None for a run without parts."""
-    found = as_kind(run)
-    return found if isinstance(found, Counted) else None
+    counted_run = as_kind(run)
+    return counted_run if isinstance(counted_run, Counted) else None
 
 
 def row_with_parts(run: Run, step: int | None, parts: Counted | None) -> RunRow:
@@ -85,12 +85,12 @@ def returns_of(run: Run, columns: RunColumns) -> Returns:
     )
 
 
-def with_returns(row: RunRow, found: Returns) -> RunRow:
+def with_returns(row: RunRow, returns: Returns) -> RunRow:
     """Return the row of a run completed with numbers from its telemetry."""
-    begun = found.first if row.continues else 0
-    speed = found.speed if row.alive else mean_speed(row.step, begun, row.duration)
+    begun = returns.first if row.continues else 0
+    speed = returns.speed if row.alive else mean_speed(row.step, begun, row.duration)
     return replace(
-        row, speed=speed, last_return=found.last, best_return=found.best, sparkline=found.sparkline
+        row, speed=speed, last_return=returns.last, best_return=returns.best, sparkline=returns.sparkline
     )
 
 
@@ -136,5 +136,5 @@ def last_values(columns: RunColumns) -> dict[str, float | None]:
 
 def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, RunResults]:
     """Return the row of a run, completed from its telemetry, and its results."""
-    found = results(run, pool)
-    return with_returns(row_with_parts(run, found.returns.step, counted(run)), found.returns), found
+    summary = results(run, pool)
+    return with_returns(row_with_parts(run, summary.returns.step, counted(run)), summary.returns), summary

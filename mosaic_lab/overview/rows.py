@@ -144,9 +144,9 @@ def showable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return f"{value}"
     if isinstance(value, Mapping):
-        return {sanitize(str(name)): showable(one) for name, one in value.items()}
+        return {sanitize(str(name)): showable(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [showable(one) for one in value]
+        return [showable(item) for item in value]
     return sanitize(value) if isinstance(value, str) else value
 
 
@@ -186,8 +186,8 @@ def _progress(
 ) -> float | None:
     if status.state is State.COMPLETED:
         return 1.0
-    done, whole = (parts, of) if of else (step, total)
-    return min(1.0, done / whole) if done is not None and whole else None
+    done, full = (parts, of) if of else (step, total)
+    return min(1.0, done / full) if done is not None and full else None
 
 
 def _text(value: object) -> str | None:

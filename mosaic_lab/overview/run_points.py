@@ -44,8 +44,8 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
     Gaps are NaN, and excluded from means. The whole curve is decimated piece by piece, and the points of
     pieces that will not change are kept, so that the cost does not grow with the run.
     """
-    whole = not request.outliers and request.start is None and request.end is None
-    pieces = [] if whole else columns.pieces(request.metric)
+    full_range = not request.outliers and request.start is None and request.end is None
+    pieces = [] if full_range else columns.pieces(request.metric)
     usual = usual_range(pieces) if request.outliers else None
     view = _view(pieces, request, columns.count(request.metric))
     # Powers of two: they seldom change as a run grows. A piece keeps more points than are drawn of it.
@@ -55,7 +55,7 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
     def decimated(piece: Piece) -> Points:
         x, y = _curve(piece, request.x)
         low, high = (x[0], x[-1]) if len(x) else (math.inf, -math.inf)
-        if not whole:
+        if not full_range:
             part = slice(np.searchsorted(x, view.first, "left"), np.searchsorted(x, view.last, "right"))
             x, y = x[part], y[part]
         if usual is not None:
@@ -64,7 +64,7 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
         return Points(averages((x, y), length) if averaged else _thinned((x, y), limit), low, high)
 
     key = (request.x, averaged, length if averaged else limit)
-    parts = columns.reduced(request.metric, decimated, key) if whole else [*map(decimated, pieces)]
+    parts = columns.reduced(request.metric, decimated, key) if full_range else [*map(decimated, pieces)]
     # Copies, which do not keep a file mapped.
     x, y = (np.concatenate([np.empty(0), *(part.curve[side] for part in parts)]) for side in (0, 1))
     curve = _sorted((x, y))
@@ -166,8 +166,8 @@ def stage_places(run: Run, columns: RunColumns, axis: str) -> tuple[Place, ...]:
     """Return the positions of a curriculum's stages on an axis, with their labels; empty for other runs."""
     marks = stage_marks(run)
     places = step_places(columns, [step for step, _ in marks])
-    found = [(place[axis], label) for place, (_, label) in zip(places, marks, strict=True)]
-    return tuple(Place(x, label) for x, label in found if x is not None)
+    labelled = [(place[axis], label) for place, (_, label) in zip(places, marks, strict=True)]
+    return tuple(Place(x, label) for x, label in labelled if x is not None)
 
 
 def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[str, float | None]]:
@@ -184,11 +184,11 @@ def step_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[s
     def nearest(piece: Piece) -> list[tuple[float, Piece, int]]:
         """Return for each step its distance to the nearest point, and this point."""
         distances = [np.abs(piece.step - step) for step in steps]
-        return [(float(one.min()), piece, int(one.argmin())) for one in distances]
+        return [(float(from_step.min()), piece, int(from_step.argmin())) for from_step in distances]
 
-    found = columns.reduced(metric, nearest, ("nearest", *steps))
-    for place, candidates in zip(places, zip(*found, strict=True), strict=False):
-        _, piece, point = min(candidates, key=lambda one: one[0])
+    nearest_by_piece = columns.reduced(metric, nearest, ("nearest", *steps))
+    for place, candidates in zip(places, zip(*nearest_by_piece, strict=True), strict=False):
+        _, piece, point = min(candidates, key=lambda candidate: candidate[0])
         for axis in ("episode", "time", "relative"):
             x = x_values(piece, axis)[point]
             place[axis] = float(x) if math.isfinite(x) else None

@@ -129,13 +129,13 @@ class Service:
 
     def answer(self, method: str, params: object) -> Answer:
         """Return the answer of a method. Raises MosaicError, with a message for the user, if it fails."""
-        known = METHODS.get(method)
-        if known is None:
+        query = METHODS.get(method)
+        if query is None:
             raise ConfigurationError(
                 f"{method!r:.100} is not a query of a run store. Actions on runs need a "
                 "kernel: run mosaic_lab.Lab() in a notebook"
             )
-        return known.answer(self, converted(method, params, known.params))
+        return query.answer(self, converted(method, params, query.params))
 
     def changes(self, params: ChangesParams) -> Answer:
         """Return the rows that changed since a version, and the ids of removed runs.
@@ -146,11 +146,11 @@ class Service:
             raise ConfigurationError("changes need a run store: the request names none")
         since = params.version - self._before
         with self._index_lock:
-            whole = not 0 < since <= self._newest
-            self._newest, rows, removed = self._index.changes(0 if whole else since)
+            is_complete = not 0 < since <= self._newest
+            self._newest, rows, removed = self._index.changes(0 if is_complete else since)
             version = self._before + self._newest
         changed = [msgspec.to_builtins(row) for row in rows]
-        return {"version": version, "whole": whole, "rows": changed, "removed": removed}, []
+        return {"version": version, "whole": is_complete, "rows": changed, "removed": removed}, []
 
     def curves(self, params: CurvesParams) -> Answer:
         return curves(self.runs(params.runs), params, self._columns).answer()
@@ -159,7 +159,7 @@ class Service:
         return {"names": metric_names(self.runs(params.runs), self._columns)}, []
 
     def export(self, params: ExportParams) -> Answer:
-        charts = [ExportedChart(self.runs(one.runs), one) for one in params.charts]
+        charts = [ExportedChart(self.runs(chart.runs), chart) for chart in params.charts]
         file = export(charts, params.format, self._columns)
         return {"name": file.name, "type": file.type}, [file.content]
 
@@ -193,14 +193,14 @@ class Service:
         run = self.run(params.run)
         films = run.films
         shown, frames = [], []
-        for one in films[-MOST_FILMS:]:
+        for entry in films[-MOST_FILMS:]:
             with suppress(MosaicError):  # unreadable, or removed meanwhile
-                frames.append(one.first_frame)
-                shown.append(one)
-        columns = next((one for _, one in self._columns.columns([run], Reading())), None)
-        places = step_places(columns, [one.step for one in shown])
+                frames.append(entry.first_frame)
+                shown.append(entry)
+        columns = next((first for _, first in self._columns.columns([run], Reading())), None)
+        places = step_places(columns, [entry.step for entry in shown])
         return {
-            "films": [{**one.facts, "places": place} for one, place in zip(shown, places, strict=True)],
+            "films": [{**entry.facts, "places": place} for entry, place in zip(shown, places, strict=True)],
             "missing": {str(k): v for k, v in films.missing.items()},
             "status": films.status,
             "being_made": films.being_made,
@@ -215,15 +215,15 @@ class Service:
 
         A chart of several runs still draws the others if one was removed.
         """
-        found, missing = [], None
+        existing, missing = [], None
         for run_id in dict.fromkeys(ids):
             try:
-                found.append(self.run(run_id))
+                existing.append(self.run(run_id))
             except UnknownRun as error:
                 missing = error
-        if missing is not None and not found:
+        if missing is not None and not existing:
             raise missing
-        return found
+        return existing
 
     def run(self, run_id: str) -> Run:
         """Return a run by its full id. Raises UnknownRun."""
@@ -288,5 +288,8 @@ def _form(params: FormsParams) -> dict[str, Any]:
 
 def details(run: Run, pool: ColumnPool) -> dict[str, Any]:
     """Return ``RunDetails`` of ``js/src/shared/run-api.ts``. ``pool`` reads the metrics."""
-    found = pool.columns([run], Reading(), READ_SECONDS)
-    return {"results": next((last_values(columns) for _, columns in found), {}), "code": code_of(run)}
+    columns_by_run = pool.columns([run], Reading(), READ_SECONDS)
+    return {
+        "results": next((last_values(columns) for _, columns in columns_by_run), {}),
+        "code": code_of(run),
+    }

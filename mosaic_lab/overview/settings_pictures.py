@@ -42,10 +42,10 @@ class PicturedRun:
 
     def value(self, name: str) -> Any:
         """Return a setting or, if the run has no such setting, a result; None if it has neither."""
-        own = setting(self.run, name)
-        if own is None and name in ("last_return", "best_return", "duration", "speed", "step", "episodes"):
+        value = setting(self.run, name)
+        if value is None and name in ("last_return", "best_return", "duration", "speed", "step", "episodes"):
             return getattr(self.row, name)
-        return self.results.last.get(name) if own is None else own
+        return self.results.last.get(name) if value is None else value
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class Scale:
 
 def scale_of(values: Sequence[Any]) -> Scale:
     """Return a scale for these values: logarithmic for positive numbers over several orders of magnitude."""
-    known = [value for value in values if value is not None]
-    if not known or not all(map(_is_number, known)):
-        return Scale(texts=tuple(sorted({_text(value) for value in known})) or ("–",))
-    low, high = min(known), max(known)
-    different = tuple(sorted(set(known)))
+    defined = [value for value in values if value is not None]
+    if not defined or not all(map(_is_number, defined)):
+        return Scale(texts=tuple(sorted({_text(value) for value in defined})) or ("–",))
+    low, high = min(defined), max(defined)
+    different = tuple(sorted(set(defined)))
     numbers = different if len(different) <= FEW_NUMBERS else ()
     if low == high:
         half = abs(low) * 0.05 or 0.5
@@ -103,9 +103,11 @@ def scale_of(values: Sequence[Any]) -> Scale:
 def differing(runs: Sequence[PicturedRun]) -> list[str]:
     """Return the names of the settings in which these runs differ, the common ones first."""
     common = ("worker", "algorithm", "env", "seed")
-    names = dict.fromkeys((*common, *sorted({name for one in runs for name in one.run.hyperparameters})))
-    values = {name: [setting(one.run, name) for one in runs] for name in names}
-    return [name for name in names if len({repr(one) for one in values[name] if one is not None}) > 1]
+    names = dict.fromkeys(
+        (*common, *sorted({name for pictured in runs for name in pictured.run.hyperparameters}))
+    )
+    values = {name: [setting(pictured.run, name) for pictured in runs] for name in names}
+    return [name for name in names if len({repr(value) for value in values[name] if value is not None}) > 1]
 
 
 def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], background: str = "none") -> bytes:
@@ -113,11 +115,11 @@ def parallel_picture(runs: Sequence[PicturedRun], names: Sequence[str], backgrou
     is the result."""
     figure = new_figure(DOTS_PER_INCH, _HEIGHT)
     axes = figure.add_subplot(facecolor="none")
-    scales = [scale_of([one.value(name) for one in runs]) for name in names]
-    for one in runs:
-        places = [scale.place(one.value(name)) for name, scale in zip(names, scales, strict=True)]
-        known = [(at, place) for at, place in enumerate(places) if place is not None]
-        axes.plot(*zip(*known, strict=True), color=one.color, alpha=0.8, linewidth=1)
+    scales = [scale_of([pictured.value(name) for pictured in runs]) for name in names]
+    for pictured in runs:
+        places = [scale.place(pictured.value(name)) for name, scale in zip(names, scales, strict=True)]
+        points = [(at, place) for at, place in enumerate(places) if place is not None]
+        axes.plot(*zip(*points, strict=True), color=pictured.color, alpha=0.8, linewidth=1)
     for place, scale in enumerate(scales):
         axes.axvline(place, color=INK, linewidth=0.8)
         for height, text in scale.ticks:
@@ -135,11 +137,11 @@ def scatter_picture(runs: Sequence[PicturedRun], x: str, y: str, background: str
     """Return a scatter plot as PNG: a point per run, setting ``x`` against result ``y``."""
     figure = new_figure(DOTS_PER_INCH, _HEIGHT)
     axes = figure.add_subplot(facecolor="none")
-    scale = scale_of([one.value(x) for one in runs])
-    for one in runs:
-        across, up = scale.place(one.value(x)), one.value(y)
+    scale = scale_of([pictured.value(x) for pictured in runs])
+    for pictured in runs:
+        across, up = scale.place(pictured.value(x)), pictured.value(y)
         if across is not None and _is_number(up):
-            axes.plot(across, up, "o", color=one.color, alpha=0.85, markersize=5)
+            axes.plot(across, up, "o", color=pictured.color, alpha=0.85, markersize=5)
     dress(axes, x, _TITLES.get(y, y))
     _label(axes, scale)
     return png_of(figure, background)

@@ -49,13 +49,13 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
     by run ids but contain other files. Folders whose names are not UTF-8, which no page can request, are
     skipped and counted.
     """
-    found: list[FoundStore] = []
+    stores: list[FoundStore] = []
     waiting = deque([(Path(root).resolve(), 0)])
     began = time.monotonic()
     deadline = began + seconds
     seen, unnamed, cut_short = 0, 0, ""
     while waiting:
-        if len(found) >= MOST_STORES:
+        if len(stores) >= MOST_STORES:
             cut_short = f"the first {MOST_STORES} run stores are listed"
         elif seen >= MOST_FOLDERS:
             cut_short = f"the first {MOST_FOLDERS:,} folders were searched"
@@ -71,14 +71,14 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
         names = readable
         runs = [name for name in names if is_run_id(name)]
         if ".slots" in names or any((folder / name / "config.json").is_file() for name in runs):
-            found.append(FoundStore(str(folder), len(runs), _changed(folder)))
+            stores.append(FoundStore(str(folder), len(runs), _changed(folder)))
         if depth < DEEPEST:
             below = (name for name in names if not (name.startswith(".") or name in _NO_STORES_IN))
             waiting.extend((folder / name, depth + 1) for name in below if not is_run_id(name))
     if unnamed and not cut_short:
         folders = "1 folder is" if unnamed == 1 else f"{unnamed:,} folders are"
         cut_short = f"{folders} left out: the name is not UTF-8 text, rename it"
-    ordered = sorted(found, key=lambda store: -store.changed)
+    ordered = sorted(stores, key=lambda store: -store.changed)
     return Search(ordered, cut_short, time.monotonic() - began)
 
 

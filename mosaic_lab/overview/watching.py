@@ -90,32 +90,34 @@ class ChangeWatcher:
 
     def _look(self, waiting: list[_Waiting]) -> bool:
         """Poll the store once, send the changes, and return whether there were any."""
-        found: dict[int, Changes] = {}
+        changes_by_version: dict[int, Changes] = {}
         now = time.monotonic()
-        for one in waiting:
-            if not one.wanted():
-                self._end(one)
+        for subscriber in waiting:
+            if not subscriber.wanted():
+                self._end(subscriber)
                 continue
             try:
-                if one.version not in found:
-                    found[one.version] = self._service.answer("changes", {"version": one.version})[0]
+                if subscriber.version not in changes_by_version:
+                    changes_by_version[subscriber.version] = self._service.answer(
+                        "changes", {"version": subscriber.version}
+                    )[0]
             except Exception:
                 # A store that cannot be read now, such as on a network share, may be readable at the next
                 # poll.
                 logger.debug("The run store could not be read.", exc_info=True)
                 continue
-            changes = found[one.version]
-            changed = changes["version"] != one.version
-            if changed or (one.until is not None and now >= one.until):
-                self._send(one, changes)
-        return any(changes["version"] != version for version, changes in found.items())
+            changes = changes_by_version[subscriber.version]
+            changed = changes["version"] != subscriber.version
+            if changed or (subscriber.until is not None and now >= subscriber.until):
+                self._send(subscriber, changes)
+        return any(changes["version"] != version for version, changes in changes_by_version.items())
 
-    def _send(self, one: _Waiting, changes: Changes) -> None:
-        one.version = changes["version"]
-        if one.until is not None:
-            self._end(one)
+    def _send(self, subscriber: _Waiting, changes: Changes) -> None:
+        subscriber.version = changes["version"]
+        if subscriber.until is not None:
+            self._end(subscriber)
         try:
-            one.send(changes)
+            subscriber.send(changes)
         except Exception:
             logger.debug("Changes could not be sent.", exc_info=True)
-            self._end(one)
+            self._end(subscriber)
