@@ -304,10 +304,10 @@ class ArenaLoop:
 
 def _unrepeated(lines: Collection[str], message: str) -> list[str]:
     """Return the log lines that do not repeat the error in ``message``."""
-    known = {line for line in message.splitlines() if line}
+    reported = {line for line in message.splitlines() if line}
 
     def repeats(line: str) -> bool:
         _, mark, error = line.partition(" failed: ")
-        return line in known or bool(mark and error[:1000] in message)
+        return line in reported or bool(mark and error[:1000] in message)
 
     return [line for line in lines if not repeats(line)]

@@ -45,8 +45,8 @@ class ArenaFolder:
         self._began = time.monotonic()
         launch = {"worker": worker, "label": label, "command": list(command), "created": time.time()}
         try:
-            own = {"run_id": self.run.run_id, "run_dir": str(path)}
-            write_json(self.run.config_path, {**config, **own})
+            run_fields = {"run_id": self.run.run_id, "run_dir": str(path)}
+            write_json(self.run.config_path, {**config, **run_fields})
             write_json(self.run.launch_path, launch)
             self._record = StateWriter(self.run, os.getpid())
             self._record.move(State.STARTING, "its arena is starting")

@@ -56,11 +56,15 @@ def _provider_of(plan: ArenaPlan, progress: Callable[[str], None]) -> str:
         if spec.worker is not None and spec.trained_on and same_environment(spec.trained_on, env_id)
     }
     others = {info.name: info.worker_environment for info in workers.catalog() if info.name != family}
-    candidates = [one for one in others.values() if one is not None and "arena" in one.capabilities.modes]
+    candidates = [
+        candidate
+        for candidate in others.values()
+        if candidate is not None and "arena" in candidate.capabilities.modes
+    ]
     with ThreadPoolExecutor(max_workers=4) as pool:
-        refusals = list(pool.map(lambda one: _refusal(one, plan), candidates))
+        refusals = list(pool.map(lambda candidate: _refusal(candidate, plan), candidates))
     first_line = refusal.partition("\n")[0]
-    able = [one.name for one, refused in zip(candidates, refusals, strict=True) if not refused]
+    able = [candidate.name for candidate, refused in zip(candidates, refusals, strict=True) if not refused]
     for name in able:
         if name in trained:
             progress(
@@ -94,13 +98,13 @@ def _refusal(worker: WorkerEnvironment, plan: ArenaPlan) -> str:
 def _info(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:
     """Return information about the environment made by a worker, or why it cannot be made."""
     variables = {**plan.passed, **plan.env_vars}
-    known = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables]))
-    if known not in _made:
+    key = (str(worker.python), json.dumps([plan.env_id, plan.settings, variables]))
+    if key not in _made:
         answer = _trial(worker, plan)
         if isinstance(answer, str):
             return answer
-        _made[known] = answer
-    return _made[known]
+        _made[key] = answer
+    return _made[key]
 
 
 def _trial(worker: WorkerEnvironment, plan: ArenaPlan) -> EnvironmentInfo | str:

@@ -120,12 +120,12 @@ class Comparison:
             if lane is None:
                 self._settle(lambda: self._lockstep.step(count), timeout, f"step({n})")
             else:
-                one = self._lane(lane)
+                chosen = self._lane(lane)
                 self._driver.call(
-                    lambda: self._lockstep.step_lane(one, count),
-                    lambda: not one.busy,
+                    lambda: self._lockstep.step_lane(chosen, count),
+                    lambda: not chosen.busy,
                     timeout,
-                    f"step({n}, lane={one.label!r})",
+                    f"step({n}, lane={chosen.label!r})",
                 )
                 self._report_failures()
         except KeyboardInterrupt:
@@ -177,13 +177,16 @@ class Comparison:
 
         With ``timeout=None``, waits as long as a lane may take. Raises RunFailed if the lane fails again.
         """
-        one = self._lane(lane)
+        chosen = self._lane(lane)
         limit = self._open_seconds if timeout is None else timeout
         self._driver.call(
-            lambda: self._lockstep.restart(one), lambda: not one.busy, limit, f"restart({one.label!r})"
+            lambda: self._lockstep.restart(chosen),
+            lambda: not chosen.busy,
+            limit,
+            f"restart({chosen.label!r})",
         )
-        if limit > 0 and one.state is LaneState.FAILED:
-            raise RunFailed(_failure_report([one]))
+        if limit > 0 and chosen.state is LaneState.FAILED:
+            raise RunFailed(_failure_report([chosen]))
 
     def act(self, lane: int | str | Lane, agent: str, action: Any) -> bool:
         """Submit a person's action for ``agent`` in ``lane``. Return whether an action was due.
@@ -192,8 +195,8 @@ class Comparison:
         person plays in real time, the action is held until the next one; None releases it. Raises
         ConfigurationError if no person acts for the agent or the action is currently not legal.
         """
-        one = self._lane(lane)
-        return bool(self._driver.call(lambda: one.act(agent, action), None, 0, "act()"))
+        chosen = self._lane(lane)
+        return bool(self._driver.call(lambda: chosen.act(agent, action), None, 0, "act()"))
 
     def stop(self, timeout: float = _CLOSE_SECONDS) -> None:
         """End all lanes and their processes, keeping results and the last state. Can be called repeatedly."""
@@ -254,8 +257,8 @@ class Comparison:
         for lane in lanes:
             if which == lane.label or (which == lane.index and not isinstance(which, bool)):
                 return lane
-        known = ", ".join(f"{lane.index} ({lane.label!r})" for lane in lanes)
-        raise ConfigurationError(f"no lane {which!r}: the lanes are {known}")
+        labels = ", ".join(f"{lane.index} ({lane.label!r})" for lane in lanes)
+        raise ConfigurationError(f"no lane {which!r}: the lanes are {labels}")
 
     def __repr__(self) -> str:
         lanes = ", ".join(f"{lane.label} {lane.state} at {lane.step}" for lane in self._lockstep.lanes)

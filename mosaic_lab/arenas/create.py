@@ -77,8 +77,10 @@ def _new_folder(root: Path, env: str) -> Path:
 
 def _delete_old(folder: Path) -> None:
     """Delete the oldest folders of ended comparisons, except anything that a user has added or renamed."""
-    ours = (one for one in folder.glob("*") if _NAME.fullmatch(one.name) and (one / _DESCRIPTION).is_file())
-    for old in sorted(one for one in ours if not comparison_lives(one))[:-KEPT]:
+    folders = (
+        path for path in folder.glob("*") if _NAME.fullmatch(path.name) and (path / _DESCRIPTION).is_file()
+    )
+    for old in sorted(path for path in folders if not comparison_lives(path))[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 

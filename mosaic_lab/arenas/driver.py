@@ -119,7 +119,7 @@ class Driver:
         self._listeners = [*self._listeners, callback]
 
         def unsubscribe() -> None:
-            self._listeners = [one for one in self._listeners if one is not callback]
+            self._listeners = [listener for listener in self._listeners if listener is not callback]
 
         return unsubscribe
 

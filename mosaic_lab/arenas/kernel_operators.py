@@ -113,7 +113,7 @@ class KernelOperators:
                 if held.played:
                     del self._held[agent]
             return True
-        request = next((one for one in self.open.values() if one.agent == agent), None)
+        request = next((pending for pending in self.open.values() if pending.agent == agent), None)
         if request is None:
             return False
         self._check(request, action)
@@ -126,8 +126,8 @@ class KernelOperators:
         self.open.clear()
         self._held.clear()
         for key, agents, operator in self._code():
-            own = operator_seed(seed, self._operators[key].name, agents[0])
-            self._thread(key, operator).begin(own, episode_index)
+            own_seed = operator_seed(seed, self._operators[key].name, agents[0])
+            self._thread(key, operator).begin(own_seed, episode_index)
 
     def end(self, returns: Mapping[str, float], steps: int) -> None:
         """End the episode."""

@@ -94,7 +94,7 @@ class Lockstep:
 
     def restart(self, lane: Lane) -> None:
         """Reopen a lane; it catches up with the others by itself."""
-        others = [one.step for one in self.lanes if one is not lane and one.state in _UNDER_WAY]
+        others = [other.step for other in self.lanes if other is not lane and other.state in _UNDER_WAY]
         lane.open(self.seed, self.episode, min(others, default=0))
 
     def close(self) -> None:

@@ -92,12 +92,12 @@ class ArenaPlan:
                 "training of its policies; give env_kwargs={} for its defaults",
                 UserWarning,
             )
-        found = {
+        differences = {
             f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
             for spec in self.operators.values()
             if spec.trained_on is not None and not same_environment(spec.trained_on, self.env_id)
         }
-        for text in sorted(found):
+        for text in sorted(differences):
             warn_user(f"{text}: even where the spaces fit, they may differ", UserWarning)
         operators = self.operators.values()
         for checkpoint in sorted({spec.settings.get("checkpoint") or "" for spec in operators} - {""}):

@@ -102,15 +102,15 @@ class LaneOperators:
         """Add a lane for each of ``operators``, and one for ``policies`` if given."""
         if self._problems.found and not operators and not policies:
             return  # a script without operators is already a problem
-        given = {} if operators is None and policies is not None else operators
-        if not isinstance(given, Mapping) or (policies is None and not given):
+        by_name = {} if operators is None and policies is not None else operators
+        if not isinstance(by_name, Mapping) or (policies is None and not by_name):
             self._problems.add(
                 "operators",
-                f"operators={given!r:.200}: must map names to operators, such as "
+                f"operators={by_name!r:.200}: must map names to operators, such as "
                 '{"PPO": operators.rl(run), "random": operators.random()}',
             )
             return
-        for label, value in given.items():
+        for label, value in by_name.items():
             if isinstance(label, str) and label.strip():
                 self._add_lane(
                     label, f"operators.{label}", value if isinstance(value, Mapping) else {DEFAULT: value}

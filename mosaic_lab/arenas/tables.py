@@ -68,8 +68,8 @@ def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.
 
     columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
     agents = dict.fromkeys(name for row in rows for name in row if name not in kinds)
-    own = {name: pd.Series([row.get(name) for row in rows], dtype="float64") for name in agents}
-    return pd.DataFrame(columns | own)
+    agent_columns = {name: pd.Series([row.get(name) for row in rows], dtype="float64") for name in agents}
+    return pd.DataFrame(columns | agent_columns)
 
 
 def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
@@ -112,9 +112,9 @@ class EpisodeSteps:
             file.seek(self._read)
             while (line := file.readline(DEFAULT_LINE_LIMIT)).endswith(b"\n"):
                 end = self._read + len(line)
-                if b'"step"' in line and (found := _EPISODE.search(line)):
-                    first, _ = self._places.get(int(found[1]), (self._read, 0))
-                    self._places[int(found[1])] = first, end
+                if b'"step"' in line and (match := _EPISODE.search(line)):
+                    first, _ = self._places.get(int(match[1]), (self._read, 0))
+                    self._places[int(match[1])] = first, end
                 self._read = end
 
 

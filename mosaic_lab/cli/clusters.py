@@ -60,9 +60,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("check", _check, "connect and show the cluster's resources"),
         ("remove", _remove, "remove a profile; its runs are not affected"),
     ):
-        one = commands.add_parser(name, help=what)
-        one.add_argument("name", metavar="NAME")
-        one.set_defaults(run=run)
+        command = commands.add_parser(name, help=what)
+        command.add_argument("name", metavar="NAME")
+        command.set_defaults(run=run)
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -89,12 +89,14 @@ def _add(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     rows = [("NAME", "ADDRESS", "A RUN RESERVES", "TOKEN FROM", "LABELS", "FOLDER", "WHEELS")]
-    for name, one in clusters.clusters().items():
-        cpus = "its threads" if one.cpus is None else amounts(one.cpus, 0)
-        reserved = f"{cpus}, {amounts(0, one.gpus)}" if one.gpus else cpus
-        labels = ", ".join(f"{key}={value}" for key, value in one.labels.items())
-        token = one.token_env or one.token_file or "Ray's own places"
-        rows.append((name, one.address, reserved, token, labels or "-", one.folder, one.wheels or "-"))
+    for name, profile in clusters.clusters().items():
+        cpus = "its threads" if profile.cpus is None else amounts(profile.cpus, 0)
+        reserved = f"{cpus}, {amounts(0, profile.gpus)}" if profile.gpus else cpus
+        labels = ", ".join(f"{key}={value}" for key, value in profile.labels.items())
+        token = profile.token_env or profile.token_file or "Ray's own places"
+        rows.append(
+            (name, profile.address, reserved, token, labels or "-", profile.folder, profile.wheels or "-")
+        )
     print(text_table(rows) if rows[1:] else "no clusters: `mosaic-lab clusters add NAME --ray HOST:PORT`")
     return 0
 
@@ -132,8 +134,8 @@ def _described(cluster: Cluster, answer: Mapping[str, Any]) -> list[str]:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    own = {name: value for name, value in labels.items() if not name.startswith("ray.io/")}
-    return f" ({', '.join(f'{name}={value}' for name, value in own.items())})" if own else ""
+    user_labels = {name: value for name, value in labels.items() if not name.startswith("ray.io/")}
+    return f" ({', '.join(f'{name}={value}' for name, value in user_labels.items())})" if user_labels else ""
 
 
 def _remove(arguments: argparse.Namespace) -> int:

@@ -116,9 +116,9 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None:
         evaluation = find_run(supervisor, arguments.resume, Evaluation).resume(budget or None)
     else:
-        given = {"budget": budget, "replay": replay, "on": arguments.on}
-        given = {name: value for name, value in given.items() if value}
-        evaluation = launch.evaluate_script(supervisor, script, run_code=arguments.run_code, **given)
+        options = {"budget": budget, "replay": replay, "on": arguments.on}
+        options = {name: value for name, value in options.items() if value}
+        evaluation = launch.evaluate_script(supervisor, script, run_code=arguments.run_code, **options)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
         return 0

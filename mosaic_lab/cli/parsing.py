@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         if not self._keys:
             return super().format_help()
         arguments = arguments_of(resolve_name(self._keys)).values()  # imported for the help only
-        lines = [f"  {one.name:<15} {one.help}\n" for one in arguments if one.help]
+        lines = [f"  {argument.name:<15} {argument.help}\n" for argument in arguments if argument.help]
         return f"{super().format_help()}\nkeys:\n{''.join(lines)}"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
+def _nearest(word: str, words: Iterable[str]) -> str:
     """Return ``; did you mean 'train'?``, or an empty string if no known word is similar."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close else ""

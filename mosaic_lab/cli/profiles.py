@@ -67,10 +67,10 @@ def algorithms(name: str, description: dict[str, Any]) -> str:
     """Return one row per algorithm: its properties and number of hyperparameters."""
     by_algorithm: dict[str, list[Any]] = description["hyperparameters"]
     facts: dict[str, dict[str, Any]] = description["capabilities"].get("algorithm_facts", {})
-    columns = list(dict.fromkeys(column for one in by_algorithm for column in facts.get(one, {})))
+    columns = list(dict.fromkeys(column for algorithm in by_algorithm for column in facts.get(algorithm, {})))
     rows = [
-        (one, *(str(facts.get(one, {}).get(column, "-")) for column in columns), str(len(known)))
-        for one, known in by_algorithm.items()
+        (algorithm, *(str(facts.get(algorithm, {}).get(column, "-")) for column in columns), str(len(table)))
+        for algorithm, table in by_algorithm.items()
     ]
     count = f"{len(rows)} algorithm{'s' if len(rows) > 1 else ''}"
     shown = text_table([("algorithm", *columns, "hyperparameters"), *rows], "  ")
@@ -99,16 +99,16 @@ def hyperparameters(description: dict[str, Any], only: str | None) -> str:
     )
 
 
-def environments(name: str, known: Sequence[str]) -> str:
+def environments(name: str, ids: Sequence[str]) -> str:
     """Return environment ids grouped by prefix; long groups are shortened."""
-    tops = {_beginning(one, "") for one in known}
+    tops = {_beginning(env_id, "") for env_id in ids}
     shared = tops.pop() if len(tops) == 1 else ""
-    heads = Counter(_beginning(one, shared) for one in known)
+    heads = Counter(_beginning(env_id, shared) for env_id in ids)
     groups: dict[str, list[str]] = {}
-    for one in known:
-        head = _beginning(one, shared)
-        groups.setdefault(head if heads[head] >= _GROUP else "", []).append(one)
-    lines = [f"\n{len(known)} environments"]
+    for env_id in ids:
+        head = _beginning(env_id, shared)
+        groups.setdefault(head if heads[head] >= _GROUP else "", []).append(env_id)
+    lines = [f"\n{len(ids)} environments"]
     for head, ids in sorted(groups.items(), key=lambda group: (not group[0], group[0])):
         shown = ids if len(ids) <= _SHOWN_IDS else [*ids[:_SHORT_LIST], "…"]
         text = f"  {head or 'others'} ({len(ids)}): {', '.join(shown)}"

@@ -159,8 +159,8 @@ def results(run: Run) -> list[tuple[str, str]]:
 
 
 def _settings(run: Run) -> list[tuple[str, str]]:
-    given = run.config.get("hyperparameters")
-    hyperparameters = given if isinstance(given, dict) else {}
+    recorded = run.config.get("hyperparameters")
+    hyperparameters = recorded if isinstance(recorded, dict) else {}
     written = read_annotations(run.folder)
     facts = [("run", run.id), ("name", written.name), ("tags", ", ".join(written.tags))]
     facts += [("worker", run.worker), ("cluster", run.on or ""), ("group", run.group or "")]

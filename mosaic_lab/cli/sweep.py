@@ -109,10 +109,10 @@ def _report(sweep: Sweep, arguments: argparse.Namespace) -> int:
     """Print the outcome and the best trials and write the requested files; return the exit code."""
     print(_line(sweep) if sweep.state is State.COMPLETED else f"{_line(sweep)}: {sweep.reason}")
     if best := sweep.ranked()[:BEST]:
-        names = list(dict.fromkeys(name for one in best for name in one.parameters))
+        names = list(dict.fromkeys(name for trial in best for name in trial.parameters))
         rows = [
-            [str(one.number), number(one.value), *(str(one.parameters.get(name, "")) for name in names)]
-            for one in best
+            [str(trial.number), number(trial.value), *(str(trial.parameters.get(name, "")) for name in names)]
+            for trial in best
         ]
         print(text_table([["trial", sweep.plan.request.metric, *names], *rows]))
     for write, path in ((sweep.to_csv, arguments.csv), (sweep.to_parquet, arguments.parquet)):

@@ -97,14 +97,14 @@ def _option(keyword: str) -> str:
 def _argument(argument: Argument) -> dict[str, Any]:
     """Return the arguments of ``add_argument`` for a keyword of `Lab.train`."""
     default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
-    given: dict[str, Any] = {"default": default, "help": argument.help}
+    options: dict[str, Any] = {"default": default, "help": argument.help}
     if argument.choices:
-        given["choices"] = argument.choices
+        options["choices"] = argument.choices
     elif argument.type is int and default is None:
-        given |= {"type": _count, "metavar": "N"}
+        options |= {"type": _count, "metavar": "N"}
     elif argument.type in (int, float):
-        given |= {"type": argument.type, "metavar": "N" if argument.type is int else "SECONDS"}
-    return given | _ARGUMENTS.get(argument.name, {})
+        options |= {"type": argument.type, "metavar": "N" if argument.type is int else "SECONDS"}
+    return options | _ARGUMENTS.get(argument.name, {})
 
 
 def with_options(argv: Sequence[str]) -> list[str]:
@@ -122,8 +122,8 @@ def with_options(argv: Sequence[str]) -> list[str]:
 
 def _is_hyperparameter(word: str) -> bool:
     """Whether a word is NAME=VALUE with a name that is not reserved; the parser reports reserved names."""
-    found = re.match(r"([A-Za-z_]\w*)=", word)
-    return found is not None and found[1] not in _RESERVED
+    match = re.match(r"([A-Za-z_]\w*)=", word)
+    return match is not None and match[1] not in _RESERVED
 
 
 def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
@@ -173,7 +173,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
         options["curriculum"] = read_curriculum(arguments.curriculum)
     options["resume_from"] = _resumed(supervisor, arguments.resume_from)
     if isinstance(arguments.seed, list):
-        seeds = [seed for given in arguments.seed for seed in given]
+        seeds = [seed for group in arguments.seed for seed in group]
         options["seed"] = seeds[0] if len(seeds) == 1 else seeds  # a single seed is a run, not a group
     hyperparameters = dict(arguments.hyperparameters)
     if len(hyperparameters) < len(arguments.hyperparameters):
@@ -184,21 +184,21 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
     return Trainer(supervisor).start(TrainRequest(**options | {"hyperparameters": hyperparameters}))
 
 
-def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
+def _resumed(supervisor: Supervisor, value: str | None) -> Run | str | None:
     """Return a run if the value is a run id rather than a path."""
-    if given is None or Path(given).name != given or Path(given).exists():
-        return given
+    if value is None or Path(value).name != value or Path(value).exists():
+        return value
     try:
-        return supervisor.run(given)
+        return supervisor.run(value)
     except UnknownRun as error:
         raise ConfigurationError(
-            f"--resume-from: there is no file or folder {given!r} here, and {error}"
+            f"--resume-from: there is no file or folder {value!r} here, and {error}"
         ) from None
 
 
-def _as_options(found: re.Match[str]) -> str:
+def _as_options(match: re.Match[str]) -> str:
     """Return keywords of `Lab.train` as options: ``--total-timesteps``."""
-    return re.sub(r"(\w+)=", lambda keyword: _option(keyword[1]), found[1])
+    return re.sub(r"(\w+)=", lambda keyword: _option(keyword[1]), match[1])
 
 
 def _watch(group: RunGroup) -> None:
@@ -222,9 +222,9 @@ def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
     if speed:
         parts.append(f"{speed:,.0f} steps/s")
         parts.append(f"{duration(max(0, total - step) / speed)} remaining")
-    known = [last for feed in feeds if (last := feed.last_return) is not None]
-    if known:
-        parts.append(f"{LAST}: {sum(known) / len(known):,.1f}")
+    returns = [last for feed in feeds if (last := feed.last_return) is not None]
+    if returns:
+        parts.append(f"{LAST}: {sum(returns) / len(returns):,.1f}")
     return ", ".join(parts)
 
 

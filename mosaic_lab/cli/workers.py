@@ -86,8 +86,8 @@ def _say(line: str) -> None:
 
 def _install(arguments: argparse.Namespace) -> int:
     if arguments.all:
-        one = (arguments.source, arguments.python, arguments.replace, arguments.also, arguments.platform)
-        if any(one):
+        options = (arguments.source, arguments.python, arguments.replace, arguments.also, arguments.platform)
+        if any(options):
             arguments.parser.error(
                 "--source, --python, --replace, --with and --mosaic are for one worker: leave --all out, "
                 "give its NAME"
@@ -160,18 +160,18 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.environments or arguments.algorithm:
         arguments.parser.error("give the NAME of a worker too")
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
-    found = workers.catalog()
-    _say(text_table([header, *map(_row, found)]))
+    infos = workers.catalog()
+    _say(text_table([header, *map(_row, infos)]))
     provided = [(name, _some(globs)) for name, globs in families().items()]
     if provided:
         _say(f"\n{text_table([('NAME', 'ENVIRONMENTS TO COMPARE OPERATORS IN'), *provided])}")
     faults: dict[str, list[str]] = {}
-    for info in found:
+    for info in infos:
         if info.detail:
             faults.setdefault(f"{info.state}, {info.detail}", []).append(info.name)
     for fault, names in faults.items():
         _say(f"\n{', '.join(names)}: {fault}. Repair: mosaic-lab workers install NAME")
-    for info in found:
+    for info in infos:
         if info.worker_environment is not None and info.worker_environment.replaces_ours:
             _say(f"{replacement(info.worker_environment)}.")
     return 0
@@ -182,10 +182,10 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
     if arguments.environments is not None:
         if info.worker_environment is None or not there:
             raise not_installed(info.name)
-        known = workers.describe(info.worker_environment)["environments"]
-        found = [one for one in known if fnmatchcase(one, arguments.environments)]
-        _say("\n".join(found) or f"none of its {len(known)} environments matches {arguments.environments!r}")
-        return 0 if found else 1
+        ids = workers.describe(info.worker_environment)["environments"]
+        matches = [env_id for env_id in ids if fnmatchcase(env_id, arguments.environments)]
+        _say("\n".join(matches) or f"none of its {len(ids)} environments matches {arguments.environments!r}")
+        return 0 if matches else 1
     _say(profiles.head(info))
     if info.worker_environment is not None and there:
         description = workers.describe(info.worker_environment)
@@ -194,15 +194,15 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
             _say(profiles.algorithms(info.name, description))
         if description["hyperparameters"] or only:
             _say(profiles.hyperparameters(description, only))
-        if known := description["environments"]:
-            _say(profiles.environments(info.name, known))
+        if ids := description["environments"]:
+            _say(profiles.environments(info.name, ids))
     return 0
 
 
 def _some(globs: Sequence[str]) -> str:
     """Return the first few of a worker's id patterns, and the number of further ones."""
-    rest = len(globs) - _PATTERNS
-    return " ".join(globs[:_PATTERNS]) + (f" and {rest} more" if rest > 0 else "")
+    further = len(globs) - _PATTERNS
+    return " ".join(globs[:_PATTERNS]) + (f" and {further} more" if further > 0 else "")
 
 
 def _row(info: WorkerInfo) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes |
 
 def hud_line(hud: Hud) -> str:
     """Return a frame's HUD values as text, such as ``episode 12 · step 3,456 · return 33``."""
-    known = (("episode", hud.episode), ("step", hud.step), ("return", hud.episode_return))
-    words = [f"{name} {number(value)}" for name, value in known if value is not None]
+    values = (("episode", hud.episode), ("step", hud.step), ("return", hud.episode_return))
+    words = [f"{name} {number(value)}" for name, value in values if value is not None]
     return " · ".join([*words, *filter(None, (hud.agent, hud.text))])
 
 

@@ -45,33 +45,33 @@ def png(pixels: Pixels) -> bytes:
     return file.getvalue()
 
 
-def picture_path(given: Path | str) -> Path:
+def picture_path(value: Path | str) -> Path:
     """Return the path of a PNG file to write.
 
     Raises ConfigurationError if it is not a path, has another file extension, or its folder does not exist.
     """
-    path = _path(given, "a snapshot", "cartpole.png")
+    path = _path(value, "a snapshot", "cartpole.png")
     if path.suffix.lower() != ".png":
         raise ConfigurationError(f"a snapshot must be a .png file, not {path.name!r}")
     return path
 
 
-def film_path(given: Path | str) -> tuple[Path, Callable[[Sequence[Packet]], bytes]]:
+def film_path(value: Path | str) -> tuple[Path, Callable[[Sequence[Packet]], bytes]]:
     """Return the path of a film to write, and its encoder: `gif` or `mp4`, by file extension.
 
     Raises ConfigurationError if it is not a path, has another file extension, or its folder does not exist.
     """
-    path = _path(given, "a recording", "cartpole.mp4")
+    path = _path(value, "a recording", "cartpole.mp4")
     maker = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
     if maker is None:
         raise ConfigurationError(f"a recording must be a .gif or .mp4 file, not {path.name!r}")
     return path, maker
 
 
-def _path(given: object, what: str, example: str) -> Path:
-    if not isinstance(given, str | Path):
-        raise ConfigurationError(f"{what} must be written to a path, such as {example!r}, not {given!r:.100}")
-    path = Path(given)
+def _path(value: object, what: str, example: str) -> Path:
+    if not isinstance(value, str | Path):
+        raise ConfigurationError(f"{what} must be written to a path, such as {example!r}, not {value!r:.100}")
+    path = Path(value)
     if not path.parent.is_dir():
         raise ConfigurationError(f"there is no folder {path.parent} for {path.name}: create it first")
     return path
@@ -122,8 +122,8 @@ def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, s
         stream.codec_context.color_range = ColorRange.MPEG
         for canvas, start in _film(packets, height, width):
             large = canvas.repeat(factor, 0).repeat(factor, 1)
-            rest = (0, stream.height - large.shape[0]), (0, stream.width - large.shape[1]), (0, 0)
-            picture = av.VideoFrame.from_ndarray(np.pad(large, rest, "edge"), "rgb24")
+            padding = (0, stream.height - large.shape[0]), (0, stream.width - large.shape[1]), (0, 0)
+            picture = av.VideoFrame.from_ndarray(np.pad(large, padding, "edge"), "rgb24")
             picture.pts, picture.time_base = start, _TICK
             film.mux(stream.encode(picture))
         film.mux(stream.encode())

@@ -133,8 +133,8 @@ class FrameSource:
         if self.finished:
             wrong = self._status.state in (State.FAILED, State.LOST)
             seen = last_seen(last, self._total) if (last := self.last) else ""
-            known = "; ".join(filter(None, (seen, self.said))) or "this process has seen no frame of it"
-            return Notice("error" if wrong else "info", f"{_ENDED[self._status.state]}; {known}")
+            details = "; ".join(filter(None, (seen, self.said))) or "this process has seen no frame of it"
+            return Notice("error" if wrong else "info", f"{_ENDED[self._status.state]}; {details}")
         if self._status.state is State.LOST:
             return Notice("error", f"the run is lost ({self._status.reason}); its worker is still running")
         text, _ = self._why()

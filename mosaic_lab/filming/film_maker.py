@@ -121,8 +121,8 @@ class FilmMaker(Runner):
             self._check()
             ended = self._training.status().state.finished  # before its checkpoints are read
             checkpoint, late = self._backlog.look(ended)
-            for one in late:
-                self._note(one, "skipped: too many newer checkpoints waited for their films")
+            for skipped in late:
+                self._note(skipped, "skipped: too many newer checkpoints waited for their films")
             if checkpoint is not None:
                 with self._turn():
                     self._film(checkpoint)

@@ -21,17 +21,17 @@ class Code(str):
     """Code in place of a value."""
 
 
-def call(function: str, positional: Sequence[str], named: Mapping[str, Any]) -> str:
+def call(function: str, positional: Sequence[str], keywords: Mapping[str, Any]) -> str:
     """Return a call in one line if it is short, otherwise with one argument per line. ``positional`` are
     code, ``named`` are values or `Code`."""
-    plain = {name: value for name, value in named.items() if name.isidentifier() and not iskeyword(name)}
-    other = {name: value for name, value in named.items() if name not in plain}
+    plain = {name: value for name, value in keywords.items() if name.isidentifier() and not iskeyword(name)}
+    other = {name: value for name, value in keywords.items() if name not in plain}
     arguments = [*positional, *(f"{name}={literal(value)}" for name, value in plain.items())]
     arguments += [f"**{literal(other)}"] if other else []
     line = f"{function}({', '.join(arguments)})"
     if len(line) <= _LINE and "\n" not in line:
         return line
-    return f"{function}(\n" + "".join(f"    {indented(one)},\n" for one in arguments) + ")"
+    return f"{function}(\n" + "".join(f"    {indented(argument)},\n" for argument in arguments) + ")"
 
 
 def literal(value: object) -> str:
@@ -44,7 +44,7 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         return escaped(json.dumps(value, ensure_ascii=False))
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{literal(str(key))}: {literal(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{literal(str(key))}: {literal(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, tuple):

@@ -27,8 +27,8 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
 
     Kinds of runs that resume in their own folder do so.
     """
-    if type(own := as_kind(run)) is not Run:
-        return own.resume()
+    if type(by_kind := as_kind(run)) is not Run:
+        return by_kind.resume()
     if obstacle := why_not_continued(run):
         raise MosaicError(obstacle)
     request = TrainRequest.of_run(run)

@@ -50,12 +50,12 @@ class Curriculum(Run):
         stages = [*map(Stage.from_json, self.config["curriculum"])]
         returns = stage_returns(self.folder.telemetry_path, stages, segments)
         rows = [
-            _row(stage, [one for one in segments if one.stage == place], returns[place])
+            _row(stage, [segment for segment in segments if segment.stage == place], returns[place])
             for place, stage in enumerate(stages)
         ]
         index = pd.RangeIndex(1, len(rows) + 1, name="stage")
-        whole = dict.fromkeys(("start", "end"), "Int64")
-        return pd.DataFrame(rows, index=index).astype({**whole, "return": "float64"})
+        integers = dict.fromkeys(("start", "end"), "Int64")
+        return pd.DataFrame(rows, index=index).astype({**integers, "return": "float64"})
 
     @property
     def stage_runs(self) -> list[Run]:
@@ -178,4 +178,4 @@ def stage_returns(
             continue
         if (of_stage := by_run.get(str(decode_line(line).get("run_id")))) is not None:
             of_stage.observe(message)
-    return [one.mean for one in recent]
+    return [returns.mean for returns in recent]

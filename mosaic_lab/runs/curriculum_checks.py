@@ -53,7 +53,7 @@ def check_stages(stages: Sequence[Stage], shared: Collection[str], problems: Pro
             ),
         ]
         if number < len(stages) and stage.steps is None and stage.until is None:
-            hint = "".join(f"; you gave {own}=, did you mean {near}=?" for own, near in _near_ends(stage))
+            hint = "".join(f"; you gave {word}=, did you mean {meant}=?" for word, meant in _near_ends(stage))
             wrong.append(f"has no end, which all but the last stage need: give it steps or until{hint}")
         name = stage_name(number, stage)
         for text in wrong:
@@ -86,9 +86,9 @@ def _near_ends(stage: Stage) -> Iterator[tuple[str, str]]:
             yield name, near
 
 
-def _nearest(name: str, known: Sequence[str]) -> str | None:
+def _nearest(name: str, keywords: Sequence[str]) -> str | None:
     """Return the keyword that ``name`` most likely misspells; "num_steps" does not match "steps"."""
-    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)), None)
+    return next(iter(difflib.get_close_matches(name.lower(), keywords, n=1, cutoff=0.75)), None)
 
 
 def check_training(request: TrainRequest, problems: Problems) -> None:
@@ -127,8 +127,8 @@ def check_algorithm(
 ) -> None:
     """Check that a worker with these ``capabilities`` can train ``algorithm`` in these stages. ``what`` is
     the algorithm's name in errors."""
-    known = capabilities.get("algorithms", ())
-    if known and algorithm not in known:
+    algorithms = capabilities.get("algorithms", ())
+    if algorithms and algorithm not in algorithms:
         return  # the worker reports this error
     bound = capabilities.get("resume_bound", {}).get(algorithm)
     if bound is None:
@@ -150,7 +150,7 @@ def check_spaces(stages: Sequence[Stage], plans: Sequence[TrainingPlan], problem
     for number, (before, after) in enumerate(pairwise(plans), 2):
         if not before.spaces or not after.spaces:
             continue  # the worker compares them when the stage begins
-        trained, found = ({**plan.spaces, "env_id": plan.config["env_id"]} for plan in (before, after))
-        if why := space_misfit(trained, found, before.config["wrappers"]):
+        trained, continued = ({**plan.spaces, "env_id": plan.config["env_id"]} for plan in (before, after))
+        if why := space_misfit(trained, continued, before.config["wrappers"]):
             environments = f"{stages[number - 1].env} after {stages[number - 2].env}"
             problems.add("curriculum", f"stage {number} cannot train on {environments}: {why}")

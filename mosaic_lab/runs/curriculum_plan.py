@@ -53,13 +53,13 @@ class CurriculumPlan:
         """Start the curriculum's process. Raises MosaicError."""
         first, request = self.plans[0], self.request.with_(seed=seed)
         env_vars = request.env_vars or {}
-        own = {name for stage in self.stages for name in stage.hyperparameters}
-        given = first.config["hyperparameters"]
+        of_stages = {name for stage in self.stages for name in stage.hyperparameters}
+        common = first.config["hyperparameters"]
         config = {
             **first.config,
             "env_id": self.stages[-1].env,
             "seed": seed,
-            "hyperparameters": {name: value for name, value in given.items() if name not in own},
+            "hyperparameters": {name: value for name, value in common.items() if name not in of_stages},
             "checkpoint": {**first.config["checkpoint"], "stop_at": None},
         }
         environments = dict.fromkeys(stage.env for stage in self.stages)
@@ -119,20 +119,20 @@ def plan_curriculum(
     )
     worker = workers.ensure(request.worker, progress)
     capabilities = workers.describe(worker)["capabilities"]
-    whole = request.with_(
+    base = request.with_(
         algorithm=worker.algorithm(request.algorithm), curriculum=None, films="off", total_timesteps=total
     )
     check_algorithm(
-        f"{worker.name} {whole.algorithm}", capabilities, whole.algorithm, list(sound.values()), problems
+        f"{worker.name} {base.algorithm}", capabilities, base.algorithm, list(sound.values()), problems
     )
     if request.checkpoint_every is None:
-        shortest = min(one.steps or total for one in sound.values())
-        whole = whole.with_(checkpoint_every=max(1, shortest // _CHECKPOINTS))
+        shortest = min(stage.steps or total for stage in sound.values())
+        base = base.with_(checkpoint_every=max(1, shortest // _CHECKPOINTS))
     plans = []
     for name, stage in sound.items():
-        own = {**stage.hyperparameters, "env": stage.env, "stop_at": stage.steps}
+        of_stage = {**stage.hyperparameters, "env": stage.env, "stop_at": stage.steps}
         try:
-            plans.append(plan(whole.with_(**own), progress))
+            plans.append(plan(base.with_(**of_stage), progress))
         except ConfigurationError as error:
             for text in _each(error):
                 problems.add("curriculum", f"{name}: {in_terms_of_stage(stage, text)}")
@@ -141,7 +141,7 @@ def plan_curriculum(
     problems.check()
     steps = None
     if all(stage.until is None for stage in stages):  # the last stage ends where the whole training would
-        last = whole.with_(**stages[-1].hyperparameters, env=stages[-1].env)
+        last = base.with_(**stages[-1].hyperparameters, env=stages[-1].env)
         steps = plan(last, progress).steps
     return CurriculumPlan(request, tuple(stages), tuple(_complete(stages, plans)), steps)
 
@@ -167,7 +167,7 @@ def _complete(stages: Sequence[Stage], plans: Sequence[TrainingPlan]) -> Iterato
     """
     names = {name for stage in stages for name in stage.hyperparameters}
     for plan in plans:
-        known = plan.hyperparameters or {}
-        given = {name: known[name] for name in names if name in known}
-        hyperparameters = {**given, **plan.config["hyperparameters"]}
+        defaults = plan.hyperparameters or {}
+        values = {name: defaults[name] for name in names if name in defaults}
+        hyperparameters = {**values, **plan.config["hyperparameters"]}
         yield replace(plan, config={**plan.config, "hyperparameters": hyperparameters})

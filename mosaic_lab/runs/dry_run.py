@@ -46,10 +46,10 @@ def dry_run(
     prefix = f"{_prefix()}{os.getpid()}-{start_time(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix) as name:
         folder = RunFolder(Path(name))
-        own = {"run_id": "dry-run", "run_dir": name}
-        folder.config_path.write_text(json.dumps({**config, **own}), encoding="utf-8")
-        whole = [*command, "--config", str(folder.config_path), "--dry-run"]
-        code = _run(whole, variables, folder, deadline)
+        run_fields = {"run_id": "dry-run", "run_dir": name}
+        folder.config_path.write_text(json.dumps({**config, **run_fields}), encoding="utf-8")
+        full_command = [*command, "--config", str(folder.config_path), "--dry-run"]
+        code = _run(full_command, variables, folder, deadline)
         if code == 0:
             return _resolved(folder.telemetry_path)
         error = own_message(final_message(folder.telemetry_path))

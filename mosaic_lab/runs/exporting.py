@@ -101,8 +101,8 @@ class _Watchdog(threading.Thread):
         self._at = time.monotonic()
 
     def run(self) -> None:
-        while (rest := self._at + self._deadline - time.monotonic()) > 0:
-            if self.done.wait(rest):
+        while (remaining := self._at + self._deadline - time.monotonic()) > 0:
+            if self.done.wait(remaining):
                 return
         self.late = True
         _kill(self._worker)

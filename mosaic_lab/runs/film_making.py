@@ -62,9 +62,9 @@ def equipment(
             f"films: worker '{worker.name}' has no operators, so that no checkpoint of it can act: leave "
             "films= out"
         )
-    own = worker.name if "arena" in modes else None
+    maker = worker.name if "arena" in modes else None
     try:
-        families = {served or own or family_of(env_id): env_id for env_id, served in environments.items()}
+        families = {served or maker or family_of(env_id): env_id for env_id, served in environments.items()}
     except ConfigurationError as error:
         raise ConfigurationError(f"films: {error}") from None
     if len(families) > 1:

@@ -200,8 +200,8 @@ def makers(folder: RunFolder) -> list[RunFolder]:
     """Return the folders of the runs that film the run in ``folder``, oldest first."""
     beside = (RunFolder(path) for path in folder.path.parent.glob(f"*-{WORKER}-*"))
     launches = [(maker, maker.document(maker.launch_path)) for maker in beside]
-    own = [(maker, launch) for maker, launch in launches if launch.get("parent") == folder.run_id]
-    return [maker for maker, _ in sorted(own, key=lambda pair: pair[1].get("created", 0.0))]
+    of_run = [(maker, launch) for maker, launch in launches if launch.get("parent") == folder.run_id]
+    return [maker for maker, _ in sorted(of_run, key=lambda pair: pair[1].get("created", 0.0))]
 
 
 def _working(folders: Sequence[RunFolder]) -> RunFolder | None:
@@ -212,8 +212,8 @@ def _status(folder: RunFolder) -> str:
     status = folder.status()
     if not status.state.finished:
         done = progress(folder.telemetry_path)
-        steps, made = (done.get(name, 0) for name in ("step", "episode"))
-        return f"run {folder.run_id} is making films: {made:,} made, {steps:,} steps recorded"
+        steps, films = (done.get(name, 0) for name in ("step", "episode"))
+        return f"run {folder.run_id} is making films: {films:,} made, {steps:,} steps recorded"
     stopped = status.state is State.CANCELLED and status.outcome and status.outcome.stopped_by is not None
     if status.state is State.COMPLETED or stopped:
         return ""

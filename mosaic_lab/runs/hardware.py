@@ -53,13 +53,13 @@ def _usable_gpus() -> tuple[list[int], str]:
         text = (answer.stderr or answer.stdout).strip().splitlines()
         return [], f"nvidia-smi failed: {text[0] if text else f'exit code {answer.returncode}'}"
     rows = [line.split(",") for line in answer.stdout.splitlines() if "," in line]
-    named = {int(index): uuid.strip() for index, uuid in rows}
+    uuids = {int(index): uuid.strip() for index, uuid in rows}
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return sorted(named), f"nvidia-smi lists {len(named)}"
+        return sorted(uuids), f"nvidia-smi lists {len(uuids)}"
     tokens = [token.strip() for token in visible.split(",") if token.strip()]
     named_by = tuple(token for token in tokens if token.startswith("GPU-"))  # CUDA accepts prefixes of UUIDs
-    kept = [i for i, uuid in named.items() if str(i) in tokens or uuid.startswith(named_by)]
+    kept = [i for i, uuid in uuids.items() if str(i) in tokens or uuid.startswith(named_by)]
     return sorted(
         kept
-    ), f"nvidia-smi lists {len(named)}, and CUDA_VISIBLE_DEVICES={visible!r} limits this session"
+    ), f"nvidia-smi lists {len(uuids)}, and CUDA_VISIBLE_DEVICES={visible!r} limits this session"

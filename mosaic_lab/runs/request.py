@@ -88,11 +88,11 @@ class Request(Struct, kw_only=True, frozen=True):
 
     def given(self, *always: str) -> dict[str, Any]:
         """Return the arguments that differ from their defaults, and those named in ``always``."""
-        values = ((one, getattr(self, one.name)) for one in arguments_of(type(self)).values())
+        values = ((field, getattr(self, field.name)) for field in arguments_of(type(self)).values())
         return {
-            one.name: value
-            for one, value in values
-            if one.name in always or type(value) is not type(one.default) or value != one.default
+            field.name: value
+            for field, value in values
+            if field.name in always or type(value) is not type(field.default) or value != field.default
         }
 
     def checked(self, problems: Problems) -> Self:
@@ -136,14 +136,14 @@ def arguments_of(request: type[Request]) -> Mapping[str, Argument]:
 
 def compact(seeds: Iterable[int]) -> range | list[int]:
     """Return seeds as a range if three or more are consecutive, else as a list."""
-    found = seeds if isinstance(seeds, range) else [operator.index(seed) for seed in seeds]
-    whole = range(found[0], found[0] + len(found)) if len(found) > 2 else None
-    return whole if whole is not None and list(found) == list(whole) else list(found)
+    listed = seeds if isinstance(seeds, range) else [operator.index(seed) for seed in seeds]
+    consecutive = range(listed[0], listed[0] + len(listed)) if len(listed) > 2 else None
+    return consecutive if consecutive is not None and list(listed) == list(consecutive) else list(listed)
 
 
 def _argument(field: structs.FieldInfo, hint: Any) -> Argument:
     kind, meta = get_args(hint) if hasattr(hint, "__metadata__") else (hint, Meta())
-    kinds = [one for one in get_args(kind) if one is not NoneType]
+    kinds = [member for member in get_args(kind) if member is not NoneType]
     optional = NoneType in get_args(kind)
     default = field.default if field.default_factory is NODEFAULT else field.default_factory()
     return Argument(field.name, default, kinds[0] if optional and len(kinds) == 1 else kind, meta)

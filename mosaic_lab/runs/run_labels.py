@@ -54,8 +54,8 @@ def common_group(runs: Sequence[Run]) -> str | None:
 
 def title_and_labels(runs: Sequence[Run]) -> tuple[str, list[str]]:
     """Return a title for these runs and a distinguishing label for each (empty for a single run)."""
-    title, own = shared_and_own([run.label for run in runs])
-    return title or "Comparison of runs", _with_steps(distinct_labels(own, runs), runs)
+    title, labels = shared_and_own([run.label for run in runs])
+    return title or "Comparison of runs", _with_steps(distinct_labels(labels, runs), runs)
 
 
 def _with_steps(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:

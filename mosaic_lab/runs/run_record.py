@@ -117,8 +117,8 @@ class RunRecord:
         return self._part_of("curriculum")
 
     def _part_of(self, kind: str) -> str | None:
-        whole = self._launch.get(kind)
-        run_id = whole.get("id") if isinstance(whole, dict) else None
+        parent = self._launch.get(kind)
+        run_id = parent.get("id") if isinstance(parent, dict) else None
         return run_id if isinstance(run_id, str) else None
 
     @property

@@ -68,19 +68,19 @@ class Stage:
 
     def to_json(self) -> dict[str, Any]:
         """Return the stage as JSON-compatible data; see `from_json`."""
-        whole = {"window": int(self.window), "steps": None if self.steps is None else int(self.steps)}
-        return {**vars(self), **whole, "hyperparameters": with_tagged_tuples(self.hyperparameters)}
+        numbers = {"window": int(self.window), "steps": None if self.steps is None else int(self.steps)}
+        return {**vars(self), **numbers, "hyperparameters": with_tagged_tuples(self.hyperparameters)}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Stage:
         """Return the stage from the data returned by `to_json`."""
-        own = {name: value for name, value in content.items() if name != "hyperparameters"}
-        return cls(**own, **with_tuples(content["hyperparameters"]))
+        stage_fields = {name: value for name, value in content.items() if name != "hyperparameters"}
+        return cls(**stage_fields, **with_tuples(content["hyperparameters"]))
 
     def __repr__(self) -> str:
         window = None if self.window == WINDOW else self.window
-        given = {"steps": self.steps, "until": self.until, "window": window, **self.hyperparameters}
-        texts = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        keywords = {"steps": self.steps, "until": self.until, "window": window, **self.hyperparameters}
+        texts = [f"{name}={value!r}" for name, value in keywords.items() if value is not None]
         return f"mosaic.Stage({', '.join([repr(self.env), *texts])})"
 
 
@@ -105,21 +105,21 @@ class Segment:
     done: bool = False
 
 
-_FIELDS = {one.name for one in fields(Segment)}
+_FIELDS = {field.name for field in fields(Segment)}
 
 
 def read_segments(folder: Path) -> list[Segment]:
     """Return the recorded runs of a curriculum's stages; empty for other runs. Never raises."""
     try:
-        found = read_json(RunFolder(folder).stages_path)
-        return [Segment(**{name: one[name] for name in _FIELDS & set(one)}) for one in found["segments"]]
+        content = read_json(RunFolder(folder).stages_path)
+        return [Segment(**{name: row[name] for name in _FIELDS & set(row)}) for row in content["segments"]]
     except (OSError, ValueError, TypeError, KeyError):
         return []
 
 
 def write_segments(folder: Path, segments: Iterable[Segment]) -> None:
     """Record the runs of a curriculum's stages. Raises OSError."""
-    write_json(RunFolder(folder).stages_path, {"segments": [asdict(one) for one in segments]})
+    write_json(RunFolder(folder).stages_path, {"segments": [asdict(segment) for segment in segments]})
 
 
 def stage_starts(segments: Iterable[Segment]) -> dict[int, int]:
@@ -135,12 +135,12 @@ def read_curriculum(path: Path) -> list[Stage]:
 
     Raises ConfigurationError if the file has other content.
     """
-    given = read_arguments(path, "curriculum")
+    arguments = read_arguments(path, "curriculum")
     problems = Problems(path.name)
-    tables = given.pop(TABLE, None)
-    if not isinstance(tables, list) or not tables or not all(isinstance(one, dict) for one in tables):
+    tables = arguments.pop(TABLE, None)
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         problems.add(TABLE, f"give a table [[{TABLE}]] for each stage, with its env and its steps or until")
-    for name in given:
+    for name in arguments:
         problems.add(name, f"{name} is not a field of a stage: pass it as an option of the command")
     problems.check()
     return [Stage(**{"env": "", **table}) for table in tables]

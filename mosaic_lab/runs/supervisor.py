@@ -243,8 +243,8 @@ class Supervisor:
             write_json(folder.launch_path, recorded)
             launch = self._launch(folder, recorded, variables, candidates, count)
             if cluster is not None:
-                given = {name: variables[name] for name in (*pass_env_vars, *(env_vars or {}))}
-                bridge = bridge_of(cluster, folder.run_id, recorded, config, given, progress=_quiet)
+                passed = {name: variables[name] for name in (*pass_env_vars, *(env_vars or {}))}
+                bridge = bridge_of(cluster, folder.run_id, recorded, config, passed, progress=_quiet)
                 launch = replace(launch, bridge=bridge)
             start_keeper(folder, launch, lock)
         except BaseException as error:
@@ -387,13 +387,13 @@ def _sources(runs: Sequence[Run]) -> dict[str, str | None]:
 def _resumed_run(runs: Sequence[Run], title: str) -> Run | None:
     """Return the run that the runs panel shows as "NAME (resumed)" or, from the second on, "NAME (resumed
     2)"."""
-    found = _RESUMED.fullmatch(title)
-    if found is None:
+    match = _RESUMED.fullmatch(title)
+    if match is None:
         return None
-    called = [run for run in runs if isolated(partial(_names, run), _nameless)[-1:] == (found[1],)]
+    called = [run for run in runs if isolated(partial(_names, run), _nameless)[-1:] == (match[1],)]
     sources = _sources(called)
     resumed = [run for run in called if sources[run.id] is not None]
-    place = int(found[2] or 1) - 1
+    place = int(match[2] or 1) - 1
     return resumed[place] if place < len(resumed) else None
 
 

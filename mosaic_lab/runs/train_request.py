@@ -81,9 +81,9 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> TrainRequest:
         """Return the request with these keywords. Those that are not fields are hyperparameters."""
-        own = {name: value for name, value in keywords.items() if name in cls.__struct_fields__}
-        others = {name: value for name, value in keywords.items() if name not in own}
-        return cls(**{**own, "hyperparameters": {**own.get("hyperparameters", {}), **others}})
+        own_fields = {name: value for name, value in keywords.items() if name in cls.__struct_fields__}
+        others = {name: value for name, value in keywords.items() if name not in own_fields}
+        return cls(**{**own_fields, "hyperparameters": {**own_fields.get("hyperparameters", {}), **others}})
 
     def with_(self, **changes: Any) -> TrainRequest:
         """Return the request with changed keywords. Those that are not fields are hyperparameters."""
@@ -95,17 +95,17 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     def keywords(self, *always: str) -> dict[str, Any]:
         """Return the keywords of `Lab.train` with values other than the defaults, and those in ``always``."""
-        given = self.given(*always)
-        del given["worker"]
-        given.pop("hyperparameters", None)
-        return given | dict(self.hyperparameters)
+        keywords = self.given(*always)
+        del keywords["worker"]
+        keywords.pop("hyperparameters", None)
+        return keywords | dict(self.hyperparameters)
 
     def written(self) -> tuple[Sequence[str], Mapping[str, Any]]:
-        named = self.keywords("seed")
+        keywords = self.keywords("seed")
         if self.curriculum is not None:
             stages = ",\n    ".join(indented(_stage_code(stage)) for stage in self.curriculum)
-            named["curriculum"] = Code(f"[\n    {stages},\n]")
-        return [literal(self.worker)], named
+            keywords["curriculum"] = Code(f"[\n    {stages},\n]")
+        return [literal(self.worker)], keywords
 
     def to_json(self) -> dict[str, Any]:
         """Return the given arguments as JSON-compatible data; `of_json` reads it.
@@ -134,7 +134,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
         Raises ConfigurationError for values that no worker accepts.
         """
         stop = self.stop_at
-        named = {"algorithm": self.algorithm, "env_id": self.env, "total_timesteps": self.total_timesteps}
+        common = {"algorithm": self.algorithm, "env_id": self.env, "total_timesteps": self.total_timesteps}
         return {
             "seed": self.seed,
             "launch_dir": str(Path.cwd()),
@@ -146,7 +146,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
             "fastlane": frame_settings(self.frames),
             "wrappers": wrapper_list(self.wrappers, self.on),
             "hyperparameters": self._plain_hyperparameters(),
-            **{name: value for name, value in named.items() if value is not None},
+            **{name: value for name, value in common.items() if value is not None},
         }
 
     @classmethod
@@ -164,10 +164,10 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     @classmethod
     def of_json(cls, recorded: Mapping[str, Any]) -> TrainRequest:
         """Return the request that `to_json` has recorded."""
-        known = {name: recorded[name] for name in cls.__struct_fields__ if name in recorded}
+        arguments = {name: recorded[name] for name in cls.__struct_fields__ if name in recorded}
         if (stages := recorded.get("curriculum")) is not None:
-            known["curriculum"] = [Stage.from_json(stage) for stage in stages]
-        return cls(**{**known, "hyperparameters": with_tuples(_table(recorded.get("hyperparameters")))})
+            arguments["curriculum"] = [Stage.from_json(stage) for stage in stages]
+        return cls(**{**arguments, "hyperparameters": with_tuples(_table(recorded.get("hyperparameters")))})
 
     @classmethod
     def of_files(cls, worker: str, config: Mapping[str, Any], launched: Mapping[str, Any]) -> TrainRequest:
@@ -176,7 +176,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
         checkpoint = _table(config.get("checkpoint"))
         variables = launched.get("environment_names")
         stages = config.get("curriculum")
-        found = {
+        arguments = {
             "algorithm": None if worker == "script" else config.get("algorithm"),  # not the program's name
             "env": None if stages is not None else config.get("env_id"),
             "curriculum": None if stages is None else [Stage.from_json(stage) for stage in stages],
@@ -197,23 +197,23 @@ class TrainRequest(Request, kw_only=True, frozen=True):
             "on": launched.get("on"),
             "restarts": launched.get("restarts"),
         }
-        known = {name: value for name, value in found.items() if value not in (None, [])}
-        return cls(worker=worker, **known, hyperparameters=with_tuples(_table(config.get("hyperparameters"))))
+        given = {name: value for name, value in arguments.items() if value not in (None, [])}
+        return cls(worker=worker, **given, hyperparameters=with_tuples(_table(config.get("hyperparameters"))))
 
 
 def _stage_code(stage: Stage) -> str:
     ends = {"steps": stage.steps, "until": stage.until}
-    named = {name: value for name, value in ends.items() if value is not None}
+    keywords = {name: value for name, value in ends.items() if value is not None}
     if stage.window != WINDOW:
-        named["window"] = stage.window
-    return call("mosaic.Stage", [literal(stage.env)], {**named, **stage.hyperparameters})
+        keywords["window"] = stage.window
+    return call("mosaic.Stage", [literal(stage.env)], {**keywords, **stage.hyperparameters})
 
 
 def _frames(fastlane: Mapping[str, Any]) -> Any:
     """Return the value of ``frames=``, or None for the default."""
     usual = (("enabled", True), ("grid", 1))
-    given = {name: value for name, value in fastlane.items() if (name, value) not in usual}
-    return False if given == {"enabled": False} else given or None
+    changed = {name: value for name, value in fastlane.items() if (name, value) not in usual}
+    return False if changed == {"enabled": False} else changed or None
 
 
 def _table(value: object) -> Mapping[str, Any]:

@@ -235,7 +235,7 @@ class Trainer:
             plans = (plan,) if isinstance(plan, TrainingPlan) else plan.plans
             tools = None
             if films != "off":
-                environments = film_making.environments_of(one.config for one in plans)
+                environments = film_making.environments_of(training_plan.config for training_plan in plans)
                 tools = film_making.equipment(workers.ensure(request.worker), environments, progress)
         first = plans[0]
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
@@ -379,15 +379,15 @@ def _refusal(text: str, request: TrainRequest, worker: WorkerEnvironment) -> str
     return (refusal.rstrip(".") if advice.startswith(".") else refusal) + advice
 
 
-def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnvironment) -> str:
+def _explained(refusal: str, keywords: Iterable[str], worker_environment: WorkerEnvironment) -> str:
     """Return the worker's refusal with, for each keyword that it misses, how that may have been misspelt and
     which algorithms there are."""
 
     def explained(missing: re.Match[str]) -> str:
         keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)
-        near = [name for name in given if name.startswith(keyword)]
+        near = [name for name in keywords if name.startswith(keyword)]
         text = missing[0]
-        for name in (difflib.get_close_matches(keyword, given) or near)[:1]:
+        for name in (difflib.get_close_matches(keyword, keywords) or near)[:1]:
             text += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
         if keyword == "algorithm" and algorithms:
             text += f"; {worker_environment.name} has {algorithms}"

@@ -27,10 +27,10 @@ def checkpoint_setting(source: Run | Checkpoint | Path | str | None) -> str | No
 
 def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
     if isinstance(seed, Iterable) and not isinstance(seed, str | bytes):
-        seeds = [whole_number("seed", one) for one in seed]
+        seeds = [whole_number("seed", number) for number in seed]
         if not seeds:
             raise ConfigurationError("seed: an empty list starts no run")
-        if twice := sorted({one for one in seeds if seeds.count(one) > 1}):
+        if twice := sorted({number for number in seeds if seeds.count(number) > 1}):
             raise ConfigurationError(
                 f"seed has duplicates: {', '.join(map(str, twice[:_NAMED]))}; runs with the same seed "
                 "would be "
@@ -49,12 +49,12 @@ def whole_number(name: str, value: Any) -> int:
         raise ConfigurationError(f"{name}={value!r}: must be an integer") from None
 
 
-def wrapper_list(given: Sequence[str | Mapping[str, Any]], on: str | None) -> list[Any]:
+def wrapper_list(given_wrappers: Sequence[str | Mapping[str, Any]], on: str | None) -> list[Any]:
     """Return the section of the configuration, with absolute paths of the user's own wrappers."""
-    if isinstance(given, str | Mapping) or not all(map(is_wrapper, given)):
-        raise ConfigurationError(f"wrappers={given!r}: must be {WRAPPERS}")
+    if isinstance(given_wrappers, str | Mapping) or not all(map(is_wrapper, given_wrappers)):
+        raise ConfigurationError(f"wrappers={given_wrappers!r}: must be {WRAPPERS}")
     wrappers = []
-    for wrapper in json_value("wrappers", list(given)):
+    for wrapper in json_value("wrappers", list(given_wrappers)):
         if is_own(wrapper):
             name = name_of(wrapper)
             file, _, attribute = name.rpartition(":")
@@ -63,8 +63,8 @@ def wrapper_list(given: Sequence[str | Mapping[str, Any]], on: str | None) -> li
                 raise ConfigurationError(f"wrappers: {name}: there is no file {path}")
             if on is not None:
                 raise ConfigurationError(f"wrappers: {name} is a file of this machine: leave out on={on!r}")
-            own = f"{path}:{attribute}"
-            wrapper = own if isinstance(wrapper, str) else {own: wrapper[name]}
+            absolute = f"{path}:{attribute}"
+            wrapper = absolute if isinstance(wrapper, str) else {absolute: wrapper[name]}
         wrappers.append(wrapper)
     return wrappers
 
@@ -72,13 +72,13 @@ def wrapper_list(given: Sequence[str | Mapping[str, Any]], on: str | None) -> li
 def nested(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return hyperparameters with dotted names as entries of tables: "env_kwargs.gravity" is an entry of
     "env_kwargs"."""
-    whole = {name: value for name, value in hyperparameters.items() if "." not in name}
-    for name in hyperparameters.keys() - whole.keys():
+    tables = {name: value for name, value in hyperparameters.items() if "." not in name}
+    for name in hyperparameters.keys() - tables.keys():
         table, _, entry = name.partition(".")
-        if not isinstance(known := whole.get(table, {}), Mapping):
-            raise ConfigurationError(f"{table}={known!r}: must be a table, because {name} is an entry of it")
-        whole[table] = {**known, entry: hyperparameters[name]}
-    return whole
+        if not isinstance(value := tables.get(table, {}), Mapping):
+            raise ConfigurationError(f"{table}={value!r}: must be a table, because {name} is an entry of it")
+        tables[table] = {**value, entry: hyperparameters[name]}
+    return tables
 
 
 def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class TrainingPlan:
             "hyperparameters": nested({**self.config["hyperparameters"], **changes}),
             "checkpoint": {**self.config["checkpoint"], **segment},
         }
-        known = self.hyperparameters
+        hyperparameters = self.hyperparameters
         return supervisor.start(
             list(self.command),
             config,
@@ -77,7 +77,7 @@ class TrainingPlan:
             grace_seconds=request.grace_seconds,
             worker_environment=self.worker_environment,
             program=self.program,
-            hyperparameters=None if known is None else nested({**known, **changes}),
+            hyperparameters=None if hyperparameters is None else nested({**hyperparameters, **changes}),
             films=request.films,
             steps=None if changes or segment else self.steps,
             on=request.on,
@@ -102,7 +102,7 @@ class TrainingPlan:
             request = TrainRequest.of_files(content["worker"], content["config"], content)
         if pass_env_vars:
             request = request.with_(pass_env_vars=list(pass_env_vars))
-        known = {
+        fields = {
             name: content[name] for name in cls.__dataclass_fields__ if name in content and name != "request"
         }
-        return cls(request=request, **known)
+        return cls(request=request, **fields)

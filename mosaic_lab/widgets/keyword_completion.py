@@ -34,7 +34,7 @@ _describing: dict[str, threading.Thread] = {}
 def register_completion(shell: Any) -> None:
     """Register the completions with IPython's ``shell``; further calls have no effect."""
     matchers = shell.Completer.custom_matchers
-    if any(getattr(one, "matcher_identifier", None) == _NAME for one in matchers):
+    if any(getattr(matcher, "matcher_identifier", None) == _NAME for matcher in matchers):
         return
     from IPython.core.completer import context_matcher
 
@@ -57,18 +57,18 @@ def _completions(variables: dict[str, Any], context: CompletionContext) -> Itera
     target = variables.get(name)
     for name in attributes:
         target = getattr(target, name, None)
-    given = _given(before[calls[-1].end() :].removesuffix(context.token))
-    if not isinstance(target, Trainer) or given is None:
+    keywords = _given(before[calls[-1].end() :].removesuffix(context.token))
+    if not isinstance(target, Trainer) or keywords is None:
         return
-    for name in _hyperparameters(given.get("worker", ""), given.get("algorithm", "")):
-        if name.startswith(context.token) and name not in given:
+    for name in _hyperparameters(keywords.get("worker", ""), keywords.get("algorithm", "")):
+        if name.startswith(context.token) and name not in keywords:
             yield SimpleCompletion(f"{name}=", type="param")
 
 
 def _given(arguments: str) -> dict[str, str] | None:
     """Return the keywords in an incomplete call's arguments, with their values if these are strings. The
     first argument is the ``worker``. None if no further keyword can follow."""
-    given: dict[str, str] = {}
+    keywords: dict[str, str] = {}
     depth, keyword, last = 0, "worker", ""
     with suppress(tokenize.TokenError, SyntaxError):  # the call is incomplete
         for token in tokenize.generate_tokens(io.StringIO(arguments).readline):
@@ -78,11 +78,11 @@ def _given(arguments: str) -> dict[str, str] | None:
                 depth += (token.string in "([{") - (token.string in ")]}")
             if depth == 0 and token.string == "=":
                 keyword = last
-                given[keyword] = ""
+                keywords[keyword] = ""
             elif depth == 0 and token.type == tokenize.STRING and last in ("", "="):
-                given[keyword] = str(ast.literal_eval(token.string))
+                keywords[keyword] = str(ast.literal_eval(token.string))
             last = token.string
-    return given if depth == 0 and last == "," else None
+    return keywords if depth == 0 and last == "," else None
 
 
 def _hyperparameters(worker: str, algorithm: str) -> list[str]:

@@ -175,9 +175,9 @@ def _reattach(panel: Mapping[str, Any], output: PanelOutput) -> None:
     shows = panel.get("shows")
     if not isinstance(shows, Mapping) or not (show := _SHOW_AGAIN.get(shows.get("kind"))):
         return
-    if not (found := described_runs(shows.get("runs"))):
+    if not (runs := described_runs(shows.get("runs"))):
         return
     try:
-        show(found, shows, output)
+        show(runs, shows, output)
     except Exception:  # saved descriptions may contain anything; the other panels must still return
         logger.exception("A panel could not be shown again.")

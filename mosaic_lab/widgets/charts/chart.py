@@ -229,7 +229,7 @@ class Chart:
         if self._verticals is not None:
             self._verticals.draw(marks_of((line.color, line.marks) for line in lines))
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
-        thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
+        thin = [(self._shown(curve), line.color) for line in lines for curve in line.thin if len(curve[0])]
         drawn = [line for line in lines if len(line.curve[0])]
         top = [(self._shown(line.curve), line.color) for line in drawn]
         values = [curve[1] for curve, _ in (*top, *thin, *bands)]
@@ -240,8 +240,8 @@ class Chart:
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
         fill(self._thin, [*thin, *padding], [THIN_OPACITY] * len(thin) + [0.0] * len(padding))
         for stroke, mark in self._tops.items():
-            own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
-            fill(mark, own, [1.0] * len(own))
+            curves = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
+            fill(mark, curves, [1.0] * len(curves))
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
         if reach := value_range(values):
             self._reach = reach

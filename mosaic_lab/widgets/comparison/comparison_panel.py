@@ -303,15 +303,15 @@ def _speed(arguments: Mapping[str, Any]) -> float | None:
 
 
 _CALLS: dict[str, Callable[[Comparison, Mapping[str, Any]], object]] = {
-    "reset": lambda comparison, given: comparison.reset(given.get("seed"), timeout=0),
-    "step": lambda comparison, given: comparison.step(timeout=0),
-    "step_lane": lambda comparison, given: comparison.step(lane=given["lane"], timeout=0),
-    "play": lambda comparison, given: comparison.play(speed=_speed(given)),
-    "pause": lambda comparison, given: comparison.pause(),
-    "next_seed": lambda comparison, given: comparison.next_seed(timeout=0),
-    "restart": lambda comparison, given: comparison.restart(given["lane"], timeout=0),
-    "stop": lambda comparison, given: comparison.stop(timeout=0),
-    "act": lambda comparison, given: comparison.act(given["lane"], given["agent"], given["action"]),
+    "reset": lambda comparison, request: comparison.reset(request.get("seed"), timeout=0),
+    "step": lambda comparison, request: comparison.step(timeout=0),
+    "step_lane": lambda comparison, request: comparison.step(lane=request["lane"], timeout=0),
+    "play": lambda comparison, request: comparison.play(speed=_speed(request)),
+    "pause": lambda comparison, request: comparison.pause(),
+    "next_seed": lambda comparison, request: comparison.next_seed(timeout=0),
+    "restart": lambda comparison, request: comparison.restart(request["lane"], timeout=0),
+    "stop": lambda comparison, request: comparison.stop(timeout=0),
+    "act": lambda comparison, request: comparison.act(request["lane"], request["agent"], request["action"]),
 }
 _panels: weakref.WeakKeyDictionary[Comparison, ComparisonPanel] = weakref.WeakKeyDictionary()
 _open: list[ComparisonPanel] = []
@@ -325,7 +325,7 @@ def panel_of(comparison: Comparison) -> ComparisonPanel:
         if panel is None or panel.closed:
             panel = _panels[comparison] = ComparisonPanel(comparison)
             _open.append(panel)
-        given_up = [one for one in _open if one.ended][: max(0, len(_open) - MOST_PANELS)]
+        given_up = [panel for panel in _open if panel.ended][: max(0, len(_open) - MOST_PANELS)]
     for old in given_up:
         old.close()
     return panel
@@ -345,7 +345,7 @@ def end_previous(comparison: Comparison) -> None:
     _shown_by_cell[cell] = weakref.ref(comparison)
     if before is None or before is comparison:
         return
-    named = any(value is before for name, value in shell.user_ns.items() if not name.startswith("_"))
-    if not named:
+    still_named = any(value is before for name, value in shell.user_ns.items() if not name.startswith("_"))
+    if not still_named:
         with suppress(MosaicError):
             before.stop(timeout=0)

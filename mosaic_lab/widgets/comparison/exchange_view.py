@@ -74,9 +74,9 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
     move: Mapping[str, Any] = next((move for move in moves if move["agent"] == chosen), {})
     calls = list(move.get("exchanges") or ())
     sent = [
-        [one["agent"], str(message.get("to"))[:200], shortened(str(message.get("text")), 500)]
-        for one in moves
-        for message in one.get("messages") or ()
+        [move["agent"], str(message.get("to"))[:200], shortened(str(message.get("text")), 500)]
+        for move in moves
+        for message in move.get("messages") or ()
     ]
     return {
         "agent": chosen,

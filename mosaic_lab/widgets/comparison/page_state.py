@@ -80,8 +80,8 @@ def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
     if hasattr(action, "tolist"):
         action = action.tolist()
     if isinstance(action, list | tuple) and meanings and len(meanings) == len(action):
-        named = zip(meanings, action, strict=True)
-        return ", ".join(f"{name} {action_text(part)}" for name, part in named if part) or "all 0"
+        parts = zip(meanings, action, strict=True)
+        return ", ".join(f"{name} {action_text(part)}" for name, part in parts if part) or "all 0"
     if isinstance(action, list | tuple):
         return f"[{', '.join(map(action_text, action))}]"
     if isinstance(action, float):
@@ -128,8 +128,8 @@ def _end(row: Mapping[str, Any]) -> str:
 
 
 def _lane(view: Mapping[str, Any], env_id: str, early: Mapping[tuple[int, str], str]) -> dict[str, Any]:
-    moves = view["moves"]
-    passive = {one["key"] for one in view["operators"] if one["category"] == "passive"}
+    moves, operators = view["moves"], view["operators"]
+    passive = {operator["key"] for operator in operators if operator["category"] == "passive"}
     return {
         "index": view["index"],
         "label": view["label"],
@@ -140,15 +140,15 @@ def _lane(view: Mapping[str, Any], env_id: str, early: Mapping[tuple[int, str], 
         "log": view["log"][-_LONGEST:],
         "operators": [
             {
-                "key": one["key"],
-                "name": one["name"],
-                "category": str(one["category"]),
-                "agents": one["agents"],
-                "about": operator_facts(one, env_id, view["seed"]),
+                "key": operator["key"],
+                "name": operator["name"],
+                "category": str(operator["category"]),
+                "agents": operator["agents"],
+                "about": operator_facts(operator, env_id, view["seed"]),
             }
-            for one in view["operators"]
+            for operator in operators
         ],
-        "speaks": any(one["category"] in SPEAKERS for one in view["operators"]) or bool(view["spending"]),
+        "speaks": any(operator["category"] in SPEAKERS for operator in operators) or bool(view["spending"]),
         "several": len(view["agents"]) > 1,
         "aec": view["paradigm"] == "aec",
         "turn": view["turn"][:MOST_AGENTS],
@@ -232,7 +232,7 @@ def _thinking(view: Mapping[str, Any]) -> str:
 
 
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any]) -> dict[str, Any]:
-    request = next((one for one in view["requests"] if one["agent"] == agent), None)
+    request = next((request for request in view["requests"] if request["agent"] == agent), None)
     space = view["action_spaces"][agent]
     # Gymnasium's masks are only advisory: Taxi's marks the actions that would change the state.
     legal = request["legal"] if request and view["paradigm"] != "single_agent" else None
@@ -275,11 +275,11 @@ def _actions(space: Mapping[str, Any], keys: Mapping[str, Any], legal: Sequence[
             return list(range(start, start + count))
         if legal is not None and len(legal) <= MOST_ACTIONS:
             return list(legal)
-    found: list[Any] = []
+    distinct: list[Any] = []
     for action in keys.values():
-        if action not in found and _is_plain(action):
-            found.append(action)
-    return found[:MOST_ACTIONS]
+        if action not in distinct and _is_plain(action):
+            distinct.append(action)
+    return distinct[:MOST_ACTIONS]
 
 
 def _is_plain(action: Any) -> bool:

@@ -218,7 +218,7 @@ def _collapsed(lane: Mapping[str, Any], agent: str) -> str:
     shown = shown_exchanges(lane, agent, lambda _: NO_PICTURE)
     who = lane["label"] if len(lane["agents"]) < 2 else f"{lane['label']}, {agent}"
     title = f"Prompt and answer of {who} at step {shown['step'] or lane['step']}"
-    sent = [f"{one} → {other}: {text}" for one, other, text in shown["messages"] if agent in (one, other)]
+    sent = [f"{sender} → {to}: {text}" for sender, to, text in shown["messages"] if agent in (sender, to)]
     messages = f"<div>{'<br>'.join(map(escape, sent))}</div>" if sent else ""
     calls = "".join(map(_call, shown["calls"]))
     return f"<details><summary>{escape(title)}</summary>{calls}{messages}</details>"

@@ -132,19 +132,19 @@ class EvaluationPanel(FollowingPanel):
         return f"{snapshot.done:,} of {self._evaluation.total:,} episodes"
 
     def notices(self) -> list[Notice]:
-        found = super().notices()
+        notices = super().notices()
         stalls = self._evaluation.stalls
-        found += [warning(str(stall)) for stall in stalls[:MOST_STALLS]]
+        notices += [warning(str(stall)) for stall in stalls[:MOST_STALLS]]
         if len(stalls) > MOST_STALLS:
-            found.append(warning(f"and {_counted(len(stalls) - MOST_STALLS)} more"))
+            notices.append(warning(f"and {_counted(len(stalls) - MOST_STALLS)} more"))
         snapshot = self._reader.latest
         if snapshot is not None and snapshot.damage:
-            found.append({"level": "error", "text": snapshot.damage})
+            notices.append({"level": "error", "text": snapshot.damage})
         failures = snapshot.failures if snapshot is not None else []
-        found += [warning(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]]
+        notices += [warning(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]]
         if rest := sum(count for _, count in failures[MOST_FAILURES:]):
-            found.append(warning(f"and {_counted(rest)} more failed in other ways"))
-        return found
+            notices.append(warning(f"and {_counted(rest)} more failed in other ways"))
+        return notices
 
 
 def _has_points(plot: Plot) -> bool:

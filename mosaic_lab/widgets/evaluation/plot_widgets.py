@@ -48,7 +48,7 @@ class FacetFigure:
     figure if space is short.
     """
 
-    def __init__(self, facet: Facet, named: bool, wraps: bool) -> None:
+    def __init__(self, facet: Facet, has_names: bool, wraps: bool) -> None:
         rows = facet.rows
         self._x = bqplot.LinearScale()
         self._y = (
@@ -64,7 +64,7 @@ class FacetFigure:
         self._y_axis = bqplot.Axis(scale=self._y, side="left")
         left = 58
         if rows:
-            names = [shortened(name, MOST_NAME_PIXELS // NAME_PIXELS) if named else "" for name in rows]
+            names = [shortened(name, MOST_NAME_PIXELS // NAME_PIXELS) if has_names else "" for name in rows]
             self._y_axis.grid_lines = "none"
             self._y_axis.tick_values = np.arange(len(rows))
             self._y_axis.tick_labels = {str(row): name for row, name in enumerate(names)}
@@ -103,8 +103,8 @@ class FacetFigure:
         marks = facet.marks
         bands = [(mark.band, mark_color(mark)) for mark in marks if mark.band is not None]
         thin = [(line, mark) for mark in marks for line in mark.thin]
-        named = [*thin, *((mark.line, mark) for mark in marks if mark.line is not None)]
-        lines = [(line, mark_color(mark)) for line, mark in named]
+        lines_of_marks = [*thin, *((mark.line, mark) for mark in marks if mark.line is not None)]
+        lines = [(line, mark_color(mark)) for line, mark in lines_of_marks]
         points = [(mark.points, mark_color(mark)) for mark in marks if mark.points is not None]
         fill(self._bands, bands, [BAND_OPACITY] * len(bands))
         fill(self._lines, lines, [mark.thin_opacity for _, mark in thin] + [1.0] * (len(lines) - len(thin)))
@@ -113,12 +113,12 @@ class FacetFigure:
             self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])
             self._points.colors = [own for (x, _), own in points for _ in range(len(x))] or ["#000000"]
         self.pointer.labels = [
-            [mark.label for _, mark in named],
+            [mark.label for _, mark in lines_of_marks],
             [mark.label for mark in marks if mark.points is not None for _ in mark.points[0]],
         ]
         drawn = [part for part, _ in (*bands, *lines, *points)]
         self.empty = not drawn
-        x = [x for one in alike for x in _places(one)]
+        x = [x for other in alike for x in _places(other)]
         _number(self._x_axis, x, self.figure.padding_x, self._few)
         if len(alike) > 1 and (reach := value_range(x)) and reach[0] < reach[1]:
             self._x.min, self._x.max = reach
@@ -146,9 +146,9 @@ class PlotFigures:
     """The figures of a plot side by side, with a legend if the colours are not named by rows."""
 
     def __init__(self, plot: Plot) -> None:
-        named = [plot.names_rows(place) or not facet.rows for place, facet in enumerate(plot.facets)]
-        wraps = len(named) > 1 and all(named)  # rows without names stay beside those that have them
-        self._facets = [FacetFigure(*one, wraps) for one in zip(plot.facets, named, strict=True)]
+        have_names = [plot.names_rows(place) or not facet.rows for place, facet in enumerate(plot.facets)]
+        wraps = len(have_names) > 1 and all(have_names)  # rows without names stay beside those that have them
+        self._facets = [FacetFigure(*pair, wraps) for pair in zip(plot.facets, have_names, strict=True)]
         layout = Layout(width="100%", min_width="0", flex_flow="row wrap" if wraps else "row")
         self._row = HBox(
             [part for facet in self._facets for part in (facet.figure, facet.pointer)], layout=layout
@@ -162,13 +162,13 @@ class PlotFigures:
     def draw(self, plot: Plot) -> None:
         """Draw another plot with the same facets and rows."""
         for figure, facet in zip(self._facets, plot.facets, strict=True):
-            alike = [one for one in plot.facets if one.rows and _scale(one) == _scale(facet)]
+            alike = [other for other in plot.facets if other.rows and _scale(other) == _scale(facet)]
             figure.draw(facet, alike or [facet])
         empty = all(figure.empty for figure in self._facets)
         (self._row.add_class if empty else self._row.remove_class)(EMPTY)
         marks = (mark for facet in plot.facets if not facet.rows for mark in facet.marks)
-        named = dict.fromkeys((mark.label, mark_color(mark)) for mark in marks)  # shared by all facets
-        self._note.legend = [{"label": label, "color": own} for label, own in named]
+        legend = dict.fromkeys((mark.label, mark_color(mark)) for mark in marks)  # shared by all facets
+        self._note.legend = [{"label": label, "color": legend_color} for label, legend_color in legend]
         self._note.title, self._note.note = plot.title, plot.note
 
     def send_again(self) -> None:

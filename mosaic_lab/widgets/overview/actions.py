@@ -92,8 +92,8 @@ class RunActions:
         if params.trials:
             runs = self._trials(runs) + runs
         if alive := [run.id for run in runs if run.alive]:
-            named = ", ".join(alive[:5]) + (", …" if len(alive) > 5 else "")
-            raise MosaicError(f"nothing was removed: these runs are alive, stop them first ({named})")
+            ids = ", ".join(alive[:5]) + (", …" if len(alive) > 5 else "")
+            raise MosaicError(f"nothing was removed: these runs are alive, stop them first ({ids})")
         for run in runs:
             run.remove()
 
@@ -151,12 +151,12 @@ class RunActions:
         """Return the trials of sweeps and the stages of curricula, except those among ``runs``."""
         from mosaic_lab.sweeps import Sweep
 
-        named = {run.id for run in runs}
+        chosen = {run.id for run in runs}
         parts: list[Run] = []
         for run in map(as_kind, runs):
             parts += run.trial_runs if isinstance(run, Sweep) else ()
             parts += run.stage_runs if isinstance(run, Curriculum) else ()
-        return [run for run in parts if run.id not in named]
+        return [run for run in parts if run.id not in chosen]
 
     def _runs(self, ids: list[str]) -> list[Run]:
         return [Run(self._service.run(run_id).folder, self._display) for run_id in dict.fromkeys(ids)]

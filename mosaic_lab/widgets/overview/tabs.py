@@ -35,11 +35,11 @@ class Tabs:
         from mosaic_lab.widgets.runs.run_panel import RunPanel
 
         panel: LivePanel
-        own = [kind.panel for run in runs if (kind := kind_of(run)).panel]
-        if not own:
+        panels = [kind.panel for run in runs if (kind := kind_of(run)).panel]
+        if not panels:
             panel = RunPanel(runs, alone=len(runs) == 1)
         elif len(runs) == 1:
-            panel = resolve_name(own[0])(runs[0].folder)
+            panel = resolve_name(panels[0])(runs[0].folder)
         else:
             raise ConfigurationError(
                 "an evaluation or a sweep has a panel of its own: select it alone, or only trainings"
@@ -70,7 +70,7 @@ class Tabs:
     def close(self, model_id: str) -> None:
         with self._lock:
             close = self._open.pop(model_id, None)
-            self._comparisons = {runs: one for runs, one in self._comparisons.items() if one != model_id}
+            self._comparisons = {runs: tab for runs, tab in self._comparisons.items() if tab != model_id}
         if close is not None:
             close()
 

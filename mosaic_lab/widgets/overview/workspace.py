@@ -133,7 +133,7 @@ class RunWorkspace:
             return [ExportedChart(runs, ChartRequest(name)) for name in names]
         start, end = state["xLimits"]
         grouped = state["groupBy"]
-        own = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
+        run_colors = {run: color(place) for run, place in state["colors"].items()} if grouped is None else {}
         return [
             ExportedChart(
                 runs,
@@ -149,7 +149,7 @@ class RunWorkspace:
                     log_y=chart["yLog"],
                     low=chart["yLimits"][0],
                     high=chart["yLimits"][1],
-                    colors=own,
+                    colors=run_colors,
                 ),
             )
             for chart in state["charts"][:MOST_PICTURED]
@@ -183,11 +183,11 @@ def charted(chosen: Sequence[Run]) -> list[Run]:
 
     `chartedRuns` in `js/src/views/workspace/state.ts` does the same.
     """
-    found: dict[str, Run] = {}
+    charted: dict[str, Run] = {}
     for run in chosen:
         if kind_of(run).name == "sweep":
             store = Supervisor(run.path.parent)
-            found |= {other.id: other for other in store.runs() if other.sweep == run.id}
+            charted |= {other.id: other for other in store.runs() if other.sweep == run.id}
         elif kind_of(run).name in ("training", "script"):
-            found.setdefault(run.id, run)
-    return list(found.values()) or list(chosen)
+            charted.setdefault(run.id, run)
+    return list(charted.values()) or list(chosen)

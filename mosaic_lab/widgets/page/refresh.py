@@ -96,7 +96,10 @@ class RefreshScheduler:
                 waits = {panel: self._schedules[panel].due_at(intervals[panel]) - now for panel in intervals}
                 if due := [panel for panel, wait in waits.items() if wait <= 0]:
                     schedules = [(panel, self._schedules[panel]) for panel in due]
-                    return [(panel, one, one.begin(now, intervals[panel])) for panel, one in schedules]
+                    return [
+                        (panel, schedule, schedule.begin(now, intervals[panel]))
+                        for panel, schedule in schedules
+                    ]
                 self._changed.wait(min(waits.values(), default=None))
 
 

@@ -37,5 +37,5 @@ def described_runs(names: object) -> list[Run]:
     if _root is None or not isinstance(names, list) or len(names) > MOST_RUNS:
         return []
     paths = [(_root / name).resolve() for name in names if isinstance(name, str)]
-    found = [Run(path) for path in paths if _root in path.parents and (path / "state.json").is_file()]
-    return found if len(found) == len(names) else []
+    runs = [Run(path) for path in paths if _root in path.parents and (path / "state.json").is_file()]
+    return runs if len(runs) == len(names) else []

@@ -46,10 +46,10 @@ class Visibility:
                 self._latest.pop(view, None)
                 self._latest[view] = number
                 self.ever = True
-                known = self._visible.pop(view, None) is not None
+                was_visible = self._visible.pop(view, None) is not None
                 if visible:
                     self._visible[view] = self._clock()
-                    appeared = appeared or not known
+                    appeared = appeared or not was_visible
             for views in (self._latest, self._visible):
                 while len(views) > MOST_VIEWS:
                     del views[next(iter(views))]

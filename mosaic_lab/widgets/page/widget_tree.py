@@ -16,17 +16,17 @@ from mosaic_lab.widgets.page.ipykernel_hooks import stay_on_subshell
 
 def all_widgets(widgets: Iterable[Widget]) -> list[Widget]:
     """Return these widgets and all widgets that they contain."""
-    found: dict[int, Widget] = {}
+    by_id: dict[int, Widget] = {}
     remaining = list(widgets)
     while remaining:
         widget = remaining.pop()
-        if id(widget) not in found:
-            found[id(widget)] = widget
+        if id(widget) not in by_id:
+            by_id[id(widget)] = widget
             # A leading underscore marks the libraries' own widgets, such as the shared manager of all
             # canvases.
             names = [name for name in widget.keys if not name.startswith("_")]
             remaining += _widgets_in([getattr(widget, name) for name in names])
-    return list(found.values())
+    return list(by_id.values())
 
 
 def widgets_stay_on_subshell(*widgets: Widget) -> None:

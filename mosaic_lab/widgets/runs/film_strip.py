@@ -95,7 +95,7 @@ class CollapsibleFilms:
             return
         films = self._view.run.films
         shown = [self._described(film) for film in films[-MOST_FILMS:] if self._frame(film)]
-        if [one["step"] for one in shown] != [one["step"] for one in strip.films]:
+        if [film["step"] for film in shown] != [film["step"] for film in strip.films]:
             strip.films = shown
         self._place(strip)
         strip.note = _note(films)

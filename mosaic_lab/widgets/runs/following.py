@@ -81,11 +81,11 @@ class FollowingPanel(LivePanel):
 
     def notices(self) -> list[Notice]:
         """Return notices for the user, the latest message first."""
-        found = [self._message] if self._message else []
+        notices = [self._message] if self._message else []
         for view in self.views:
             prefix = f"{view.label}: " if len(self.views) > 1 else ""
-            found += [{**notice, "text": prefix + notice["text"]} for notice in view.notices()]
-        return found
+            notices += [{**notice, "text": prefix + notice["text"]} for notice in view.notices()]
+        return notices
 
     def saved_notices(self) -> str:
         """Return the notices as HTML for a caption."""

@@ -132,8 +132,8 @@ class RunPanel(FollowingPanel):
     def _at_work(self) -> list[RunView]:
         """Return the views of all runs with running processes; for a curriculum, also its stages."""
         for view in self.views:
-            own = as_kind(view.run)
-            for run in own.stage_runs if isinstance(own, Curriculum) else ():
+            by_kind = as_kind(view.run)
+            for run in by_kind.stage_runs if isinstance(by_kind, Curriculum) else ():
                 if run.id not in self._stages:
                     self._stages[run.id] = RunView(run, run.name, color(len(self._stages) + 1))
         for view in self._stages.values():
@@ -179,8 +179,8 @@ class RunPanel(FollowingPanel):
 
     def _misspelt(self, settings: ChartSettings) -> str:
         """Return the metric that a chosen one may have meant; empty if a chosen one is drawn."""
-        known = [] if self._hidden is None else metric_names(self.views)
-        hints = [nearest(name, known) for name in settings.metrics if name not in known]
+        names = [] if self._hidden is None else metric_names(self.views)
+        hints = [nearest(name, names) for name in settings.metrics if name not in names]
         return "".join(hint for hint in hints if hint.endswith("?"))
 
     def _choose_metric(self) -> None:
@@ -206,17 +206,17 @@ class RunPanel(FollowingPanel):
         return (f"{group} · " if group else "") + f"{len(self.views)} runs"
 
     def notices(self) -> list[Notice]:
-        found = super().notices()
+        notices = super().notices()
         if self.finished and not self._attached and any(view.feed.behind for view in self.views):
-            found.append(info(_CUT_SHORT))
+            notices.append(info(_CUT_SHORT))
         if any(view.feed.agents > 1 for view in self.views):
-            found.append(info(_SEVERAL_AGENTS))
-        found += map(info, self._fallbacks())
-        found += map(info, self._notes)
-        if len(found) > MOST_NOTICES:
-            rest = len(found) - MOST_NOTICES + 1
-            found = [*found[: MOST_NOTICES - 1], info(f"and {rest} more notices")]
-        return found
+            notices.append(info(_SEVERAL_AGENTS))
+        notices += map(info, self._fallbacks())
+        notices += map(info, self._notes)
+        if len(notices) > MOST_NOTICES:
+            omitted = len(notices) - MOST_NOTICES + 1
+            notices = [*notices[: MOST_NOTICES - 1], info(f"and {omitted} more notices")]
+        return notices
 
     def _fallbacks(self) -> Iterable[str]:
         """Yield the fallbacks of the runs' workers that no other panel shows, and all beside a failure."""

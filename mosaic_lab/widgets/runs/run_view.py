@@ -158,16 +158,16 @@ class RunView:
 
     def notices(self) -> list[Notice]:
         """Return notices for the user about this run, most severe first."""
-        found: list[Notice] = []
+        notices: list[Notice] = []
         if self.status.state in (State.FAILED, State.LOST):
-            found.append({"level": "error", "text": self.reason})
+            notices.append({"level": "error", "text": self.reason})
         silence = time.monotonic() - self.news_at
         if self.status.state is State.RUNNING and silence > SILENCE_SECONDS:
             seconds = f"{silence // 10 * 10:.0f} s"
-            found.append(warning(f"no sign of life for {seconds} (heartbeats come every 5 s)"))
+            notices.append(warning(f"no sign of life for {seconds} (heartbeats come every 5 s)"))
         if self.feed.missing and not self.finished:
-            found.append(warning(f"{self.run.path / 'telemetry.jsonl'} was deleted"))
+            notices.append(warning(f"{self.run.path / 'telemetry.jsonl'} was deleted"))
         for name, count in self.feed.health.counts().items():
             if count and name in _HEALTH_TEXT:
-                found.append(warning(f"{count:,} {_HEALTH_TEXT[name]}"))
-        return found
+                notices.append(warning(f"{count:,} {_HEALTH_TEXT[name]}"))
+        return notices

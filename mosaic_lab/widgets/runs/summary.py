@@ -34,7 +34,7 @@ def header_summary(
     alone = len(views) == 1
     live = any(not view.finished for view in views)
     parts = [view.progress() for view in _not_continued(views)]
-    known = [part for part in parts if part is not None]
+    reported = [part for part in parts if part is not None]
     return {
         "title": title,
         "detail": detail,
@@ -47,7 +47,7 @@ def header_summary(
         "reason": state_reason(views[0])
         if alone and views[0].status.state not in (State.FAILED, State.LOST)
         else "",
-        "progress": round(sum(known) / len(parts), 4) if len(known) == len(parts) else None,
+        "progress": round(sum(reported) / len(parts), 4) if len(reported) == len(parts) else None,
         "facts": _facts(views, at_work, live),
         "stop": "" if not live else "Stop" if alone else "Stop all",
         "store": str(store),

@@ -73,23 +73,23 @@ class SystemCharts:
     def draw(self, x: str) -> None:
         """Update the line and, if expanded, the charts."""
         self._views = self._at_work()
-        found = [(one, entries) for one in QUANTITIES if (entries := self._entries(one))]
-        self.head.layout.display = None if found else "none"
-        self.head.text = ", ".join(_figure(one, entries) for one, entries in found)
+        charted = [(quantity, entries) for quantity in QUANTITIES if (entries := self._entries(quantity))]
+        self.head.layout.display = None if charted else "none"
+        self.head.text = ", ".join(_figure(quantity, entries) for quantity, entries in charted)
         if not self.head.opened:
             self._content.children, self._drawn = [], None
             return
-        counts = [view.feed.columns.count(name) for _, entries in found for view, name, _ in entries]
+        counts = [view.feed.columns.count(name) for _, entries in charted for view, name, _ in entries]
         if (x, counts) == self._drawn:
             return
         self._drawn = (x, counts)
         scale, x_label = x_unit(self._views, x)
-        for one, entries in found:
+        for quantity, entries in charted:
             lines = []
             for view, name, line_color in entries[:MOST_LINES]:
                 steps, values = view.curve(name, x, POINTS)
                 lines.append(Line(f"{view.run.id} {name}", name, line_color, (steps / scale, values)))
-            self._chart(one).draw(lines, x_label)
+            self._chart(quantity).draw(lines, x_label)
         self._content.children = [widget for chart in self._charts.values() for widget in chart.parts]
 
     def draw_again(self) -> None:
@@ -97,39 +97,39 @@ class SystemCharts:
         for chart in self._charts.values():
             chart.send_again()
 
-    def _chart(self, one: Quantity) -> Chart:
-        chart = self._charts.get(one.label)
+    def _chart(self, quantity: Quantity) -> Chart:
+        chart = self._charts.get(quantity.label)
         if chart is None:
-            chart = self._charts[one.label] = Chart(f"{one.label}, {one.unit}", small=True)
+            chart = self._charts[quantity.label] = Chart(f"{quantity.label}, {quantity.unit}", small=True)
             chart.figure.layout.width = None
             chart.figure.layout.flex = "1 1 280px"
             widgets_stay_on_subshell(*chart.widgets)
         return chart
 
-    def _entries(self, one: Quantity) -> list[tuple[RunView, str, str]]:
+    def _entries(self, quantity: Quantity) -> list[tuple[RunView, str, str]]:
         """The run, the metric's name and the colour of each line."""
-        found = []
+        lines = []
         for view in self._views:
             names = [name for name in view.feed.columns.names if name.startswith(SYSTEM_PREFIX)]
-            names = sorted(name for name in names if one.pattern.fullmatch(name))
+            names = sorted(name for name in names if quantity.pattern.fullmatch(name))
             several = len(names) > 1 and len(self._views) == 1
-            found += [(view, name, color(i) if several else view.color) for i, name in enumerate(names)]
-        return found
+            lines += [(view, name, color(i) if several else view.color) for i, name in enumerate(names)]
+        return lines
 
 
-def _figure(one: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
+def _figure(quantity: Quantity, entries: Sequence[tuple[RunView, str, str]]) -> str:
     """Return the current use of live runs; for ended runs, their peak use."""
     alive = [(view, name) for view, name, _ in entries if not view.finished]
     if alive:
         latest: dict[tuple[str, str], float] = {}
         for view, name in alive:
             latest[source(view, name)] = float(view.feed.columns.pieces(name)[-1].value[-1])
-        most, text = float(one.total([*latest.values()])) if latest else 0.0, ""
+        most, text = float(quantity.total([*latest.values()])) if latest else 0.0, ""
     else:
-        measured, text = [(view, name) for view, name, _ in entries], "up to "
-        most = memory_peak([view for view, _ in measured]) if one is _MEMORY else peak(one, measured)
-    unit = "%" if one.unit.startswith("%") else f" {one.unit}"
-    return f"{one.label} {text}{number(most)}{unit}"
+        ended, text = [(view, name) for view, name, _ in entries], "up to "
+        most = memory_peak([view for view, _ in ended]) if quantity is _MEMORY else peak(quantity, ended)
+    unit = "%" if quantity.unit.startswith("%") else f" {quantity.unit}"
+    return f"{quantity.label} {text}{number(most)}{unit}"
 
 
 def source(view: RunView, name: str) -> tuple[str, str]:
@@ -138,7 +138,7 @@ def source(view: RunView, name: str) -> tuple[str, str]:
     return ("" if shared else view.run.id, name)
 
 
-def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
+def peak(quantity: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
     """Return the peak total of a quantity over the runs active at each time."""
     curves = []
     for view, name in measured:
@@ -148,10 +148,10 @@ def peak(one: Quantity, measured: Sequence[tuple[RunView, str]]) -> float:
     at = np.unique(np.concatenate([times for _, times, _ in curves]))
     rows: dict[tuple[str, str], Floats] = {}
     for key, times, values in curves:
-        inside = (at >= times[0]) & (one.stays | (at <= times[-1]))
+        inside = (at >= times[0]) & (quantity.stays | (at <= times[-1]))
         now = np.where(inside, values[np.searchsorted(times, at, "right") - 1], np.nan)
         rows[key] = np.fmax(rows.get(key, now), now)
-    return float(np.max(one.total(np.array([*rows.values()]), axis=0)))
+    return float(np.max(quantity.total(np.array([*rows.values()]), axis=0)))
 
 
 def memory_peak(views: Sequence[RunView]) -> float:

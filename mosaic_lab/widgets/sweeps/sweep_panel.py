@@ -144,7 +144,7 @@ class SweepPanel(FollowingPanel):
         """Return the progress, the best trials and the notices, with the reason of a failure."""
         snapshot = self._reader.latest or self._reader.read()
         text = f"{self._progress(snapshot)}, {self._view.status.state}: {states_caption(snapshot.trials)}"
-        rows = [snapshot.table["rows"][one.number] for one in snapshot.ranked[:SAVED_ROWS]]
+        rows = [snapshot.table["rows"][trial.number] for trial in snapshot.ranked[:SAVED_ROWS]]
         table = table_html(snapshot.table, rows, 2)
         return Caption(text, table + self.saved_notices())
 
@@ -182,7 +182,7 @@ class SweepPanel(FollowingPanel):
         facts = []
         if snapshot is not None:
             facts.append([*self._progress(snapshot).rsplit(" ", 1)])
-            counts = {} if self.finished else Counter(str(one.state) for one in snapshot.trials)
+            counts = {} if self.finished else Counter(str(trial.state) for trial in snapshot.trials)
             facts += [[f"{counts[name]:,}", name] for name in ("running", "queued") if name in counts]
             facts += [[number(snapshot.best.value), "best"]] if snapshot.best is not None else []
         facts.append([duration(self._view.elapsed()), "total" if self.finished else "elapsed"])
@@ -205,13 +205,13 @@ class SweepPanel(FollowingPanel):
         return f"{snapshot.done:,} of {total:,} {what}"
 
     def notices(self) -> list[Notice]:
-        found = super().notices()
+        notices = super().notices()
         trials = self._reader.latest.trials if self._reader.latest is not None else ()
-        failed = [one for one in trials if one.state is TrialState.FAILED]
+        failed = [trial for trial in trials if trial.state is TrialState.FAILED]
         if failed:
             count = "1 trial" if len(failed) == 1 else f"{len(failed):,} trials"
-            found.append(warning(f"{count} failed, the last, {failed[-1].number}: {failed[-1].reason}"))
-        return found
+            notices.append(warning(f"{count} failed, the last, {failed[-1].number}: {failed[-1].reason}"))
+        return notices
 
 
 def _shape(plot: Plot) -> object:

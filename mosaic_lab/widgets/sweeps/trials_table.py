@@ -19,8 +19,8 @@ def trials_table(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals)
 
     ``intervals`` are those of earlier calls.
     """
-    names = dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)])
-    numeric = [all(_is_number(one.parameters.get(name, 0)) for one in trials) for name in names]
+    names = dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
+    numeric = [all(_is_number(trial.parameters.get(name, 0)) for trial in trials) for name in names]
     columns = [
         {"title": "Trial", "numeric": True},
         {"title": "State", "numeric": False},
@@ -29,14 +29,14 @@ def trials_table(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals)
         {"title": "Steps", "numeric": True},
         {"title": "Time", "numeric": True},
     ]
-    known = zip(trials, intervals.of(trials), strict=True)
-    rows = [_row(plan, one, interval, list(names)) for one, interval in known]
+    with_intervals = zip(trials, intervals.of(trials), strict=True)
+    rows = [_row(plan, trial, interval, list(names)) for trial, interval in with_intervals]
     return {"columns": columns, "rows": rows, "caption": states_caption(trials), "sortable": True}
 
 
 def states_caption(trials: Sequence[Trial]) -> str:
     """Return the number of trials in each state: "12 completed, 5 pruned"."""
-    counts = Counter(str(one.state) for one in trials)
+    counts = Counter(str(trial.state) for trial in trials)
     return ", ".join(f"{count:,} {state}" for state, count in counts.most_common())
 
 
