@@ -22,7 +22,7 @@ from mosaic_lab.telemetry.decoding import Health, Message, decode_message, parse
 from mosaic_lab.telemetry.progress import EpisodeCount
 
 
-class Passed:
+class RelayProgress:
     """The lines relayed to a curriculum's telemetry so far: ``lines`` by run id, and the number of
     ``episodes``."""
 
@@ -43,7 +43,14 @@ class Relay:
     """
 
     def __init__(
-        self, run: Run, folder: Path, telemetry: Telemetry, passed: Passed, *, reported: int, window: int
+        self,
+        run: Run,
+        folder: Path,
+        telemetry: Telemetry,
+        passed: RelayProgress,
+        *,
+        reported: int,
+        window: int,
     ) -> None:
         self.saved = False
         """Whether the run has saved a checkpoint."""

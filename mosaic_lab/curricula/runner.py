@@ -14,7 +14,7 @@ from pathlib import Path
 from mosaic_contract.signals import signals_held
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.curricula.relay import Passed, Relay
+from mosaic_lab.curricula.relay import Relay, RelayProgress
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
@@ -46,7 +46,7 @@ class CurriculumRunner(Runner):
         self._supervisor = supervisor
         self._telemetry = telemetry
         self._segments = read_segments(folder.path)
-        self._passed = Passed(folder.telemetry_path)
+        self._passed = RelayProgress(folder.telemetry_path)
         self._run: Run | None = None
         self._relay: Relay | None = None
 

@@ -44,13 +44,13 @@ _LOOK_SECONDS = 0.002
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
-class NotFilmed(RunAborted):
+class FilmFailed(RunAborted):
     """Raised if a checkpoint cannot be filmed; ``refused``: nor can any other, for the same reason.
 
     ``log``: the last lines of the arena's log, for the run's log rather than the message.
     """
 
-    error_type = "NotFilmed"
+    error_type = "NotFilmed"  # as recorded by runs of earlier versions
 
     def __init__(self, message: str, refused: bool = False, log: Sequence[str] = ()) -> None:
         super().__init__(sanitize(message))
@@ -80,14 +80,14 @@ def record_episode(
     """Play and film an episode of ``spec`` in an arena in the new folder ``folder``.
 
     ``check`` is called frequently; an exception that it raises ends the arena. ``recorded`` is called with
-    the number of steps after each. Raises `NotFilmed`.
+    the number of steps after each. Raises `FilmFailed`.
     """
     recorder = _EpisodeRecorder(seed, FrameReader(folder), check, recorded)
     loop = ArenaLoop()
     try:
         arena = loop.add(ArenaClient(recorder, setup, spec.name, {"*": spec}, folder, seed))
     except ArenaFailed as failure:
-        raise NotFilmed(str(failure), refused=True) from None
+        raise FilmFailed(str(failure), refused=True) from None
     try:
         while (filmed := recorder.advance(arena)) is None:
             loop.work(loop.wait())
@@ -109,7 +109,7 @@ class _EpisodeRecorder:
         self._check = check
         self._recorded = recorded
         self._messages: deque[dict[str, Any]] = deque()
-        self._failure: NotFilmed | None = None
+        self._failure: FilmFailed | None = None
         self._packets: list[Packet] = []
         self._stride = 1
         self._until = time.monotonic() + stretched(_PLAY_SECONDS)
@@ -119,7 +119,7 @@ class _EpisodeRecorder:
         if environment.renders:
             arena.seat(assignment, inside=True)
         else:
-            self._failure = NotFilmed(_no_pictures(environment.render_reason), refused=True)
+            self._failure = FilmFailed(_no_pictures(environment.render_reason), refused=True)
 
     def received(self, arena: ArenaClient, message: dict[str, Any]) -> None:
         """Keep the message for `advance`, which may block."""
@@ -127,10 +127,10 @@ class _EpisodeRecorder:
 
     def failed(self, failure: ArenaFailed) -> None:
         """Keep the failure for `advance`."""
-        self._failure = NotFilmed(str(failure), failure.refused, failure.log[-LOG_LINES:])
+        self._failure = FilmFailed(str(failure), failure.refused, failure.log[-LOG_LINES:])
 
     def advance(self, arena: ArenaClient) -> FilmedEpisode | None:
-        """Process the messages so far; return the film after the last step. Raises `NotFilmed`."""
+        """Process the messages so far; return the film after the last step. Raises `FilmFailed`."""
         while self._messages:
             message = self._messages.popleft()
             match message.get("type"):
@@ -179,11 +179,11 @@ class _EpisodeRecorder:
             if frame is not None and frame.hud.step == step:
                 return frame
             if self._reader.state == "ended":
-                raise NotFilmed(_no_pictures(self._reader.notice), refused=True)
+                raise FilmFailed(_no_pictures(self._reader.notice), refused=True)
             self._check()
             if arena.ended() or time.monotonic() > deadline:
                 seconds = stretched(_FRAME_SECONDS)
-                raise NotFilmed(f"the environment was not rendered within {seconds:.0f} s at step {step}")
+                raise FilmFailed(f"the environment was not rendered within {seconds:.0f} s at step {step}")
             time.sleep(_LOOK_SECONDS)
 
     def _film(self, returns: dict[str, float], length: int, complete: bool) -> FilmedEpisode:

@@ -20,7 +20,7 @@ from mosaic_lab.arenas.plan import ArenaPlan
 from mosaic_lab.arenas.request import CompareRequest
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, NotFilmed, record_episode
+from mosaic_lab.filming.episode_recorder import MOST_STEPS, FilmedEpisode, FilmFailed, record_episode
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder, write_json
@@ -76,7 +76,7 @@ class Backlog:
         return (waiting[-1] if waiting else None), late
 
 
-class TrainingGone(RunCurtailed):
+class TrainingEnded(RunCurtailed):
     """Raised if the training was stopped or removed: no more films are needed."""
 
 
@@ -98,8 +98,8 @@ class FilmMaker(Runner):
     def run(self) -> None:
         """Film all requested checkpoints until the training has ended and none remains.
 
-        Raises `NotFilmed` if no checkpoint could be filmed, RunCurtailed if there was none, and
-        `TrainingGone`.
+        Raises `FilmFailed` if no checkpoint could be filmed, RunCurtailed if there was none, and
+        `TrainingEnded`.
         """
         config = self._config
         self._telemetry.run_started(
@@ -112,7 +112,7 @@ class FilmMaker(Runner):
         with Heartbeats(self._telemetry):
             self._follow()
         if not self._made and self._problem:
-            raise NotFilmed(self._problem)
+            raise FilmFailed(self._problem)
         if self._backlog.empty:
             raise RunCurtailed(f"run {self._training.run_id} saved no checkpoint: there is nothing to film")
 
@@ -132,7 +132,7 @@ class FilmMaker(Runner):
                 time.sleep(_LOOK_SECONDS)
 
     def _film(self, checkpoint: Checkpoint) -> None:
-        """Film a checkpoint, or record the reason of a failure. Raises `NotFilmed` if every other would fail
+        """Film a checkpoint, or record the reason of a failure. Raises `FilmFailed` if every other would fail
         too."""
         seed = int(self._config.get("seed") or 0)
         folder = self._folder.path / "arenas" / str(checkpoint.step)
@@ -144,7 +144,7 @@ class FilmMaker(Runner):
                 self._setup(spec, seed), spec, seed, folder, self._check,
                 lambda step: self._telemetry.advance(before + step),
             )  # fmt: skip
-        except NotFilmed as failure:
+        except FilmFailed as failure:
             for line in failure.log:
                 print(f"  {line}", flush=True)
             if failure.refused:
@@ -159,9 +159,9 @@ class FilmMaker(Runner):
         try:
             spec = rl(checkpoint, run_code=True)  # the training has executed it
         except ConfigurationError as error:
-            raise NotFilmed(str(error)) from None
+            raise FilmFailed(str(error)) from None
         if spec.worker != self._config["worker"]:
-            raise NotFilmed(
+            raise FilmFailed(
                 f"{checkpoint.path.name} is read by worker '{spec.worker}', not by '{self._config['worker']}'"
             )
         return spec
@@ -229,7 +229,7 @@ class FilmMaker(Runner):
             film_path(self._training.path, 0).parent.mkdir(exist_ok=True)
             yield
         except FileNotFoundError:
-            raise TrainingGone(f"run {self._training.run_id} was removed") from None
+            raise TrainingEnded(f"run {self._training.run_id} was removed") from None
 
     # ------------------------------------------------------------------ politeness
 
@@ -246,14 +246,14 @@ class FilmMaker(Runner):
             os.close(turn)
 
     def _check(self) -> None:
-        """Poll the training now and then. Raises `TrainingGone`."""
+        """Poll the training now and then. Raises `TrainingEnded`."""
         if time.monotonic() < self._look_at:
             return
         self._look_at = time.monotonic() + _LOOK_SECONDS
         if not self._training.path.exists():
-            raise TrainingGone(f"run {self._training.run_id} was removed")
+            raise TrainingEnded(f"run {self._training.run_id} was removed")
         stopped = self._training.status().state in (State.STOPPING, State.CANCELLED)
         if stopped and self._config["beside"]:
-            raise TrainingGone(
+            raise TrainingEnded(
                 f"run {self._training.run_id} was stopped; lab.make_films(run) films what it has saved"
             )

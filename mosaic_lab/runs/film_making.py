@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "mosaic_lab.filming"]
 
 
 @dataclass(frozen=True)
-class Equipment:
+class FilmWorkers:
     """The workers that provide the environment and load the checkpoints, with their commands."""
 
     family: str
@@ -47,9 +47,9 @@ def check_mode(films: Any) -> None:
         raise ConfigurationError(f'films={films!r}: must be {modes} or "{MODES[-1]}"')
 
 
-def equipment(
+def film_workers(
     worker: WorkerEnvironment, environments: Mapping[str, str | None], progress: Callable[[str], None]
-) -> Equipment:
+) -> FilmWorkers:
     """Return the requirements for filming this worker's trainings, and install what is missing.
 
     The environments, as in `environments_of`, are provided as in the training: by the worker that served
@@ -72,14 +72,14 @@ def equipment(
         raise ConfigurationError(f"films: the stages' environments are made by several workers ({makers})")
     (family,) = families
     arena = worker if family == worker.name else workers.ensure(family, progress)
-    return Equipment(arena.name, arena.command(), worker.name, worker.command())
+    return FilmWorkers(arena.name, arena.command(), worker.name, worker.command())
 
 
 def start(
     supervisor: Supervisor,
     run: Run,
     films: str | list[int],
-    tools: Equipment,
+    tools: FilmWorkers,
     *,
     env_vars: Mapping[str, str] | None = None,
     pass_env_vars: Iterable[str] = (),
@@ -108,7 +108,9 @@ def start(
     )
 
 
-def start_beside(supervisor: Supervisor, run: Run, films: FilmMode, tools: Equipment, **options: Any) -> None:
+def start_beside(
+    supervisor: Supervisor, run: Run, films: FilmMode, tools: FilmWorkers, **options: Any
+) -> None:
     """Start making films of a training that has just begun. The training continues if this fails."""
     try:
         start(supervisor, run, films, tools, **options)

@@ -236,7 +236,7 @@ class Trainer:
             tools = None
             if films != "off":
                 environments = film_making.environments_of(training_plan.config for training_plan in plans)
-                tools = film_making.equipment(workers.ensure(request.worker), environments, progress)
+                tools = film_making.film_workers(workers.ensure(request.worker), environments, progress)
         first = plans[0]
         what = (first.worker, first.config["algorithm"], request.env if stages is None else "curriculum")
         group = new_group_name(*dict.fromkeys(filter(None, what))) if several else None
@@ -338,7 +338,7 @@ class Trainer:
         wanted = film_making.checked_wish(run, films)
         with self._installation_log() as progress:
             configs = [plan["config"] for plan in run.config.get("stage_plans", ())] or [run.config]
-            tools = film_making.equipment(
+            tools = film_making.film_workers(
                 workers.ensure(run.worker, progress), film_making.environments_of(configs), progress
             )
         return film_making.start(self.supervisor, run, wanted, tools, pass_env_vars=pass_env_vars)

@@ -16,10 +16,10 @@ from typing import Any
 from mosaic_contract.codec import encode_line, is_sealed, seal
 
 from mosaic_lab.sweeps.trials import (
-    Former,
     Proposal,
     SavedCheckpoint,
     SegmentSource,
+    StoppedRun,
     Trial,
     TrialSegment,
     TrialState,
@@ -118,7 +118,7 @@ def _resume(trial: Trial, message: Mapping[str, Any]) -> None:
     }
     for seed, run in _by_seed(message["runs"]).items():
         kept = saved[seed].step if seed in saved else 0
-        trial.former.setdefault(seed, []).append(Former(trial.runs[seed], kept))
+        trial.former.setdefault(seed, []).append(StoppedRun(trial.runs[seed], kept))
         trial.runs[seed] = run
     trial.resumed |= {seed: checkpoint.path for seed, checkpoint in saved.items()}
     trial.reason, trial.ended = message["reason"], None

@@ -50,7 +50,7 @@ class SavedCheckpoint(NamedTuple):
     step: int
 
 
-class Former(NamedTuple):
+class StoppedRun(NamedTuple):
     """A run ended by a stop of the sweep. Its training counts up to the step ``kept``, at which the
     checkpoint was saved that the seed's next run resumes from; 0 if that run starts from scratch.
     """
@@ -109,7 +109,7 @@ class Trial:
     values: dict[int, float] = field(default_factory=dict)
     reports: dict[int, float] = field(default_factory=dict)
     rungs: dict[str, float] = field(default_factory=dict)
-    former: dict[int, list[Former]] = field(default_factory=dict)
+    former: dict[int, list[StoppedRun]] = field(default_factory=dict)
     resumed: dict[int, str] = field(default_factory=dict)
     segments: list[TrialSegment] = field(default_factory=list)
     pruned: bool = False

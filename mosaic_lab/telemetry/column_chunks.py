@@ -100,7 +100,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-class _Growing:
+class _GrowableArray:
     """Arrays of numbers that grow at the end; earlier views remain valid."""
 
     def __init__(self, rows: int, kind: type[np.generic]) -> None:
@@ -126,8 +126,8 @@ class OpenChunk:
     """The newest points, in memory."""
 
     def __init__(self) -> None:
-        self._rows = _Growing(_ROWS, np.float64)
-        self._columns: dict[str, tuple[_Growing, _Growing]] = {}
+        self._rows = _GrowableArray(_ROWS, np.float64)
+        self._columns: dict[str, tuple[_GrowableArray, _GrowableArray]] = {}
         self.values = 0
 
     @property
@@ -144,7 +144,7 @@ class OpenChunk:
         rows."""
         for name, index, values in columns:
             if name not in self._columns:
-                self._columns[name] = _Growing(1, np.uint32), _Growing(1, np.float64)
+                self._columns[name] = _GrowableArray(1, np.uint32), _GrowableArray(1, np.float64)
             indices, column = self._columns[name]
             indices.extend(index[np.newaxis] + np.uint32(self.rows))
             column.extend(values[np.newaxis])

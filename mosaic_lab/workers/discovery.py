@@ -51,7 +51,7 @@ _POLL = 0.05
 
 
 @dataclass(frozen=True)
-class Found:
+class DiscoveredWorker:
     """A declared worker and the module that starts it; ``error`` if it could not be read."""
 
     name: str
@@ -68,7 +68,7 @@ class Interpreter:
     python: Path
     prefix: Path
     version: str
-    workers: dict[str, Found]
+    workers: dict[str, DiscoveredWorker]
 
 
 def inspect_interpreter(python: Path) -> Interpreter:
@@ -91,14 +91,14 @@ def inspect_interpreter(python: Path) -> Interpreter:
     return Interpreter(python, Path(prefix), version, {worker.name: worker for worker in workers})
 
 
-def discover(python: Path, *, user_site: bool = False) -> list[Found]:
+def discover(python: Path, *, user_site: bool = False) -> list[DiscoveredWorker]:
     """Return the workers in the environment of ``python``; several packages may declare the same name.
     ``user_site`` includes the user's site-packages.
     """
     environ = USER_SITE if user_site else {}
     answer = _output_of([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
     try:
-        return [_found(item) for item in sanitize_json(json.loads(answer.splitlines()[-1]))]
+        return [_discovered(item) for item in sanitize_json(json.loads(answer.splitlines()[-1]))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(f"{python} listed its workers as {answer[:200]!r}") from error
 
@@ -165,7 +165,9 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     }
 
 
-def environment_of(worker: Found, interpreter: Interpreter, origin: str, place: Path) -> WorkerEnvironment:
+def environment_of(
+    worker: DiscoveredWorker, interpreter: Interpreter, origin: str, place: Path
+) -> WorkerEnvironment:
     """Return an environment as it was found. Raises WorkerEnvironmentError if its worker cannot be read; the
     message names ``place`` as the folder to repair.
     """
@@ -209,12 +211,12 @@ def _is_here(upstream: str | None) -> bool:
         return module.isidentifier() and importlib.util.find_spec(module) is not None
 
 
-def _found(item: dict[str, Any]) -> Found:
+def _discovered(item: dict[str, Any]) -> DiscoveredWorker:
     if "error" in item:
-        return Found(item["name"], error=str(item["error"]))
+        return DiscoveredWorker(item["name"], error=str(item["error"]))
     # Without declared modes, trying the worker shows what it supports.
     capabilities = {"modes": ["train", "operate"], **item["capabilities"]}
-    return Found(
+    return DiscoveredWorker(
         item["name"],
         str(item["program"] if "program" in item else f"{item['module']}.cli"),  # for older contracts
         WorkerMetadata.from_dict(item["metadata"]),

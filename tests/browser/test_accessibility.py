@@ -19,8 +19,8 @@ CHECK = """selector => axe.run(selector, {resultTypes: ['violations']}).then(res
 
 def violations(page: Page, selector: str) -> list[dict[str, Any]]:
     """Run axe-core on what is in sight of our parts; those that hurt."""
-    found: list[dict[str, Any]] = page.evaluate(CHECK, selector)
-    return found
+    violations: list[dict[str, Any]] = page.evaluate(CHECK, selector)
+    return violations
 
 
 def palette(page: Page, command: str) -> None:
@@ -51,8 +51,8 @@ def walked(page: Page, selector: str) -> list[int]:
     return stops
 
 
-class Found:
-    """The violations that axe-core found, by theme and part."""
+class Violations:
+    """The violations found by axe-core, by theme and part."""
 
     def __init__(self, page: Page, axe: Path) -> None:
         self._page, self._axe = page, axe
@@ -74,7 +74,7 @@ class Found:
         return {part: some for part, some in self._found.items() if some}
 
 
-def check_runs_panel(page: Page, found: Found) -> None:
+def check_runs_panel(page: Page, violations: Violations) -> None:
     """The panel with its sections, menus, dialogs and tabs."""
     panel = page.locator("#mosaic-lab-runs")
     group, line = panel.locator(".mosaic-runs-line").first, panel.locator(".mosaic-runs-line").nth(1)
@@ -84,33 +84,33 @@ def check_runs_panel(page: Page, found: Found) -> None:
         panel.locator(".jp-AccordionPanel-title").filter(has_text="Workers").click()
     expect(panel.get_by_role("list", name="Workers").get_by_role("listitem").first).to_be_visible()
     panel.get_by_role("button", name="Filter").click()
-    found.check("runs panel, workers and the open menu of filters", "#mosaic-lab-runs")
+    violations.check("runs panel, workers and the open menu of filters", "#mosaic-lab-runs")
     page.keyboard.press("Escape")
     line.click(button="right")
     page.locator(".lm-Menu").get_by_text("Show log", exact=True).click()
-    found.check("log", ".mosaic-run-log")
+    violations.check("log", ".mosaic-run-log")
     line.click()
     page.keyboard.press("F2")
-    found.check("dialog", ".jp-Dialog .jp-Dialog-content")
+    violations.check("dialog", ".jp-Dialog .jp-Dialog-content")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    found.check("status bar", ".mosaic-RunsAlive")
+    violations.check("status bar", ".mosaic-RunsAlive")
     palette(page, "MOSAIC Lab New training")
     expect(page.locator("#mosaic-lab-training-form select").first).to_be_visible()
-    found.check("form", "#mosaic-lab-training-form")
+    violations.check("form", "#mosaic-lab-training-form")
 
 
-def check_workspace(page: Page, found: Found) -> None:
+def check_workspace(page: Page, violations: Violations) -> None:
     """The workspace with its views and menus."""
     tab = page.locator(".mosaic-workspace-tab")
     palette(page, "MOSAIC Lab Charts of runs")
     expect(tab.locator("canvas").first).to_be_visible()
     for menu in ("Group by …", "+ Chart", "More of episode_return"):
         tab.get_by_role("button", name=menu).click()
-        found.check(f"workspace, {menu}", ".mosaic-workspace-tab")
+        violations.check(f"workspace, {menu}", ".mosaic-workspace-tab")
         page.keyboard.press("Escape")
     for view in ("Parallel coordinates", "Scatter", "Difference"):
         tab.get_by_role("button", name=view, exact=True).click()
-        found.check(f"workspace, {view}", ".mosaic-workspace-tab")
+        violations.check(f"workspace, {view}", ".mosaic-workspace-tab")
     tab.get_by_role("button", name="Charts", exact=True).click()
 
 
@@ -128,20 +128,20 @@ def test_no_serious_violation_in_both_themes(
     }
     cells = ["import mosaic_lab\nlab = mosaic_lab.Lab()", *(cell for cell, _ in in_cells.values())]
     jupyterlab.write_notebook(name, cells)
-    found = Found(page, npm_packages / "axe-core" / "axe.min.js")
+    violations = Violations(page, npm_packages / "axe-core" / "axe.min.js")
     for theme in THEMES:
         (settings / "themes.jupyterlab-settings").write_text(f'{{"theme": "{theme}"}}')
         notebook = Notebook(page, jupyterlab, name)
         expect(page.locator("body")).to_have_attribute("data-jp-theme-name", theme)
-        found.use(theme)
+        violations.use(theme)
         for cell in range(len(cells)):
             notebook.run(cell)
         for part, (_, selector) in in_cells.items():
-            found.check(part, f".jp-Notebook {selector}")
+            violations.check(part, f".jp-Notebook {selector}")
         page.locator(".mosaic-RunsAlive").click()
-        check_runs_panel(page, found)
-        check_workspace(page, found)
-    assert found.serious == {}
+        check_runs_panel(page, violations)
+        check_workspace(page, violations)
+    assert violations.serious == {}
 
     # The Tab key moves through all controls, in the order of the page.
     for part in ("#mosaic-lab-runs", ".mosaic-workspace-tab"):

@@ -17,7 +17,7 @@ TOTAL = 200_000
 
 
 @dataclass(eq=False)
-class Known(RunView):
+class FixedView(RunView):
     """A view whose numbers are given, not read."""
 
     state: State = State.RUNNING
@@ -49,7 +49,7 @@ def run_of(total: int | None) -> Run:
 
 
 def facts(*views: dict[str, Any]) -> dict[str, str]:
-    shown = [Known(run_of(TOTAL), "", "", **one) for one in views]
+    shown = [FixedView(run_of(TOTAL), "", "", **one) for one in views]
     header = summary.header_summary(shown, "title", "detail", "again", shown)
     return {name: value for value, name in header["facts"]}
 
@@ -74,7 +74,7 @@ def test_no_remaining_time_is_shown_while_a_part_of_it_is_unknown() -> None:
 def test_a_run_that_has_not_begun_shows_no_progress_whether_its_end_is_known_or_not() -> None:
     for total in (TOTAL, None):
         for state, progress in ((State.QUEUED, 0.0), (State.STARTING, 0.0), (State.COMPLETED, 1.0)):
-            shown = [Known(run_of(total), "", "", state=state)]
+            shown = [FixedView(run_of(total), "", "", state=state)]
             header = summary.header_summary(shown, "title", "detail", "again", shown)
             assert header["progress"] == progress
 

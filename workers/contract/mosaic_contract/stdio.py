@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 
-class _Forgiving(io.FileIO):
+class _LossyFile(io.FileIO):
     """A raw stream that drops output that cannot be written instead of raising."""
 
     def write(self, data: Any) -> int:
@@ -41,7 +41,7 @@ def forgive_write_errors() -> None:
 
 
 def _stream(fd: int) -> io.TextIOWrapper:
-    raw = _Forgiving(fd, "w", closefd=False)
+    raw = _LossyFile(fd, "w", closefd=False)
     return io.TextIOWrapper(
         io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace", line_buffering=True
     )

@@ -19,7 +19,7 @@ from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt
 from mosaic_contract.arena.environment_description import EnvironmentDescription, FactsOf
 from mosaic_contract.arena.environment_factory import MakeEnvironment, make_with_frames
 from mosaic_contract.arena.episode import ArenaEpisode, OperatorStatistics
-from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelGone
+from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelDisconnected
 from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
 from mosaic_contract.arena.seats import Seats
@@ -70,7 +70,7 @@ class Arena:
         )
 
     def serve(self) -> None:
-        """Execute commands until `close`. Raises `KernelGone` when the kernel has closed its end."""
+        """Execute commands until `close`. Raises `KernelDisconnected` when the kernel has closed its end."""
         commands = {
             "open": self._open,
             "seat": self._seat,
@@ -98,7 +98,7 @@ class Arena:
                     commands[name](command)
             except Abandoned:
                 log.info("the %s was abandoned", name)
-            except KernelGone:
+            except KernelDisconnected:
                 raise
             except ArenaError as error:
                 self._fail(name, error)
@@ -343,7 +343,7 @@ def serve_arena(
     reason: str | None = None
     try:
         arena.serve()
-    except KernelGone as gone:
+    except KernelDisconnected as gone:
         reason = f"the kernel has gone: {gone}"
     except Cancelled as cancelled:
         reason = cancelled.reason

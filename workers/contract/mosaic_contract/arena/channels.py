@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from typing import Any, Mapping
 
-from mosaic_contract.arena.errors import Abandoned, KernelGone
+from mosaic_contract.arena.errors import Abandoned, KernelDisconnected
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from mosaic_contract.errors import BadLine
 
@@ -91,7 +91,7 @@ class KernelChannel:
         self._poll.register(commands, select.POLLIN)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message, from any thread. Raises `KernelGone`."""
+        """Send a message, from any thread. Raises `KernelDisconnected`."""
         self.send_line(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send_line(self, line: bytes) -> None:
@@ -101,11 +101,11 @@ class KernelChannel:
                 while line:
                     line = line[os.write(self._messages, line) :]
         except OSError as error:
-            raise KernelGone(f"answers cannot be written: {error}") from error
+            raise KernelDisconnected(f"answers cannot be written: {error}") from error
 
     def command(self, seconds: float | None) -> Mapping[str, Any] | None:
         """Return the next command, or None after `seconds` without one (None: wait indefinitely). Raises
-        `KernelGone` at the end of the stream."""
+        `KernelDisconnected` at the end of the stream."""
         if not self._commands and (seconds is None or self._poll.poll(1e3 * seconds)):
             self._read()
         return self._commands.popleft() if self._commands else None
@@ -133,4 +133,4 @@ class KernelChannel:
             except BadLine as error:
                 self._commands.append({"cmd": f"a line that is {error.reason}"})
         if self._incoming.ended:
-            raise KernelGone("the end of the commands")
+            raise KernelDisconnected("the end of the commands")

@@ -63,5 +63,5 @@ class Abandoned(Exception):
     """Another command arrived while a step was waiting; the step is not taken."""
 
 
-class KernelGone(Exception):
+class KernelDisconnected(Exception):
     """The kernel no longer sends commands or reads answers."""

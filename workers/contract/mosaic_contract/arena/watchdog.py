@@ -14,7 +14,7 @@ import time
 import traceback
 from typing import Any, Callable, Iterator, Mapping, Tuple
 
-from mosaic_contract.arena.errors import ArenaError, KernelGone
+from mosaic_contract.arena.errors import ArenaError, KernelDisconnected
 
 BEAT_SECONDS = 1.0
 """Seconds between two beats. Shorter activities are not reported."""
@@ -84,7 +84,7 @@ class Watchdog:
 
     def _run(self) -> None:
         then, seen, seconds = time.monotonic(), None, 0.0
-        with contextlib.suppress(KernelGone):
+        with contextlib.suppress(KernelDisconnected):
             while not self._stop.wait(BEAT_SECONDS):
                 before, then = then, time.monotonic()
                 activity = self._now

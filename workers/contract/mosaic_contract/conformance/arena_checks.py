@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping
 from mosaic_contract.arrays import unpack
 from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends, conversation
 from mosaic_contract.conformance.operator_checks import zero_of
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_exit
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
 from mosaic_contract.messages import PROTOCOL
 
 _STEPS = 5
@@ -41,11 +41,11 @@ class ArenaChecks:
             try:
                 ids = [str(name) for name in json.loads(b"\n".join(process.lines()))["environments"]]
             except (ValueError, KeyError, TypeError):
-                raise Unmet(
+                raise CheckFailed(
                     "one JSON object that lists environments", repr(process.lines())[:500], process
                 ) from None
         if not ids and not self.env_id:
-            raise Unmet('ids of environments, or "environment" in conformance.json', "none", process)
+            raise CheckFailed('ids of environments, or "environment" in conformance.json', "none", process)
         self.env_id = self.env_id or ids[0]
         return f"{len(ids)} ids"
 
@@ -68,7 +68,7 @@ class ArenaChecks:
             for what, command in cases.items():
                 answer = talk.request(command, "error", self.subject.deadline, what)
                 if not (answer.get("message") and isinstance(answer["message"], str)):
-                    raise Unmet(f"an error with a message ({what})", repr(answer), talk.process)
+                    raise CheckFailed(f"an error with a message ({what})", repr(answer), talk.process)
             talk.request({"cmd": "close"}, "closed", self.subject.grace)
         return f"{len(cases)} kinds answered"
 
@@ -84,13 +84,13 @@ class ArenaChecks:
     def _agents(self, opened: Answer, talk: Conversation) -> list[str]:
         agents, spaces = opened.get("agents"), opened.get("spaces")
         if opened.get("paradigm") not in _PARADIGMS or not (agents and isinstance(agents, list)):
-            raise Unmet(
+            raise CheckFailed(
                 f"opened with agents, and a paradigm among {_PARADIGMS}", repr(opened)[:500], talk.process
             )
         for agent in agents:
             description = (spaces or {}).get(agent) or {}
             if not all("type" in (description.get(name) or {}) for name in ("observation", "action")):
-                raise Unmet(f"descriptions of both spaces of {agent}", repr(spaces)[:500], talk.process)
+                raise CheckFailed(f"descriptions of both spaces of {agent}", repr(spaces)[:500], talk.process)
         return agents
 
     def _episode(self, talk: Conversation, opened: Answer) -> int:
@@ -106,12 +106,16 @@ class ArenaChecks:
                 answer = talk.request(reply, ("ask", "stepped"), self.subject.deadline, "the step")
             if answer.get("done"):
                 return self._ended(talk, answer)
-        raise Unmet(f"the end of an episode of at most {_STEPS} steps", f"{answer!r:.500}", talk.process)
+        raise CheckFailed(
+            f"the end of an episode of at most {_STEPS} steps", f"{answer!r:.500}", talk.process
+        )
 
     def _ended(self, talk: Conversation, answer: Answer) -> int:
         episode = answer.get("episode") or {}
         if episode.get("seed") != 1 or episode.get("steps") != answer.get("step_index"):
-            raise Unmet("the episode's seed and steps with its last step", f"{answer!r:.500}", talk.process)
+            raise CheckFailed(
+                "the episode's seed and steps with its last step", f"{answer!r:.500}", talk.process
+            )
         return int(episode["steps"])
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, Union
 
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_exit
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
 from mosaic_contract.errors import BadLine
 
 _POLL_SECONDS = 0.002
@@ -34,7 +34,10 @@ class Conversation:
         seconds: float,
         what: str = "",
     ) -> Answer:
-        """Send a command and return its answer, which must have one of the expected types. Raises `Unmet`."""
+        """Send a command and return its answer, which must have one of the expected types.
+
+        Raises `CheckFailed`.
+        """
         line = command if isinstance(command, bytes) else encode_line(command, OPERATING_LINE_LIMIT)
         kinds = (kind,) if isinstance(kind, str) else kind
         said = what or json.loads(line)["cmd"]
@@ -43,13 +46,13 @@ class Conversation:
         try:
             self.process.popen.stdin.write(line)
         except OSError:
-            raise Unmet(expected, f"its stdin is closed: {self.process.ending}", self.process) from None
+            raise CheckFailed(expected, f"its stdin is closed: {self.process.ending}", self.process) from None
         deadline = time.monotonic() + seconds
         answer = self._next(expected, deadline)
         while answer.get("type") in self._unsolicited:
             answer = self._next(expected, deadline)
         if answer.get("type") not in kinds:
-            raise Unmet(expected, f"{answer!r:.500}", self.process)
+            raise CheckFailed(expected, f"{answer!r:.500}", self.process)
         return answer
 
     def close_input(self) -> None:
@@ -57,12 +60,12 @@ class Conversation:
         self.process.popen.stdin.close()
 
     def expect_end(self, code: int, seconds: float, when: str) -> None:
-        """Wait for the process to exit. Raises `Unmet` if it does not exit in time with this code, or if
-        stdout has more lines than answers."""
+        """Wait for the process to exit. Raises `CheckFailed` if it does not exit in time with this code, or
+        if stdout has more lines than answers."""
         expect_exit(self.process, code, seconds, when)
         more = self.process.lines()[self._answers_read :]
         if more:
-            raise Unmet("one line on stdout for each command", f"{more[0]!r:.500}", self.process)
+            raise CheckFailed("one line on stdout for each command", f"{more[0]!r:.500}", self.process)
 
     def _next(self, expected: str, deadline: float) -> Answer:
         while True:
@@ -71,14 +74,14 @@ class Conversation:
             if len(whole) > self._answers_read:
                 break
             if ended or time.monotonic() > deadline:
-                raise Unmet(expected, f"no answer: {self.process.ending}", self.process)
+                raise CheckFailed(expected, f"no answer: {self.process.ending}", self.process)
             time.sleep(_POLL_SECONDS)
         line = whole[self._answers_read]
         self._answers_read += 1
         try:
             return decode_line(line)
         except BadLine as bad:
-            raise Unmet(expected, f"{bad}: {line!r:.500}", self.process) from None
+            raise CheckFailed(expected, f"{bad}: {line!r:.500}", self.process) from None
 
 
 @contextmanager
@@ -94,7 +97,8 @@ def conversation(
 def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
     """Check that the worker exits at the end of its stdin and on SIGTERM, without further lines on stdout.
 
-    Before that, it answers the command returned by `question` with a message of type `kind`. Raises `Unmet`.
+    Before that, it answers the command returned by `question` with a message of type `kind`. Raises
+    `CheckFailed`.
     """
     with conversation(subject, f"end-of-input{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)

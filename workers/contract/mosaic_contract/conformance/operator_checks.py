@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Union
 
 from mosaic_contract.arrays import unpack
 from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends, conversation
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject
 from mosaic_contract.errors import BadMessage
 from mosaic_contract.legal import action_reader
 from mosaic_contract.messages import PROTOCOL
@@ -60,9 +60,11 @@ class OperatorChecks:
                 answer = talk.request(command, "error", START_SECONDS, what)
                 message, kind = answer.get("message"), answer.get("error_type")
                 if not (message and isinstance(message, str) and kind and isinstance(kind, str)):
-                    raise Unmet(f"an error with message and error_type ({what})", repr(answer), talk.process)
+                    raise CheckFailed(
+                        f"an error with message and error_type ({what})", repr(answer), talk.process
+                    )
                 if not isinstance(answer.get("retryable", False), bool):
-                    raise Unmet(f"retryable as true or false ({what})", repr(answer), talk.process)
+                    raise CheckFailed(f"retryable as true or false ({what})", repr(answer), talk.process)
                 talk.request({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
         return f"{len(cases)} kinds answered"
 
@@ -72,9 +74,11 @@ class OperatorChecks:
     def _hello(self, talk: Conversation) -> None:
         hello = talk.request({"cmd": "hello", "protocol": PROTOCOL}, "hello", START_SECONDS)
         if type(hello.get("protocol")) is not int or hello.get("worker") != self.subject.name:
-            raise Unmet(f"hello with protocol, and worker {self.subject.name!r}", repr(hello), talk.process)
+            raise CheckFailed(
+                f"hello with protocol, and worker {self.subject.name!r}", repr(hello), talk.process
+            )
         if "operate" not in (hello.get("capabilities") or {}).get("modes", []):
-            raise Unmet('hello with capabilities whose modes hold "operate"', repr(hello), talk.process)
+            raise CheckFailed('hello with capabilities whose modes hold "operate"', repr(hello), talk.process)
 
     def _episode(self, talk: Conversation, player: str, space: Mapping[str, Any]) -> None:
         observations = self.wanted.get("observation_space", _OBSERVATION)
@@ -90,7 +94,9 @@ class OperatorChecks:
         hint = 'init_agent; what its operators need is under "operate" in conformance.json'
         ready = talk.request(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
         if ready.get("player_id") != player:
-            raise Unmet(f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.process)
+            raise CheckFailed(
+                f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.process
+            )
         begin = {"cmd": "episode_begin", "player_id": player, "seed": 2, "episode_index": 0}
         talk.request(begin, "ok", START_SECONDS)
         for step in range(_STEPS):
@@ -106,7 +112,7 @@ class OperatorChecks:
             answer = talk.request(command, "action_selected", self.subject.deadline)
             problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
             if problem:
-                raise Unmet(
+                raise CheckFailed(
                     f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.process
                 )
         end = {"cmd": "episode_end", "player_id": player, "total_reward": 1.5, "steps": _STEPS}

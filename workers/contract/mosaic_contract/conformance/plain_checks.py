@@ -9,7 +9,7 @@ from mosaic_contract.arena import plain
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 from mosaic_contract.conformance.conversation import Conversation, conversation
 from mosaic_contract.conformance.operator_checks import problem_of_action
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject
 from mosaic_contract.messages import PROTOCOL
 
 PLAIN = "plain "
@@ -31,7 +31,7 @@ def is_plain(subject: Subject) -> bool:
             hello = encode_line({"cmd": "hello", "protocol": PROTOCOL}, OPERATING_LINE_LIMIT)
             answer = talk.request(hello + ping, ("hello", "pong"), START_SECONDS, "hello")
             return bool(answer["type"] == "pong")
-    except Unmet:
+    except CheckFailed:
         return False
 
 
@@ -60,7 +60,7 @@ class PlainChecks:
         with self._talk("errors") as talk:
             answer = talk.request({"cmd": "dance"}, "error", START_SECONDS, "an unknown command")
             if not (answer.get("message") and isinstance(answer["message"], str)):
-                raise Unmet("an error with a message (an unknown command)", repr(answer), talk.process)
+                raise CheckFailed("an error with a message (an unknown command)", repr(answer), talk.process)
             talk.request({"cmd": "ping"}, "pong", START_SECONDS, "after an unknown command")
         return "an unknown command is answered"
 
@@ -73,7 +73,7 @@ class PlainChecks:
             talk.request({"cmd": "ping"}, "pong", START_SECONDS)
             talk.process.signal(signal.SIGTERM)
             if not talk.process.wait(self.subject.grace):
-                raise Unmet(
+                raise CheckFailed(
                     f"its end within {self.subject.grace:g} s of SIGTERM", "still running", talk.process
                 )
         return "at the end of stdin, and by SIGTERM"
@@ -100,7 +100,7 @@ class PlainChecks:
         for _ in range(_STEPS):
             answer = talk.request(self._question(player), "action_selected", self.subject.deadline)
             if problem := self._problem(answer, player, space):
-                raise Unmet(
+                raise CheckFailed(
                     f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.process
                 )
 

@@ -13,7 +13,7 @@ from mosaic_contract.conformance.observed_process import ObservedProcess
 START_SECONDS = 120.0  # for a command that only checks: imports of a large library from a slow disk
 
 
-class Unmet(Exception):
+class CheckFailed(Exception):
     """Raised if a check fails, with the expectation, the observation, and the last log lines."""
 
     def __init__(self, expected: str, seen: str, process: ObservedProcess | None = None) -> None:
@@ -51,8 +51,8 @@ class Subject:
 
 
 def expect_exit(process: ObservedProcess, code: int, seconds: float, what: str = "") -> None:
-    """Wait for the process to exit. Raises `Unmet` if it does not exit in time with this code."""
+    """Wait for the process to exit. Raises `CheckFailed` if it does not exit in time with this code."""
     process.wait(seconds)
     if process.code != code:
         late = f" after {seconds:g} s" if process.code is None else ""
-        raise Unmet(f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)
+        raise CheckFailed(f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)

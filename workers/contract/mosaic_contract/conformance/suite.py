@@ -19,7 +19,7 @@ from typing import Any
 from mosaic_contract.conformance.arena_checks import ArenaChecks
 from mosaic_contract.conformance.operator_checks import OperatorChecks
 from mosaic_contract.conformance.plain_checks import PLAIN, PlainChecks, is_plain
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_exit
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
 from mosaic_contract.conformance.training_checks import TrainingChecks
 from mosaic_contract.fastlane import LINK, clear
 from mosaic_contract.stdio import reserve_standard_streams
@@ -47,10 +47,10 @@ class ExportChecks:
             expect_exit(process, 0, self.subject.deadline)
             answers = process.messages()
         if [answer.get("run") for answer in answers] != ["conformance"]:
-            raise Unmet('one line on stdout: {"run": "conformance", "path"}', repr(answers), process)
+            raise CheckFailed('one line on stdout: {"run": "conformance", "path"}', repr(answers), process)
         path = Path(str(answers[0].get("path")))
         if out not in path.parents or not path.exists():
-            raise Unmet(f"a path below {out} that exists", str(path), process)
+            raise CheckFailed(f"a path below {out} that exists", str(path), process)
         return path.name
 
     def _formats(self) -> list[str]:
@@ -92,7 +92,7 @@ def run_conformance(
             started = time.monotonic()
             try:
                 detail, passed = check(), True
-            except Unmet as unmet:
+            except CheckFailed as unmet:
                 detail, passed = str(unmet), False
             except OSError as error:
                 detail, passed = f"{' '.join(command)} cannot be run: {error}", False
@@ -168,27 +168,27 @@ def _discovery(subject: Subject) -> str:
     try:
         workers = _discovered(subject.python)
     except LookupError as error:
-        raise Unmet(expected, str(error)) from None
+        raise CheckFailed(expected, str(error)) from None
     worker = next((worker for worker in workers if worker.get("program") == program), None)
     if worker is None:
-        raise Unmet(expected, f"workers {[worker['name'] for worker in workers]}")
+        raise CheckFailed(expected, f"workers {[worker['name'] for worker in workers]}")
     if "error" in worker:
-        raise Unmet("metadata", worker["error"])
+        raise CheckFailed("metadata", worker["error"])
     about, subject.capabilities = worker["metadata"], worker["capabilities"]
     subject.name = worker["name"]
     foreign = "modes" not in subject.capabilities  # metadata of classes other than the contract's
     subject.modes = subject.capabilities.get("modes", _modes_of_foreign(subject))
     for field in ("name", "version", *([] if foreign else ["upstream_library"])):
         if not about.get(field):
-            raise Unmet(f"metadata that says its {field}", repr(about))
+            raise CheckFailed(f"metadata that says its {field}", repr(about))
     if not _PARTS.keys() & subject.modes:
-        raise Unmet(
+        raise CheckFailed(
             f"one of {sorted(_PARTS)} among the modes of its capabilities", repr(subject.capabilities)
         )
     upstream = (about.get("upstream_library") or "").lower().replace("-", "_")
     heavy = {upstream, "torch", "tensorflow", "jax"} & {top.lower() for top in worker["imports"]}
     if heavy:
-        raise Unmet("metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
+        raise CheckFailed("metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
     return f"{worker['name']} {about['version']}, {' and '.join(subject.modes)}"
 
 
@@ -201,12 +201,14 @@ def _nothing_left(subject: Subject) -> str:
     started = [process for process in subject.processes if process.ran]
     left = [leftover for process in started for leftover in process.leftovers]
     if left or not started:
-        raise Unmet("no process after the end of the worker", "\n".join(left) or "nothing could be started")
+        raise CheckFailed(
+            "no process after the end of the worker", "\n".join(left) or "nothing could be started"
+        )
     rings = [folder for folder in sorted(subject.folder.iterdir()) if os.path.lexists(folder / LINK)]
     for folder in rings:
         clear(folder)
     if rings:
-        raise Unmet(
+        raise CheckFailed(
             "no shared memory of frames after the end of the worker (FrameWriter.close in a finally)",
             f"that of {' and '.join(folder.name for folder in rings)}",
         )

@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from mosaic_contract.codec import DEFAULT_LINE_LIMIT, decode_line
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_exit
+from mosaic_contract.conformance.subject import START_SECONDS, CheckFailed, Subject, expect_exit
 from mosaic_contract.errors import BadLine, BadMessage
 from mosaic_contract.messages import EVENTS, missing_fields, parse_message
 
@@ -39,7 +39,7 @@ class TrainingChecks:
 
     def dry_run(self) -> str:
         if not self.tiny:
-            raise Unmet(
+            raise CheckFailed(
                 'a configuration "tiny" in conformance.json, to train with', repr(self.subject.config)
             )
         with self._start("dry-run", self.tiny, "--dry-run") as process:
@@ -48,12 +48,12 @@ class TrainingChecks:
             try:
                 self.resolved = json.loads(b"\n".join(lines))
             except ValueError:
-                raise Unmet(
+                raise CheckFailed(
                     "one JSON object on stdout, nothing else", repr(lines[:3])[:500], process
                 ) from None
         for field in ("env_id", "seed", "total_timesteps"):
             if field in self.tiny and self.resolved.get(field) != self.tiny[field]:
-                raise Unmet(
+                raise CheckFailed(
                     f"{field} {self.tiny[field]!r} in the resolved configuration", repr(self.resolved)
                 )
         return f"{len(self.resolved.get('hyperparameters', {}))} hyperparameters resolved"
@@ -74,11 +74,15 @@ class TrainingChecks:
                 failed = [m for m in process.messages() if m.get("event") == "run_failed"]
             errors = [message.get("payload", {}) for message in failed]
             if len(errors) != 1 or errors[0].get("error_type") != "ConfigError":
-                raise Unmet(f"one run_failed with error_type ConfigError ({what})", repr(errors), process)
+                raise CheckFailed(
+                    f"one run_failed with error_type ConfigError ({what})", repr(errors), process
+                )
             if named not in str(errors[0].get("error")):
-                raise Unmet(f"an error that names {named!r} ({what})", repr(errors[0].get("error")), process)
+                raise CheckFailed(
+                    f"an error that names {named!r} ({what})", repr(errors[0].get("error")), process
+                )
             if not process.log_tail():
-                raise Unmet(f"the error on stderr too, for people ({what})", "nothing on stderr")
+                raise CheckFailed(f"the error on stderr too, for people ({what})", "nothing on stderr")
         return "4 kinds refused with exit code 2"
 
     def tiny_training(self) -> str:
@@ -90,26 +94,30 @@ class TrainingChecks:
         try:
             run_id = json.loads(manifest.read_text(encoding="utf-8"))["run_id"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Unmet("analytics.json in the run folder", repr(error), process) from None
+            raise CheckFailed("analytics.json in the run folder", repr(error), process) from None
         if run_id != "tiny":
-            raise Unmet("analytics.json with run_id 'tiny'", repr(run_id))
+            raise CheckFailed("analytics.json with run_id 'tiny'", repr(run_id))
         return "completed"
 
     def telemetry(self) -> str:
         if self.training is None:
-            raise Unmet("a training to look at", "none was started")
+            raise CheckFailed("a training to look at", "none was started")
         problems = problems_of_stream(self.training.lines(), {**self.tiny, "run_id": "tiny"})
         if problems:
             more = f"\n… and {len(problems) - 10} more" if len(problems) > 10 else ""
-            raise Unmet("a valid stream", "\n".join(problems[:10]) + more, self.training)
+            raise CheckFailed("a valid stream", "\n".join(problems[:10]) + more, self.training)
         return f"{len(self.training.lines())} lines"
 
     def sigterm(self) -> str:
         with self._start("long", self.long) as process:
             if not process.wait(self.subject.deadline, until=lambda: _is_training(process)):
-                raise Unmet(f"metrics or an episode within {self.subject.deadline:g} s", "none", process)
+                raise CheckFailed(
+                    f"metrics or an episode within {self.subject.deadline:g} s", "none", process
+                )
             if process.code is not None:
-                raise Unmet("a long training that still runs", f"{process.ending} before SIGTERM", process)
+                raise CheckFailed(
+                    "a long training that still runs", f"{process.ending} before SIGTERM", process
+                )
             process.signal(signal.SIGTERM)
             signalled = time.monotonic()
             if not process.wait(min(0.2, self.subject.grace)):
@@ -131,7 +139,7 @@ class TrainingChecks:
 def _expect_terminal(process: ObservedProcess, event: str) -> None:
     ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
     if ends != [event]:
-        raise Unmet(f"exactly one terminal event, {event}", repr(ends), process)
+        raise CheckFailed(f"exactly one terminal event, {event}", repr(ends), process)
 
 
 def _is_training(process: ObservedProcess) -> bool:

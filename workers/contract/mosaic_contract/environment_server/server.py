@@ -11,7 +11,7 @@ from typing import Any, Mapping
 from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import adapt
 from mosaic_contract.arena.environment_factory import MakeEnvironment
-from mosaic_contract.arena.errors import ArenaError, KernelGone
+from mosaic_contract.arena.errors import ArenaError, KernelDisconnected
 from mosaic_contract.arena.watchdog import RENDER, RESET, STEP, Watchdog
 from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line, with_tuples
@@ -55,7 +55,7 @@ class EnvironmentServer:
         self._watchdog = Watchdog(channel.send, self._steps)
 
     def serve(self) -> None:
-        """Execute commands until `KernelGone` is raised at the end of the training."""
+        """Execute commands until `KernelDisconnected` is raised at the end of the training."""
         commands = {
             "open": self._open,
             "make": self._make_one,
@@ -75,7 +75,7 @@ class EnvironmentServer:
                     raise ConfigError(f"unknown command {name!r:.100}; known: {', '.join(commands)}")
                 with self._watchdog.command(name):
                     commands[name](command)
-            except KernelGone:
+            except KernelDisconnected:
                 raise
             except SystemExit as error:
                 self._left(error.code, lines_of(error.__traceback__))
@@ -235,7 +235,7 @@ def serve_environments(worker: WorkerMetadata, make: MakeEnvironment, commands: 
     server = EnvironmentServer(KernelChannel(commands, messages), worker, make)
     try:
         server.serve()
-    except KernelGone:
+    except KernelDisconnected:
         log.debug("the training has ended")
     finally:
         server.close()
