@@ -104,7 +104,7 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
     """Those of upstream's own configurations, although the listing only reads their text."""
     upstream = worker.output_of("-c", DEFAULTS)
-    ours = {"policies", "address", "framework"}
+    ours = {"policies", "address", "framework", "env_kwargs"}
     for algorithm, defaults in upstream.items():
         known = worker.hyperparameters[algorithm].items()
         listed = {name: one["default"] for name, one in known if name not in ours}

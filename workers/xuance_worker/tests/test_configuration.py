@@ -81,7 +81,8 @@ print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
     upstream = worker.output_of("-c", script)
     listed = worker.hyperparameters["qmix"]
     assert {"learning_rate", "hidden_dim_mixing_net", "parallels", "double_q"} <= set(listed)
-    own = {name: p["default"] for name, p in listed.items() if name not in ("backend", "device")}
+    ours = {"backend", "device", "env_kwargs"}
+    own = {name: p["default"] for name, p in listed.items() if name not in ours}
     assert own == {name: upstream[name] for name in own}
     assert listed["hidden_dim_mixing_net"]["help"] == "hidden units of mixing network"
     assert listed["batch_size"]["type"] == "int"
