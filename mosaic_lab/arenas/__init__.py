@@ -1,6 +1,6 @@
 """Comparisons: environments with operators, side by side on the same seeds.
 
-Every lane is an arena process, and every operator outside this kernel has a process of its own. All of them
+Every lane is an arena process, and every operator outside this kernel is a separate process. All of them
 end with the kernel.
 """
 

@@ -35,7 +35,7 @@ from mosaic_lab.sanitize import sanitize
 OPEN_SECONDS = 120.0
 """Seconds for creating an environment, and again for starting its operators; imports may be slow."""
 GIVE_UP_SECONDS = 0.5
-"""Seconds for a failed arena to exit by itself."""
+"""Seconds for a failed arena to exit before it is killed."""
 LOOK_SECONDS = 0.5
 """Seconds between checks of deadlines."""
 LOG_LINES = 15
@@ -229,7 +229,7 @@ class ArenaClient(ArenaProcess):
             self._owner.opened(self, environment, assignment)
 
     def _report(self, message: Mapping[str, Any]) -> None:
-        """Pass on a reported error, except that of a step ended by a reset."""
+        """Pass on a reported error, except for a step that a reset has ended."""
         where, kind = message.get("where"), message.get("error_type") or ""
         if where == "step" and self.awaiting != "step" and kind != HUNG:
             return
@@ -277,7 +277,7 @@ class ArenaLoop:
         return [descriptor for descriptor, _ in poll.poll(1e3 * seconds)]
 
     def work(self, ready: Collection[int]) -> bool:
-        """Do what is due. Return whether an arena has sent something or failed."""
+        """Process output and expired deadlines. Return whether an arena has sent something or failed."""
         busy = False
         for arena in list(self.arenas):
             if arena.output in ready:

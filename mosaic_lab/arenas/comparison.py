@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STEP_SECONDS = 60.0
-_RESET_MARGIN = 5.0  # seconds after which a lane that does not reset has failed by itself
+_RESET_MARGIN = 5.0  # seconds beyond a step's limit, by which a lane that does not reset has failed
 _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 
 

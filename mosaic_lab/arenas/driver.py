@@ -154,7 +154,7 @@ class Driver:
             self._finish()
 
     def _work(self, ready: list[int]) -> float:
-        """Do what is due. Return the seconds until more work is due if no message arrives."""
+        """Do all due work. Return the seconds until more is due if no message arrives."""
         self._changed = self.loop.work(ready) or self._changed
         if self._awake in ready:
             with suppress(BlockingIOError):

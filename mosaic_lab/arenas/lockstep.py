@@ -16,7 +16,7 @@ from mosaic_lab.errors import MosaicError
 class Lockstep:
     """The lanes of a comparison, opened by `open`.
 
-    ``seed`` and ``episode`` (from 0) are those of the last reset.
+    ``seed`` and ``episode`` (from 0) were set by the last reset.
     """
 
     def __init__(self, lanes: Sequence[Lane], seeds: Sequence[int]) -> None:
@@ -78,7 +78,7 @@ class Lockstep:
         Raises MosaicError if no lane can be reset.
         """
         if not any(lane.resettable for lane in self.lanes):
-            raise MosaicError("no lane can be reset: " + "; ".join(_named(lane) for lane in self.lanes))
+            raise MosaicError(f"no lane can be reset: {_states(self.lanes)}")
         self.pause()
         self.seed = self.seed if seed is None else seed
         self.episode += 1
@@ -93,7 +93,7 @@ class Lockstep:
         return self.seed
 
     def restart(self, lane: Lane) -> None:
-        """Reopen a lane; it catches up with the others by itself."""
+        """Reopen a lane. It then catches up with the others."""
         others = [other.step for other in self.lanes if other is not lane and other.state in _UNDER_WAY]
         lane.open(self.seed, self.episode, min(others, default=0))
 
@@ -140,7 +140,7 @@ class Lockstep:
     def _refuse_if_over(self) -> None:
         if not any(lane.busy or lane.state is LaneState.READY for lane in self.lanes):
             raise MosaicError(
-                "no lane can step: " + "; ".join(_named(lane) for lane in self.lanes) + ". cmp.reset() or "
+                f"no lane can step: {_states(self.lanes)}. cmp.reset() or "
                 "cmp.next_seed() begins another episode, cmp.restart(lane) opens a failed lane again"
             )
 
@@ -148,8 +148,8 @@ class Lockstep:
 _UNDER_WAY = (LaneState.READY, LaneState.STEPPING)
 
 
-def _named(lane: Lane) -> str:
-    return f"{lane.label}: {_why(lane)}"
+def _states(lanes: Sequence[Lane]) -> str:
+    return "; ".join(f"{lane.label}: {_why(lane)}" for lane in lanes)
 
 
 def _why(lane: Lane) -> str:

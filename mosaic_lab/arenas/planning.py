@@ -61,8 +61,8 @@ def plan_arenas(request: CompareRequest, problems: Problems, recorded: bool = Fa
 def _settings(
     request: CompareRequest, operators: Iterable[OperatorSpec], problems: Problems
 ) -> dict[str, Any]:
-    """Return the environment's keyword arguments: the given ones, otherwise those that its policies were
-    trained with."""
+    """Return the environment's keyword arguments: ``env_kwargs``, otherwise those used to train its
+    policies."""
     if request.env_kwargs is not None or request.env is None:
         return check_env_kwargs(request.env_kwargs, problems)
     trained = [

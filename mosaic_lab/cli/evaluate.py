@@ -137,8 +137,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
-    """Unpack a bundle; print its contents and version differences between the workers here and those that
-    played it.
+    """Unpack a bundle; print its contents, and how the installed workers' versions differ from the bundle's.
 
     Raises ConfigurationError, leaving no files, if running its code requires consent.
     """

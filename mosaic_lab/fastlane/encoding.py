@@ -24,8 +24,8 @@ Pixels = np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]
 """Height × width × channels (1 gray, 3 RGB, 4 RGBA), 0 to 255."""
 SMALL_BYTES = 64 << 10
 LARGE_BYTES = 512 << 10
-"""Size from which a JPEG is better even at high bandwidth, because the page takes longer to process such a
-message than to decode a JPEG."""
+"""Minimum size for a JPEG at high bandwidth: the page takes longer to process a larger message than to decode
+a JPEG."""
 FLAT = 0.15
 """Maximum compression ratio (deflated size / size) of a flat frame."""
 MOST_PIXELS = 2 << 20

@@ -31,7 +31,7 @@ class Recorder:
         self._lock = threading.Lock()
 
     def add(self, packet: Packet) -> None:
-        """Store a packet. If it exceeds the limit by itself, it is dropped, as are all packets before it."""
+        """Store a packet. A packet larger than the limit is dropped with all packets before it."""
         with self._lock:
             self._packets.append(packet)
             self._bytes += len(packet.data) + _OVERHEAD

@@ -29,7 +29,7 @@ LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0
 """Seconds without a new frame, despite a viewer, before a notice reports it."""
 BEGIN_SECONDS = 60.0
-"""Seconds in which a running worker may load its libraries before it reports a step."""
+"""Maximum seconds for a running worker to load its libraries before it reports a step."""
 
 _ENDED = {
     State.COMPLETED: "the run has completed",
@@ -112,7 +112,7 @@ class FrameSource:
 
     @property
     def patience(self) -> float:
-        """Seconds for which it is currently worth waiting for a frame.
+        """Maximum useful wait for the next frame, in seconds.
 
         0 if none can arrive, infinite if one will.
         """

@@ -45,7 +45,7 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class FilmFailed(RunAborted):
-    """Raised if a checkpoint cannot be filmed; ``refused``: nor can any other, for the same reason.
+    """Raised if a checkpoint cannot be filmed; with ``refused``, no checkpoint can, for the same reason.
 
     ``log``: the last lines of the arena's log, for the run's log rather than the message.
     """

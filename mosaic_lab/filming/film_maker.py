@@ -132,8 +132,8 @@ class FilmMaker(Runner):
                 time.sleep(_LOOK_SECONDS)
 
     def _film(self, checkpoint: Checkpoint) -> None:
-        """Film a checkpoint, or record the reason of a failure. Raises `FilmFailed` if every other would fail
-        too."""
+        """Film a checkpoint, or record the reason of a failure. Raises `FilmFailed` if all other
+        checkpoints would fail too."""
         seed = int(self._config.get("seed") or 0)
         folder = self._folder.path / "arenas" / str(checkpoint.step)
         shutil.rmtree(folder, ignore_errors=True)
@@ -246,7 +246,7 @@ class FilmMaker(Runner):
             os.close(turn)
 
     def _check(self) -> None:
-        """Poll the training now and then. Raises `TrainingEnded`."""
+        """Poll the training, at most once per `_LOOK_SECONDS`. Raises `TrainingEnded`."""
         if time.monotonic() < self._look_at:
             return
         self._look_at = time.monotonic() + _LOOK_SECONDS

@@ -36,8 +36,8 @@ def smooth(y: Floats, weight: float) -> Floats:
 
 
 def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> LearningCurve | None:
-    """Return the mean over curves with its 95% interval, over the range in which all have values; None if
-    there is none.
+    """Return the mean over curves with its 95% interval, over the range where all have values; None if there
+    is no such range.
 
     The interval over runs is defined in `mosaic_lab.evaluation.learning_curve`: a percentile bootstrap over
     runs. Its generator has a fixed seed, so that a redrawn chart shows the same band.

@@ -100,7 +100,8 @@ def picture(
     columns = min(COLUMNS, len(charts))
     rows = -(-len(charts) // columns)
     figure = new_figure(dots_per_inch, SIZE_INCHES[1] * rows)
-    keys = dict.fromkeys(line.thin or line.key for one in drawn for line in one.lines)
+    lines = [line for chart_curves in drawn for line in chart_curves.lines]
+    keys = dict.fromkeys(line.thin or line.key for line in lines)
     places = {key: place for place, key in enumerate(keys)}
     for place, (chart, chart_curves) in enumerate(zip(charts, drawn, strict=True), 1):
         axes = figure.add_subplot(rows, columns, place, facecolor="none")
@@ -113,7 +114,7 @@ def picture(
         dress(axes, chart_curves.x_label, _plain(chart.request.metric))
         if chart.request.x == "time":
             _date(axes)
-    if len(keys) > 1 or any(line.thin or line.low is not None for one in drawn for line in one.lines):
+    if len(keys) > 1 or any(line.thin or line.low is not None for line in lines):
         legend(figure)
     return png_of(figure, background) if format == "png" else svg_of(figure, background)
 

@@ -47,7 +47,7 @@ class Section:
 def difference(first: Run, second: Run, pool: ColumnPool) -> list[Section]:
     """Return all recorded facts of two runs in sections, without empty sections.
 
-    Rows in which the runs agree are included and marked as such. ``pool`` reads their metrics.
+    Rows on which the runs agree are included and marked. ``pool`` reads their metrics.
     """
     sections = [
         Section(title, rows_of(facts(first), facts(second), text))
@@ -68,9 +68,9 @@ def rows_of(first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[
     more row states how many are omitted."""
     names = list(dict.fromkeys((*first, *second)))
     rows = [_row(name, first, second, text) for name in names[:MOST_ROWS]]
-    if rest := names[MOST_ROWS:]:
-        differ = sum(not _same(first, second, name) for name in rest)
-        rows.append(Row(f"{len(rest):,} more, {differ:,} of which differ", ("…", "…"), not differ))
+    if omitted := names[MOST_ROWS:]:
+        differ = sum(not _same(first, second, name) for name in omitted)
+        rows.append(Row(f"{len(omitted):,} more, {differ:,} of which differ", ("…", "…"), not differ))
     return rows
 
 
@@ -136,8 +136,8 @@ def _package(line: object) -> tuple[str, str]:
 
 
 def _hardware(run: Run) -> Facts:
-    known, gpus = run.provenance, run.gpus
-    facts = {name: known.get(name) for name in ("node", "platform", "machine")}
+    provenance, gpus = run.provenance, run.gpus
+    facts = {name: provenance.get(name) for name in ("node", "platform", "machine")}
     if gpus:
         facts["GPUs given"] = ", ".join(map(str, gpus))
     return {name: value for name, value in facts.items() if value is not None}
@@ -176,19 +176,19 @@ def _leaves(table: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple
 
 def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any], text: Callable[[Any], str]) -> Row:
     same = _same(first, second, name)
-    one, other = (text(facts[name]) if name in facts else "" for facts in (first, second))
-    if not same and one == other:  # same text, such as 0.1 + 0.2 and 0.3, or 3 and "3"
-        one, other = (
+    left, right = (text(facts[name]) if name in facts else "" for facts in (first, second))
+    if not same and left == right:  # same text, such as 0.1 + 0.2 and 0.3, or 3 and "3"
+        left, right = (
             shortened(repr(facts[name]), LONGEST_VALUE) if name in facts else "" for facts in (first, second)
         )
-    return Row(name, (one, other), same)
+    return Row(name, (left, right), same)
 
 
 def _same(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> bool:
     if (name in first) != (name in second):
         return False
-    one, other = first[name], second[name]
-    return bool(one == other) or repr(one) == repr(other)  # NaN does not equal itself
+    left, right = first[name], second[name]
+    return bool(left == right) or repr(left) == repr(right)  # NaN does not equal itself
 
 
 def _text(value: Any) -> str:

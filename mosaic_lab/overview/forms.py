@@ -84,11 +84,11 @@ def match_form(kind: str) -> Schema:
         "seeds": _seeds(
             "0-99" if kind == "evaluation" else "42", _description(arguments_of(request)["seeds"])
         ),
-        "max_steps": _whole(request, "max_steps", "Maximum steps"),
+        "max_steps": _integer(request, "max_steps", "Maximum steps"),
     }
     if kind == "evaluation":
-        properties["episodes"] = _whole(request, "episodes", "Episodes")
-        properties["parallel"] = _whole(request, "parallel", "Parallel")
+        properties["episodes"] = _integer(request, "episodes", "Episodes")
+        properties["parallel"] = _integer(request, "parallel", "Parallel")
     required = ["env", "operators", "seeds"]
     return {"schema": {"type": "object", "properties": properties, "required": required}}
 
@@ -125,10 +125,10 @@ def _free(name: str, taken: Collection[str]) -> str:
 def _training_schema(environments: list[str]) -> Schema:
     properties = {
         "env": _environment(environments),
-        "total_timesteps": _whole(TrainRequest, "total_timesteps", "Steps") | {"default": _STEPS},
+        "total_timesteps": _integer(TrainRequest, "total_timesteps", "Steps") | {"default": _STEPS},
         "seeds": _seeds("1", "One run per seed: 1, or 1, 2, 3, or 0-4"),
-        "checkpoint_every": _whole(TrainRequest, "checkpoint_every", "Steps between checkpoints"),
-        "threads": _whole(TrainRequest, "threads", "CPU threads"),
+        "checkpoint_every": _integer(TrainRequest, "checkpoint_every", "Steps between checkpoints"),
+        "threads": _integer(TrainRequest, "threads", "CPU threads"),
         "gpus": {"type": "integer", "title": "GPUs", "description": "Number of free GPUs", "minimum": 0},
     }
     return {"type": "object", "properties": properties, "required": ["env", "total_timesteps", "seeds"]}
@@ -187,7 +187,7 @@ def _environment(environments: list[str]) -> Schema:
     return {**_text("Environment", "Its id, such as CartPole-v1"), "examples": environments}
 
 
-def _whole(request: type[Request], name: str, title: str) -> Schema:
+def _integer(request: type[Request], name: str, title: str) -> Schema:
     """Return the schema of an argument that is an integer, with its limits and default."""
     argument = arguments_of(request)[name]
     keywords = {"minimum": argument.meta.ge, "maximum": argument.meta.le, "default": argument.default}

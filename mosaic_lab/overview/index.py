@@ -1,7 +1,7 @@
 """An index of the rows of one run store with cheap, versioned updates.
 
-The small files of a live run are checked at each update, those of an ended run only now and then. Telemetry
-is read incrementally, a bounded part per update, newest runs first.
+The small files of a live run are checked at each update, the files of an ended run less often. Telemetry is
+read incrementally, a bounded part per update, newest runs first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Entry:
 class RunIndex:
     """The rows of the store at ``root``, which need not exist yet. Not thread-safe.
 
-    ``pool`` reads the columns of its runs; default: a pool of its own.
+    ``pool`` reads the columns of its runs; default: a new pool.
     """
 
     def __init__(self, root: Path | str, pool: ColumnPool | None = None) -> None:

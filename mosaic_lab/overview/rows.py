@@ -90,8 +90,11 @@ def run_row(
     annotations = read_annotations(run.folder)
     begun = [change.timestamp for change in status.history if change.state is State.STARTING]
     ended = status.since if status.state.finished and status.since else None
-    total_steps = _whole(run.total_timesteps)
-    total_episodes, total_trials = _whole(config.get("total_episodes")), _whole(config.get("total_trials"))
+    total_steps = _integer(run.total_timesteps)
+    total_episodes, total_trials = (
+        _integer(config.get("total_episodes")),
+        _integer(config.get("total_trials")),
+    )
     if status.state is State.COMPLETED and total_episodes is not None:
         episodes = total_episodes
     parts = (trials, total_trials) if total_trials else (episodes, total_episodes)
@@ -106,7 +109,7 @@ def run_row(
         worker=run.worker,
         algorithm=_text(config.get("algorithm")),
         env=_text(config.get("env_id")),
-        seed=_whole(config.get("seed")),
+        seed=_integer(config.get("seed")),
         group=run.group,
         parent=run.parent or run.sweep or run.curriculum,
         continues=continued_run(run),
@@ -118,7 +121,7 @@ def run_row(
         duration=run.seconds(status),
         step=step,
         total_steps=total_steps,
-        requested_steps=_whole(run.requested_timesteps),
+        requested_steps=_integer(run.requested_timesteps),
         episodes=episodes,
         total_episodes=total_episodes,
         trials=trials,
@@ -194,7 +197,7 @@ def _text(value: object) -> str | None:
     return sanitize(value) if isinstance(value, str) and value else None
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST:
         return value
     return None

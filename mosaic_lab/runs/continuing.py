@@ -17,7 +17,7 @@ from mosaic_lab.runs.training import Trainer
 
 
 def continue_in_its_store(run: Run) -> Run:
-    """Resume a run with a trainer of its own store. See `Run.resume`."""
+    """Resume a run with a trainer for the run's store. See `Run.resume`."""
     limit = run.folder.document(run.folder.launch_path).get("max_running")
     return continue_training(Trainer(Supervisor(run.path.parent, limit, run.display)), run)
 

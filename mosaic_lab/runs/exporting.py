@@ -24,7 +24,7 @@ from mosaic_lab.runs.run_record import RunRecord
 
 FORMATS = ("tensorboard", "wandb")
 DEADLINE = 600.0
-"""Maximum seconds in which the worker neither reads its input nor ends."""
+"""Maximum seconds without progress, after which the worker is killed."""
 _LOG_LINES = 15
 _SETTINGS = ("algorithm", "env_id", "seed")
 
@@ -157,13 +157,13 @@ def points(run: RunRecord) -> Iterator[tuple[int, float | None, dict[str, float]
         values: dict[str, float] = {}
         for _, _, name, value in rows:
             if name in values:  # another line at the same step and time
-                yield step, _known(timestamp), values
+                yield step, _none_if_nan(timestamp), values
                 values = {}
             values[name] = value
-        yield step, _known(timestamp), values
+        yield step, _none_if_nan(timestamp), values
 
 
-def _known(timestamp: float) -> float | None:
+def _none_if_nan(timestamp: float) -> float | None:
     return timestamp if timestamp == timestamp else None
 
 

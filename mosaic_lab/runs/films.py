@@ -25,14 +25,14 @@ from mosaic_lab.number_format import number
 from mosaic_lab.sanitize import sanitize
 
 FOLDER = "films"
-"""The folder, in that of the run, with its films."""
+"""Subfolder of a run's folder for its films."""
 TYPE = "video/mp4"
 THUMBNAIL_SIDE = 240
 """Pixels of a first frame's longer side."""
 LARGEST = 8 << 20
-"""Bytes of a film that is read; those that are made have at most 2.5 million."""
+"""Maximum size of a film that is read, in bytes; created films have at most 2.5 million."""
 FilmMode = Literal["off", "last", "each"]
-"""Of which checkpoints there are to be films: none, the newest when the run ends, or each."""
+"""Checkpoints to film: none, the newest when the run ends, or each."""
 MODES: tuple[FilmMode, ...] = ("off", "last", "each")
 WORKER = "films"
 """The name of the worker of runs that make films."""
@@ -166,8 +166,8 @@ class Films(Sequence[Film]):
 
     @property
     def missing_text(self) -> str:
-        """The newest checkpoints without a film, as text, and why the last has none; empty if all have
-        one."""
+        """The newest checkpoints without a film, as text, and the reason for the last; empty if every
+        checkpoint has a film."""
         if not self.missing:
             return ""
         steps = [f"{step:,}" for step in self.missing]

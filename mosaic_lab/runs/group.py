@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
 
 
-_MOST_WATCHED = 32  # runs whose frames are waited for at once
+_MOST_WATCHED = 32  # maximum number of runs whose frames are awaited together
 
 
 @checked_methods("group")

@@ -38,8 +38,7 @@ class RunDisplay(Protocol):
         for it. Its argument says whether all have ended."""
 
     def run_ended(self, run: Run) -> None:
-        """Update views of ``run``, whose end `wait` or `stop` has just seen, or which is about to be
-        deleted."""
+        """Update views of ``run`` after `wait` or `stop` has seen its end, or before it is deleted."""
 
     def run_continued(self, run: Run) -> None:
         """Update views of ``run``, which another run now continues."""
@@ -277,10 +276,10 @@ class Run(RunRecord):
         The handle then reports the state "removed"; a second call does nothing. Raises MosaicError if the run
         is alive (`stop` it first) or could not be deleted completely.
         """
-        _ = self.config, self._launch  # the handle still says what the run was
+        _ = self.config, self._launch  # cached: the handle still describes the removed run
         if self.alive:
             raise MosaicError(f"run {self.id} is {self.state} and cannot be removed: stop it first")
-        self._announce_end()  # while what it wrote can be read
+        self._announce_end()  # before its files are deleted
         filming = [Run(folder, self.display) for folder in makers(self.folder)]
         self.folder.remove()
         for run in filming:

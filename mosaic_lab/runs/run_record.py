@@ -38,7 +38,7 @@ class RunRecord:
         self._started: Mapping[str, Any] | None = None
         """The configuration as resolved by the worker, once the worker has reported its start."""
 
-    # ------------------------------------------------------------ what it is
+    # ------------------------------------------------------------ identity
 
     @property
     def id(self) -> str:
@@ -412,7 +412,7 @@ def metric_points(runs: Sequence[RunRecord], name: str | None) -> list[pd.DataFr
 
 
 def training_phase(state: State, step: int, *, learns: bool) -> str:
-    """Return what a training in ``state`` does at ``step``; empty once it ``learns``, and before or after."""
+    """Return the activity of a training before it ``learns``, as text; empty afterwards or if not running."""
     if state is State.STARTING:
         return "starting the worker and checking the configuration"
     if state is not State.RUNNING or learns:

@@ -306,7 +306,7 @@ class Supervisor:
     def reattach(self, run: Run) -> Run:
         """Follow a run on a cluster again after its local keeper was killed, for example by a reboot.
 
-        Data written since then is fetched too. Raises MosaicError if it is not such a run, and
+        Data written since then is fetched too. Raises MosaicError for other runs, and
         ConfigurationError if its cluster or the token is no longer known.
         """
         folder = run.folder

@@ -80,13 +80,13 @@ class TrainRequest(Request, kw_only=True, frozen=True):
 
     @classmethod
     def of(cls, keywords: Mapping[str, Any]) -> TrainRequest:
-        """Return the request with these keywords. Those that are not fields are hyperparameters."""
+        """Return the request with these keywords. Keywords other than fields are hyperparameters."""
         own_fields = {name: value for name, value in keywords.items() if name in cls.__struct_fields__}
         others = {name: value for name, value in keywords.items() if name not in own_fields}
         return cls(**{**own_fields, "hyperparameters": {**own_fields.get("hyperparameters", {}), **others}})
 
     def with_(self, **changes: Any) -> TrainRequest:
-        """Return the request with changed keywords. Those that are not fields are hyperparameters."""
+        """Return the request with changed keywords. Keywords other than fields are hyperparameters."""
         return self.of({**structs.asdict(self), **changes})
 
     def checked(self, problems: Problems) -> TrainRequest:

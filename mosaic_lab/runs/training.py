@@ -270,7 +270,7 @@ class Trainer:
         check_restarts(request.restarts, request.on)
         gpus = given_gpus(request.gpus, request.on)
         if request.on is None:
-            choose_gpus(gpus)  # what is not there is refused before anything is installed
+            choose_gpus(gpus)  # missing GPUs are refused before anything is installed
         else:
             gpu_count(gpus)
             bridge_python(clusters.find(request.on), progress)
@@ -302,7 +302,7 @@ class Trainer:
             misspelt = _UNKNOWN.search(str(error))
             refused = ArgumentError if misspelt else ConfigurationError
             raise refused(_refusal(str(error), request, worker)) from None
-        config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # what the run is called by
+        config.setdefault("algorithm", resolved.get("algorithm", worker.name))  # used in the run's label
         return TrainingPlan(
             structs.replace(request, worker=worker.name, resume_from=config["checkpoint"]["resume_from"]),
             command,
@@ -320,19 +320,19 @@ class Trainer:
         films: Literal["last", "each"] | Iterable[int] = "each",
         pass_env_vars: Iterable[str] = (),
     ) -> Run:
-        """Film checkpoints of a training that have no film yet, and return at once the run that does it.
+        """Film checkpoints of a training that have no film yet. Return the run that films them immediately.
 
-        They come to `Run.films` one after the other, as with ``films=`` of `train`; `Run.wait` of the
-        returned run waits for all of them. A training that is running is followed to its end.
+        Films appear in `Run.films` one by one, as with ``films=`` of `train`; `Run.wait` of the returned run
+        waits for all of them. A running training is followed to its end.
 
         Args:
             run: the training.
-            films: ``"each"`` of the newest 20, the ``"last"`` checkpoint, or the steps of those to film.
+            films: ``"each"`` of the newest 20 checkpoints, the ``"last"``, or steps of checkpoints.
             pass_env_vars: names of this process's environment variables to pass on, as in `train`.
 
         Raises:
             ConfigurationError: it is not a training, or its worker's checkpoints cannot act.
-            WorkerEnvironmentError: its worker is not there any more, or could not be built.
+            WorkerEnvironmentError: its worker is no longer installed, or could not be built.
             MosaicError: the run could not be started.
         """
         wanted = film_making.checked_wish(run, films)

@@ -50,7 +50,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def wrapper_list(given_wrappers: Sequence[str | Mapping[str, Any]], on: str | None) -> list[Any]:
-    """Return the section of the configuration, with absolute paths of the user's own wrappers."""
+    """Return the section of the configuration, with absolute paths of wrappers in the user's files."""
     if isinstance(given_wrappers, str | Mapping) or not all(map(is_wrapper, given_wrappers)):
         raise ConfigurationError(f"wrappers={given_wrappers!r}: must be {WRAPPERS}")
     wrappers = []

@@ -57,7 +57,7 @@ def _completions(variables: dict[str, Any], context: CompletionContext) -> Itera
     target = variables.get(name)
     for name in attributes:
         target = getattr(target, name, None)
-    keywords = _given(before[calls[-1].end() :].removesuffix(context.token))
+    keywords = _given_keywords(before[calls[-1].end() :].removesuffix(context.token))
     if not isinstance(target, Trainer) or keywords is None:
         return
     for name in _hyperparameters(keywords.get("worker", ""), keywords.get("algorithm", "")):
@@ -65,7 +65,7 @@ def _completions(variables: dict[str, Any], context: CompletionContext) -> Itera
             yield SimpleCompletion(f"{name}=", type="param")
 
 
-def _given(arguments: str) -> dict[str, str] | None:
+def _given_keywords(arguments: str) -> dict[str, str] | None:
     """Return the keywords in an incomplete call's arguments, with their values if these are strings. The
     first argument is the ``worker``. None if no further keyword can follow."""
     keywords: dict[str, str] = {}

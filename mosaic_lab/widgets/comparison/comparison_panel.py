@@ -163,7 +163,7 @@ class ComparisonPanel(LivePanel):
                 _open.remove(self)
         super().close()
 
-    # ------------------------------------------------------------------ what it follows
+    # ------------------------------------------------------------------ updates
 
     @property
     def finished(self) -> bool:
@@ -204,7 +204,7 @@ class ComparisonPanel(LivePanel):
     def static_picture(self) -> bytes | None:
         return self.saved.picture()
 
-    # ------------------------------------------------------------------ what the page requests
+    # ------------------------------------------------------------------ requests of the page
 
     def _do_calls(self, calls: list[Any]) -> None:
         """Execute new calls. The page sends its last few calls, most of which were handled before."""
@@ -240,7 +240,7 @@ class ComparisonPanel(LivePanel):
             comparison.step(timeout=0)
 
     def _answer_early(self, view: Mapping[str, Any]) -> None:
-        """Play kept keys whose turn has come; refuse keys whose turn came too late."""
+        """Play the early keys of agents that are to act now; refuse keys that waited too long."""
         for (lane, agent), key in list(self._early.items()):
             awaited = any(request["agent"] == agent for request in view["lanes"][lane]["requests"])
             age = time.monotonic() - key.pressed_at

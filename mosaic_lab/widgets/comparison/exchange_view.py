@@ -21,7 +21,7 @@ from mosaic_lab.number_format import UNKNOWN, milliseconds, money, number
 PROMPT_LENGTH, ANSWER_LENGTH = 24_000, 12_000
 """Maximum number of characters shown of a prompt and an answer; longer texts are shortened in the middle."""
 MOST_TURNS, MOST_CALLS, MOST_MESSAGES, MOST_IMAGES = 24, 4, 16, 4
-"""Limits on what is shown. The first turn is kept, and the newest of everything else."""
+"""Maximum numbers of displayed items. The first turn is kept, and the newest of everything else."""
 
 FAULTS = {
     "unparsed": ("no action found", "no action was found in this answer"),
@@ -63,7 +63,7 @@ def fault_texts(move: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[str, Any]:
-    """Return the exchanges of the agent's last step or, if it has none, of the first agent that has some.
+    """Return the exchanges of the agent's last step or, without any, of the first agent that has some.
 
     The result is {"agent", "agents": all agents with exchanges, "step", "calls": […], "earlier": number of
     omitted calls, "messages": [[from, to, text]] of all agents}.

@@ -84,7 +84,7 @@ class SavedComparison:
         """The drawn state of the lanes; a change means that a new picture is due."""
         self._drawn: object = None
         self._waited: object = None
-        """The state for whose frames the end of a cell has waited."""
+        """The last state whose frames were awaited at the end of a cell."""
         self._moved_at = self._drawn_at = time.monotonic()
         self._over = False
         """Whether the comparison has ended and was drawn for the last time."""

@@ -142,8 +142,8 @@ class EvaluationPanel(FollowingPanel):
             notices.append({"level": "error", "text": snapshot.damage})
         failures = snapshot.failures if snapshot is not None else []
         notices += [warning(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]]
-        if rest := sum(count for _, count in failures[MOST_FAILURES:]):
-            notices.append(warning(f"and {_counted(rest)} more failed in other ways"))
+        if omitted := sum(count for _, count in failures[MOST_FAILURES:]):
+            notices.append(warning(f"and {_counted(omitted)} more failed in other ways"))
         return notices
 
 

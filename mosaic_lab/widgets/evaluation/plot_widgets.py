@@ -111,7 +111,7 @@ class FacetFigure:
         with self._points.hold_sync():
             self._points.x = np.concatenate([x for (x, _), _ in points] or [np.empty(0)])
             self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])
-            self._points.colors = [own for (x, _), own in points for _ in range(len(x))] or ["#000000"]
+            self._points.colors = [color for (x, _), color in points for _ in range(len(x))] or ["#000000"]
         self.pointer.labels = [
             [mark.label for _, mark in lines_of_marks],
             [mark.label for mark in marks if mark.points is not None for _ in mark.points[0]],

@@ -44,13 +44,12 @@ MOST_PATIENCE = 16.0
 STALE_SECONDS = 5.0
 """A longer delay is attributed to a hidden page, not to the connection."""
 LOW_SECONDS, MOST_LOW_SECONDS = 15.0, 240.0
-"""Seconds for which the bandwidth counts as low before the next try: the first time and at most; doubled each
-time."""
+"""Seconds before a bandwidth judged low is tried again: initially and at most; doubled after each try."""
 JUDGE_SECONDS = 1.0
 HELD_UP = 0.4
 """Share of the time during which a due frame had to wait."""
 LARGE_BYTES = 64 << 10
-"""Mean message size from which frame size can hold frames up."""
+"""Minimum mean message size at which large frames can be the cause of a delay."""
 
 
 class _Flight(NamedTuple):
@@ -140,7 +139,7 @@ class Credit:
         return self._ping_at + min(MOST_PATIENCE, patience * 2.0**self._pings)
 
     def ping(self, now: float) -> int:
-        """Return the number for a ping sent now; the page acknowledges it at once."""
+        """Return the number for a ping sent now; the page acknowledges it immediately."""
         self._pings += 1
         self._ping_at = now
         self._pinged = self._sent

@@ -34,7 +34,7 @@ MOST_SENDS = 300
 """Maximum number of frame messages per second over all views: the server drops messages beyond 1,000 per
 second."""
 MOST_VIEWERS = 64
-"""Maximum number of views kept, most of which belong to closed pages; those silent longest are dropped."""
+"""Maximum number of views kept, most of them of closed pages; the longest silent are dropped first."""
 MOST_RECORDED_BYTES = 256 << 20
 """Maximum size of all recordings together."""
 

@@ -75,7 +75,7 @@ class Viewer:
         self._bandwidth = Bandwidth(now)
         self._look(opened)
 
-    # ------------------------------------------------------------------ what the page sends
+    # ------------------------------------------------------------------ messages of the page
 
     def post(self, data: Mapping[str, Any], now: float) -> None:
         """Queue a message of the page for the stream.
@@ -91,7 +91,7 @@ class Viewer:
         return bool(self._posted)
 
     def take_messages(self) -> list[Mapping[str, Any]]:
-        """Process queued messages; return those that the stream must handle."""
+        """Process queued messages; return the ones left for the stream."""
         requests = []
         while self._posted:
             at, data = self._posted.popleft()
@@ -144,7 +144,7 @@ class Viewer:
         for tile in self.tiles:
             tile.number, tile.notice = 0, NOTHING
 
-    # ------------------------------------------------------------------ what the page is sent
+    # ------------------------------------------------------------------ frames for the page
 
     def send(self, data: dict[str, Any], buffers: list[bytes] | None = None) -> None:
         self.comm.send(data, buffers=buffers)

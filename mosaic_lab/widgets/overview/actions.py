@@ -113,8 +113,8 @@ class RunActions:
         from mosaic_lab import arenas, operators
 
         ids = tuple(params.runs)
-        if known := self._tabs.comparison_of(ids):
-            return {"model_id": known}
+        if tab := self._tabs.comparison_of(ids):
+            return {"model_id": tab}
         runs = self._runs(params.runs)
         environments = sorted({str(run.config.get("env_id")) for run in runs})
         if len(environments) > 1:

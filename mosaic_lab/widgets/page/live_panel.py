@@ -1,8 +1,8 @@
 """The life cycle shared by all live panels: attach, refresh while visible, end, settle, close.
 
-Three kinds of threads enter a panel: the refresh scheduler's thread, those that handle the page's updates
-while a cell runs, and the one that creates the static form. The panel's lock synchronises them. Slow work
-does not hold the lock, and none of these threads is the kernel's main thread.
+Three kinds of threads enter a panel: the refresh scheduler's thread, the threads that handle the page's
+updates while a cell runs, and the one that creates the static form. The panel's lock synchronises them. Slow
+work does not hold the lock, and none of these threads is the kernel's main thread.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LivePanel(ABC):
         self._attached = False
         self._subscriptions: list[Unsubscribe] = []
 
-    # ------------------------------------------------------------------ what a kind of panel provides
+    # ------------------------------------------------------------------ provided by subclasses
 
     @property
     @abstractmethod
@@ -168,7 +168,7 @@ class LivePanel(ABC):
         refresh_scheduler().remove(self)
         self._follow(False)
 
-    # ------------------------------------------------------------------ what the page requests
+    # ------------------------------------------------------------------ requests of the page
 
     def observe(self, widget: Widget, trait: str, action: Callable[[Any], object]) -> None:
         """Call ``action`` with the new value when the page changes a trait; show errors to the user."""

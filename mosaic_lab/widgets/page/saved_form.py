@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from mosaic_lab.widgets.page.outputs import NOTHING, PanelOutput, caption, live, picture, publish
 
 MOST_OUTPUTS = 16
-"""Maximum number of outputs in which a panel is kept up to date; those shown first are no longer updated."""
+"""Maximum number of outputs that keep a panel up to date; the oldest are no longer updated."""
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Panels of runs, of groups, and of kinds of runs with a panel of their own."""
+"""Panels of runs, groups and other kinds of runs."""
 
 from __future__ import annotations
 

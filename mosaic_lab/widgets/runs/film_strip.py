@@ -117,7 +117,7 @@ class CollapsibleFilms:
                 return False
         return True
 
-    # ------------------------------------------------------------------ what the page requests
+    # ------------------------------------------------------------------ requests of the page
 
     def _deliver(self, change: dict[str, Any]) -> None:
         """Send the requested film in place of the previous one."""

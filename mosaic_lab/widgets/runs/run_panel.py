@@ -187,7 +187,7 @@ class RunPanel(FollowingPanel):
         names = metric_names(self.views)
         default = default_metric(names)
         self.controls.names = names
-        for part in (self.controls, self.chart.box):  # a run that failed at once has nothing to draw
+        for part in (self.controls, self.chart.box):  # a run that failed early has nothing to draw
             part.layout.display = "none" if self.finished and default is None else None
         if not self._metric_chosen and default is not None:
             self.controls.chosen = [default]
@@ -225,7 +225,7 @@ class RunPanel(FollowingPanel):
             if _SHOWN.setdefault(text, first) == first or failed:
                 yield text
 
-    # ----------------------------------------------------- what the page requests
+    # ----------------------------------------------------- requests of the page
 
     def _observe(self) -> None:
         on, controls = self.observe, self.controls

@@ -87,7 +87,7 @@ def state_reason(view: RunView) -> str:
 
 
 def _overall(states: Counter[State]) -> State:
-    """Return the overall state: that of the most active view, or the worst final state."""
+    """Return the overall state: the most active view's state, or the worst final state."""
     live = (State.RUNNING, State.STARTING, State.STOPPING, State.QUEUED)
     ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED, State.REMOVED)
     return next(state for state in (*live, *ends) if states[state])
@@ -96,14 +96,14 @@ def _overall(states: Counter[State]) -> State:
 def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> list[list[str]]:
     last = _not_continued(views)
     steps, totals = sum(view.feed.step for view in last), [view.run.total_timesteps for view in last]
-    whole, requested = sum(_known(totals)), sum(_known(view.run.requested_timesteps for view in last))
-    facts = [[number(steps) + (f" / {number(whole)}" if all(totals) else ""), "steps"]]
-    if all(totals) and whole != requested:  # in full: the two are close together
-        facts = [[f"{steps:,} / {whole:,}", f"steps ({requested:,} requested)"]]
+    planned, requested = sum(_defined(totals)), sum(_defined(view.run.requested_timesteps for view in last))
+    facts = [[number(steps) + (f" / {number(planned)}" if all(totals) else ""), "steps"]]
+    if all(totals) and planned != requested:  # in full: the two are close together
+        facts = [[f"{steps:,} / {planned:,}", f"steps ({requested:,} requested)"]]
     elapsed = _elapsed(views)
     speed = mean_speed(sum(view.trained() for view in views), 0, elapsed)
     if live:
-        speed = sum(_known(view.speed() for view in views if not view.finished))
+        speed = sum(_defined(view.speed() for view in views if not view.finished))
     if speed:
         facts.append([number(round(speed) if speed >= 10 else speed), "steps/s"])
     left = _left(views)
@@ -112,20 +112,20 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
     facts.append([duration(elapsed), "elapsed" if live else "total"])
     # An ended run's memory is its peak, no longer in use while other runs are active.
-    used = _known(view.memory_mb() for view in at_work if not (live and view.finished))
+    used = _defined(view.memory_mb() for view in at_work if not (live and view.finished))
     if used:
         facts.append([memory(sum(used) if live else memory_peak(at_work)), "memory" if live else "peak"])
     return facts
 
 
 def _not_continued(views: Sequence[RunView]) -> list[RunView]:
-    """Return the views without runs that another one continues, whose steps include theirs."""
+    """Return the views of runs that no other run continues: a continuation counts the steps of both."""
     continued = {continued_run(view.run) for view in views}
     return [view for view in views if view.run.id not in continued]
 
 
 def _elapsed(views: Sequence[RunView]) -> float | None:
-    """Return the seconds in which at least one run was active, without the gaps between runs."""
+    """Return the seconds during which at least one run was active."""
     spans = sorted(span for view in views if (span := view.span()) is not None)
     total, until = 0.0, -math.inf
     for begin, end in spans:
@@ -141,8 +141,11 @@ def _left(views: Sequence[RunView]) -> float | None:
     """
     waiting = [view for view in views if view.status.state is State.QUEUED]
     working = [view for view in views if not view.finished and view not in waiting]
-    ends, speeds = _known(view.seconds_left() for view in working), _known(view.speed() for view in working)
-    totals = _known(view.run.total_timesteps for view in waiting)
+    ends, speeds = (
+        _defined(view.seconds_left() for view in working),
+        _defined(view.speed() for view in working),
+    )
+    totals = _defined(view.run.total_timesteps for view in waiting)
     if not working or len(ends) < len(working) or len(totals) < len(waiting) or not sum(speeds):
         return None
     heapify(ends)
@@ -151,5 +154,5 @@ def _left(views: Sequence[RunView]) -> float | None:
     return max(ends)
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
+def _defined(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]

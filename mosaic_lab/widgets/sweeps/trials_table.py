@@ -17,7 +17,7 @@ from mosaic_lab.sweeps.trials import Trial
 def trials_table(plan: SweepPlan, trials: Sequence[Trial], intervals: Intervals) -> dict[str, Any]:
     """Return the contents of a `Table`, a row per trial, in order.
 
-    ``intervals`` are those of earlier calls.
+    ``intervals`` keeps intervals of earlier calls.
     """
     names = dict.fromkeys([*plan.space.parameters, *(name for trial in trials for name in trial.parameters)])
     numeric = [all(_is_number(trial.parameters.get(name, 0)) for trial in trials) for name in names]
