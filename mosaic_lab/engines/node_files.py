@@ -156,8 +156,8 @@ class NodeFiles:
 
     def _look(self, known: Known) -> Increment:
         status, folder = self.status, self._folder.path
-        own, of_arenas = growing(folder)
-        grown = list(chunks_of_growing(folder, own, known.grown))
+        of_run, of_arenas = growing(folder)
+        grown = list(chunks_of_growing(folder, of_run, known.grown))
         due = status.state.finished or any(b'"checkpoint_saved"' in chunk.data for chunk in grown)
         others: list[FileChunk] = []
         if due or time.monotonic() - self._scanned > _SCAN:
@@ -167,8 +167,8 @@ class NodeFiles:
         # Files must arrive before the lines that refer to them: first other files, then the steps of
         # episodes, and the remaining lines once those are complete.
         steps = list(chunks_of_growing(folder, of_arenas, known.grown))
-        whole = all(chunk.offset + len(chunk.data) >= chunk.size for chunk in steps)
-        chunks = tuple(others or [*steps, *(grown if whole else ())])
+        steps_complete = all(chunk.offset + len(chunk.data) >= chunk.size for chunk in steps)
+        chunks = tuple(others or [*steps, *(grown if steps_complete else ())])
         complete = status.state.finished and not chunks and not self._folder.alive()
         return Increment(_shown(status), chunks, complete)
 

@@ -161,10 +161,10 @@ def check_complete(plan: EvaluationPlan, path: Path) -> None:
 
 def lines_text(numbers: Sequence[int]) -> str:
     """Return line numbers as the subject of a sentence: "line 7", "lines 7, 9 and 12"."""
-    named = [f"{number:,}" for number in numbers[:_NAMED]]
-    if more := len(numbers) - len(named):
-        named.append(f"{more:,} more")
-    return f"line {named[0]}" if len(named) == 1 else f"lines {', '.join(named[:-1])} and {named[-1]}"
+    parts = [f"{number:,}" for number in numbers[:_NAMED]]
+    if more := len(numbers) - len(parts):
+        parts.append(f"{more:,} more")
+    return f"line {parts[0]}" if len(parts) == 1 else f"lines {', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def repair(path: Path) -> list[int]:
@@ -199,8 +199,8 @@ def damaged_lines(path: Path) -> Iterator[tuple[int, int, int]]:
     start = 0
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(_BLOCK), b""), 1):
-            whole = line.endswith(b"\n") or len(line) == _BLOCK
-            if whole and line != b"\n" and not is_sealed(line):
+            is_complete = line.endswith(b"\n") or len(line) == _BLOCK
+            if is_complete and line != b"\n" and not is_sealed(line):
                 yield number, start, len(line)
             start += len(line)
 

@@ -65,8 +65,8 @@ class League:
                 "evaluations"
             )
         runs = [run for run in Supervisor(evaluation.path.parent).runs() if run.worker == WORKER]
-        own = [run for run in runs if run.config.get("league", {}).get("name") == name]
-        return cls([Evaluation(run.folder, evaluation.display) for run in own])
+        of_league = [run for run in runs if run.config.get("league", {}).get("name") == name]
+        return cls([Evaluation(run.folder, evaluation.display) for run in of_league])
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -174,8 +174,8 @@ class League:
 
     def _sides(self) -> tuple[str, str]:
         """Return the two sides of a game, by the patterns of the first lane."""
-        one, other = next(iter(self._evaluations[0].plan.lanes.values()))
-        return one, other
+        first, second = next(iter(self._evaluations[0].plan.lanes.values()))
+        return first, second
 
     def _title(self, what: str) -> str:
         done, total = (
@@ -268,9 +268,9 @@ def _check_environment(first: Results, other: Results, problems: Problems) -> No
         {name: getattr(plan, name) for name in _SAME} | {"max_steps": plan.request.max_steps}
         for plan in (first.plan, other.plan)
     )
-    for name, one in ours.items():
-        if (two := theirs[name]) != one:
-            problems.add("", f"{other.id} has {name}={two!r:.200}, {first.id} has {one!r:.200}")
+    for name, our_value in ours.items():
+        if (their_value := theirs[name]) != our_value:
+            problems.add("", f"{other.id} has {name}={their_value!r:.200}, {first.id} has {our_value!r:.200}")
     our, their = (_versions(evaluation.versions.values()) for evaluation in (first, other))
     for package in sorted(set(our) & set(their)):
         if our[package] != their[package]:

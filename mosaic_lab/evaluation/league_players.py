@@ -74,9 +74,9 @@ def lanes_of(
         names = ", ".join(members) or "none"
         raise ConfigurationError(f"opponents: no player {', '.join(map(repr, unknown))}; there are {names}")
     every = {**{name: members[name] for name in opponents}, **new}
-    one, other = sides
+    left, right = sides
     lanes = {
-        f"{first} against {second}": {one: every[first], other: every[second]}
+        f"{first} against {second}": {left: every[first], right: every[second]}
         for first in every
         for second in every
         if first != second and (first in new or second in new)

@@ -164,8 +164,8 @@ class EvaluationPlan(ArenaPlan):
         """Read a plan. Raises KeyError, TypeError or ValueError if it is not an evaluation's."""
         config = {"module": None, **config}  # absent from older configurations
         values = {name: config[name] for name in _FIELDS}
-        known = [name for name in EvaluateRequest.__struct_fields__ if name not in PREPARED]
-        request = EvaluateRequest(**{name: config[name] for name in known if name in config})
+        names = [name for name in EvaluateRequest.__struct_fields__ if name not in PREPARED]
+        request = EvaluateRequest(**{name: config[name] for name in names if name in config})
         total = len(values["seeds"]) * len(values["lanes"]) * request.episodes
         if not 0 <= total <= MOST_EPISODES:
             raise ValueError(f"it plans {total:,} episodes; the maximum is {MOST_EPISODES:,}")

@@ -76,8 +76,8 @@ def check_replay(recording: Recording, plan: ArenaPlan, problems: Problems) -> N
             problems.add("replay", f"replay: {label} was recorded with {text} in {source}, not with {other}")
     if missing := sorted(set(plan.seeds) - recording.seeds):
         more = f" and {len(missing) - _NAMED:,} others" if len(missing) > _NAMED else ""
-        named = ", ".join(map(str, missing[:_NAMED])) + more
-        problems.add("replay", f"replay: the seeds {named} were not played in {source}")
+        listed = ", ".join(map(str, missing[:_NAMED])) + more
+        problems.add("replay", f"replay: the seeds {listed} were not played in {source}")
 
 
 def replayed(plan: EvaluationPlan, folder: Path) -> EvaluationPlan:

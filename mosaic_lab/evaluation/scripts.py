@@ -206,12 +206,12 @@ class _OperatorReader:
             for name, part in parts.items()
             if isinstance(part, Mapping) and part.get("kind") == "same"
         }
-        rest = {name: part for name, part in parts.items() if name not in shared}
-        specs = {name: self._operator(part, f"{place}.{name}", label) for name, part in rest.items()}
+        unshared = {name: part for name, part in parts.items() if name not in shared}
+        specs = {name: self._operator(part, f"{place}.{name}", label) for name, part in unshared.items()}
         for name, part in shared.items():
             first = str(part.get("as"))
             specs[name] = specs.get(first)
-            if first not in rest or set(part) != {"kind", "as"}:
+            if first not in unshared or set(part) != {"kind", "as"}:
                 text = (
                     f"{label}: {dict(part)!r:.100}: as= must name another operator of its lane, "
                     "without further keys"
@@ -254,8 +254,8 @@ class _OperatorReader:
             return make(**options)
         if kind == "worker":
             settings = options.pop("settings", {})
-            own = {*_ANY, *_OF_KIND[kind]} - {"name"}
-            if not isinstance(settings, dict) or not own.isdisjoint(settings):
+            reserved = {*_ANY, *_OF_KIND[kind]} - {"name"}
+            if not isinstance(settings, dict) or not reserved.isdisjoint(settings):
                 raise ConfigurationError(
                     f"settings={settings!r:.200}: must be a table of the worker's own settings"
                 )

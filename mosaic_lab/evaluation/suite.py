@@ -96,9 +96,9 @@ class Suite:
         scores = {label: self._scores(label) for label in self.operators}
         summaries = summary(scores, rng=np.random.default_rng(seed), target=1.0)
         rows = []
-        for label, own in summaries.items():
-            row = {"operator": label, "environments": len(own.tasks), "episodes": own.episodes}
-            estimates = {name: getattr(own, name) for name in _ESTIMATES}
+        for label, estimated in summaries.items():
+            row = {"operator": label, "environments": len(estimated.tasks), "episodes": estimated.episodes}
+            estimates = {name: getattr(estimated, name) for name in _ESTIMATES}
             rows.append(
                 row | {name: estimate for name, estimate in estimates.items() if estimate is not None}
             )
@@ -112,13 +112,13 @@ class Suite:
         """
         scores = {label: self._scores(label) for label in self.operators}
         if thresholds is None:
-            played = chain.from_iterable(own.values() for own in self._played.values())
+            played = chain.from_iterable(by_seed.values() for by_seed in self._played.values())
             every = [record["return"] for record in chain.from_iterable(played)]
             thresholds = np.linspace(min(every), max(every), THRESHOLDS)
         seed = self._seed(rng)
         return {
-            label: performance_profile(own, thresholds, rng=np.random.default_rng(seed))
-            for label, own in scores.items()
+            label: performance_profile(operator_scores, thresholds, rng=np.random.default_rng(seed))
+            for label, operator_scores in scores.items()
         }
 
     def compare(self, first: str, second: str, rng: int | None = None) -> SuiteVersus:
@@ -197,12 +197,12 @@ def _check(
             problems.add("", f"bounds are given for {env}, which has no evaluation")
     every = list(dict.fromkeys(label for evaluation in evaluations for label in evaluation.plan.lanes))
     for evaluation, recorded in zip(evaluations, records, strict=True):
-        name, own = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes
+        name, lanes = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes
         if evaluation.done < evaluation.total:
             problems.add("", f"{name}: {evaluation.done:,} of {evaluation.total:,} episodes are done")
-        if lacking := [label for label in every if label not in own]:
+        if lacking := [label for label in every if label not in lanes]:
             problems.add("", f"{name}: no operator {', '.join(lacking)}, which others have")
-        for label, played in played_by(own, recorded).items():
+        for label, played in played_by(lanes, recorded).items():
             if evaluation.done == evaluation.total and not played:
                 problems.add("", f"{name}: every episode of {label} failed")
     problems.check()

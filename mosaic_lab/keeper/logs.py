@@ -45,18 +45,18 @@ def fold(path: Path) -> None:
     The log is left unchanged if less than half would be removed. Raises OSError.
     """
     with open_file(path) as file:
-        whole = file.read(2 * LIMIT)
-        folded = _folded(whole[-KEPT:])
-        if len(folded) > len(whole[-KEPT:]) // 2:
+        content = file.read(2 * LIMIT)
+        folded = _folded(content[-KEPT:])
+        if len(folded) > len(content[-KEPT:]) // 2:
             return
         since = file.read(2 * LIMIT)
     with open_for_appending(path) as log:
         log.truncate(0)
-        log.write(whole[:-KEPT] + folded + since)
+        log.write(content[:-KEPT] + folded + since)
 
 
-def _folded(whole: bytes) -> bytes:
-    lines = whole.split(b"\n")
+def _folded(content: bytes) -> bytes:
+    lines = content.split(b"\n")
     keys = [_VARYING.sub(b"", line) for line in lines]
     total, seen, before = Counter(keys), Counter[bytes](), Counter[bytes]()
     for key, line in zip(keys, lines[1:], strict=False):

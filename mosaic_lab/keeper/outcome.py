@@ -142,11 +142,11 @@ def _killed(evidence: Evidence) -> str:
 
 
 def _failed(evidence: Evidence) -> str:
-    own = own_message(evidence.final)
-    if own and evidence.exit_code == 2:
-        reason = f"bad configuration: {own}"
-    elif own:  # every failure that a worker reports has exit code 1
-        reason = own if evidence.exit_code == 1 else f"{own} ({evidence.ended})"
+    reported = own_message(evidence.final)
+    if reported and evidence.exit_code == 2:
+        reason = f"bad configuration: {reported}"
+    elif reported:  # every failure that a worker reports has exit code 1
+        reason = reported if evidence.exit_code == 1 else f"{reported} ({evidence.ended})"
     elif evidence.unread:
         unknown = "it is not known whether it ran to the end"
         reason = f"its telemetry.jsonl was deleted, so {unknown} ({evidence.ended})"

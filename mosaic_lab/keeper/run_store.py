@@ -207,7 +207,7 @@ class RunStore:
         except FileNotFoundError:
             return []
         folders = (RunFolder(path) for path in paths if not path.name.startswith("."))
-        runs = (one for one in folders if is_run_id(one.run_id) or is_there(one.state_path))
+        runs = (folder for folder in folders if is_run_id(folder.run_id) or is_there(folder.state_path))
         return sorted(runs, key=_age)
 
     def comparisons(self) -> int:
@@ -236,8 +236,8 @@ class RunStore:
             )
         if not folders:
             raise UnknownRun(f"no run {run_id!r}: {self.root} has no runs")
-        known = ", ".join(folder.run_id for folder in folders[-3:])
-        raise UnknownRun(f"no run {run_id!r} in {self.root} (newest: {known})")
+        newest = ", ".join(folder.run_id for folder in folders[-3:])
+        raise UnknownRun(f"no run {run_id!r} in {self.root} (newest: {newest})")
 
     def create(self, run_id: str) -> RunFolder:
         """Create a run folder. Raises FileExistsError if another process has just taken the name."""
@@ -281,9 +281,9 @@ def _keeper_lives(status: RunStatus) -> bool:
 def _moved(value: Any, before: Path, now: Path) -> Any:
     """Replace the prefix ``before`` of paths in JSON by ``now`` if the resulting path exists."""
     if isinstance(value, dict):
-        return {_moved(name, before, now): _moved(one, before, now) for name, one in value.items()}
+        return {_moved(name, before, now): _moved(item, before, now) for name, item in value.items()}
     if isinstance(value, list):
-        return [_moved(one, before, now) for one in value]
+        return [_moved(item, before, now) for item in value]
     if not isinstance(value, str) or not Path(value).is_relative_to(before):
         return value
     moved = now / Path(value).relative_to(before)

@@ -73,10 +73,10 @@ def may_have_secret(url: str) -> bool:
 
 def secret_headers(headers: Any) -> Sequence[str]:
     """Return the names of headers whose value is a key, judged by name or value, and not a variable."""
-    given = headers if isinstance(headers, Mapping) else {}
+    named_headers = headers if isinstance(headers, Mapping) else {}
     return [
         name
-        for name, value in given.items()
+        for name, value in named_headers.items()
         if isinstance(value, str)
         and "${" not in value
         and (_SECRET_HEADER.search(name) or any(map(_looks_like_one, value.split())))

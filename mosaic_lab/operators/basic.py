@@ -99,23 +99,23 @@ def worker(
     )
 
 
-def as_operator(given: Any) -> OperatorSpec:
+def as_operator(value: Any) -> OperatorSpec:
     """Return an operator unchanged, and wrap a function or an object with ``select_action`` or ``predict`` by
     `python`.
 
     Raises ConfigurationError for anything else, listing the possibilities.
     """
-    if isinstance(given, OperatorSpec):
-        return given
-    if callable(given) and (getattr(given, "__module__", None) or "").startswith("mosaic_lab.operators"):
-        name = f"operators.{function_name(given)}"
+    if isinstance(value, OperatorSpec):
+        return value
+    if callable(value) and (getattr(value, "__module__", None) or "").startswith("mosaic_lab.operators"):
+        name = f"operators.{function_name(value)}"
         raise ConfigurationError(f"{name} is a function: call it, {name}(...)")
-    if callable(given) or hasattr(given, "select_action") or hasattr(given, "predict"):
-        return python(given)
-    if isinstance(given, RunRecord):
-        raise ConfigurationError(f"run {given.id} is not an operator: write mosaic.operators.rl(run)")
+    if callable(value) or hasattr(value, "select_action") or hasattr(value, "predict"):
+        return python(value)
+    if isinstance(value, RunRecord):
+        raise ConfigurationError(f"run {value.id} is not an operator: write mosaic.operators.rl(run)")
     raise ConfigurationError(
-        f"{given!r:.100} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), "
+        f"{value!r:.100} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), "
         '.human(), .rl(run, checkpoint or path), .sb3("model.zip"), .llm(model), .python("policy.py:act"), '
         ".worker(name), an object with select_action(observation) or predict(observation), and a "
         "function of an observation"

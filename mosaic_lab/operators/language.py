@@ -100,7 +100,7 @@ def of_a_model(maker: Maker) -> Maker:
     """
     signature = inspect.signature(maker)
     types = get_type_hints(ModelOptions)
-    own = [
+    parameters = [
         parameter
         for parameter in signature.parameters.values()
         if parameter.kind is not parameter.VAR_KEYWORD
@@ -109,7 +109,7 @@ def of_a_model(maker: Maker) -> Maker:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
         for name, default in _DEFAULTS.items()
     ]
-    maker.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+    maker.__signature__ = signature.replace(parameters=[*parameters, *shared])  # type: ignore[attr-defined]
     texts = inspect.cleandoc(ModelOptions.__doc__ or "").partition("\n\n")[2]
     head, raises, tail = inspect.cleandoc(maker.__doc__ or "").partition("\n\nRaises:")
     maker.__doc__ = f"{head}\n" + "\n".join(f"    {line}" for line in texts.splitlines()) + raises + tail

@@ -52,7 +52,7 @@ def misdirected(model: str, provider: str, operator: str) -> str:
     if serves is None or maker == serves:
         return ""
     line = f'mosaic.operators.{operator}("{model}", provider='
-    home = next((name for name, one in _SERVED.items() if one == maker), None)
+    home = next((name for name, served in _SERVED.items() if served == maker), None)
     step = f'type {line}"{home}")'
     if home is None:
         address = SERVERS["vllm"].base_url

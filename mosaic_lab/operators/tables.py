@@ -47,8 +47,8 @@ def operator_table(spec: OperatorSpec) -> dict[str, Any]:
     if spec.category == "engine":
         return {"kind": "engine", **settings, **table}
     if spec.category == "python" and spec.worker == policy_files.WORKER:
-        own = {name: settings[name] for name in ("files", "keywords") if settings[name]}
-        return {"kind": "python", **_reference("policy", settings), **own, **table}
+        parts = {name: settings[name] for name in ("files", "keywords") if settings[name]}
+        return {"kind": "python", **_reference("policy", settings), **parts, **table}
     if spec.is_language_model and spec.worker in _MODELS:
         code = {} if spec.code is None else _reference("describe", spec.code)
         return {"kind": spec.worker, **settings, **code, **table}
@@ -75,26 +75,26 @@ def lanes_code(lanes: Tables) -> dict[str, Any]:
 
 def _operator_code(table: Mapping[str, Any], label: str) -> Code:
     """Return the call of a factory, by literals only, because the table is untrusted."""
-    named = dict(table)
-    kind, name = named.pop("kind"), named.pop("name")
-    folder = named.get("folder")
-    for key in {"policy", "describe"} & set(named):
-        named[key] = f"{folder}/{named[key]}"
+    keywords = dict(table)
+    kind, name = keywords.pop("kind"), keywords.pop("name")
+    folder = keywords.get("folder")
+    for key in {"policy", "describe"} & set(keywords):
+        keywords[key] = f"{folder}/{keywords[key]}"
     if kind in ("random", "passive"):
         first = []
     elif kind == "python":
-        first = [literal(named.pop("policy"))]
-        named |= named.pop("keywords", {})
+        first = [literal(keywords.pop("policy"))]
+        keywords |= keywords.pop("keywords", {})
     elif kind in _FIRST:
-        first = [literal(named.pop(_FIRST[kind]))]
-        named |= named.pop("settings", {})
-        named.pop("folder", None)
+        first = [literal(keywords.pop(_FIRST[kind]))]
+        keywords |= keywords.pop("settings", {})
+        keywords.pop("folder", None)
     else:
         raise ValueError(f"an operator of the kind {kind!r} has no code")
-    if named.get("deterministic") is True:
-        del named["deterministic"]
+    if keywords.get("deterministic") is True:
+        del keywords["deterministic"]
     if kind in ("random", "passive", "worker"):
-        made = call(f"mosaic.operators.{kind}", first, named)
+        factory_call = call(f"mosaic.operators.{kind}", first, keywords)
         usual = name in (label, kind, table.get("worker"))
-        return Code(made if usual else f"{made}.with_(name={literal(name)})")
-    return Code(call(f"mosaic.operators.{kind}", first, {**named, "name": name}))
+        return Code(factory_call if usual else f"{factory_call}.with_(name={literal(name)})")
+    return Code(call(f"mosaic.operators.{kind}", first, {**keywords, "name": name}))

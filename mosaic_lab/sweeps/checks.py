@@ -112,13 +112,13 @@ def misspelt_metric(metric: str) -> str:
 def misspelt_keywords(names: Iterable[str], rows: Rows) -> dict[str, str]:
     """Return the names among the hyperparameters that are misspelt keywords of `Lab.sweep`, each with the
     problem."""
-    own = {field for field in SweepRequest.__struct_fields__ if field != "training"}
-    keywords = [*rows, *own]
+    fields = {field for field in SweepRequest.__struct_fields__ if field != "training"}
+    keywords = [*rows, *fields]
     near = {name: difflib.get_close_matches(name.lower(), keywords, n=1, cutoff=_KEYWORD) for name in names}
     return {
         name: f"lab.sweep has no {name}=; did you mean {matches[0]!r}?"
         for name, matches in near.items()
-        if name not in rows and own.issuperset(matches) and matches
+        if name not in rows and fields.issuperset(matches) and matches
     }
 
 

@@ -108,9 +108,12 @@ class SweepPlan:
         """Return the plan from the result of `to_config`. Raises KeyError or TypeError for other content."""
         training = TrainingPlan.from_json(config["training"], config.get("pass_env_vars", ()))
         space = Space.from_json(config["search"])
-        own = {name: config[name] for name in _OWN if name in config}
+        arguments = {name: config[name] for name in _OWN if name in config}
         return cls(
-            SweepRequest(training=training.request, search=space, **own), training, space, config["resumable"]
+            SweepRequest(training=training.request, search=space, **arguments),
+            training,
+            space,
+            config["resumable"],
         )
 
 

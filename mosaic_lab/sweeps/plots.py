@@ -104,8 +104,8 @@ def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Fac
 
     others = [trial for trial in trials if trial is not best]
     marks = [
-        PlotMark(str(state), own, thin=curves([trial for trial in others if trial.state is state]))
-        for state, own in _COLORS.items()
+        PlotMark(str(state), state_color, thin=curves([trial for trial in others if trial.state is state]))
+        for state, state_color in _COLORS.items()
     ]
     if best is not None and best.reports:
         marks.append(PlotMark("best", BEST, line=_curve(plan, best)))

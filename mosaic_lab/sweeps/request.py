@@ -87,12 +87,12 @@ class SweepRequest(Request, kw_only=True, frozen=True):
         A search function is recorded by its source.
         """
         space = space_of(self.search)
-        own = structs.replace(self, seeds=compact(self.seeds), training=None, search=None)
-        content = super(SweepRequest, own).to_json()
+        without_parts = structs.replace(self, seeds=compact(self.seeds), training=None, search=None)
+        content = super(SweepRequest, without_parts).to_json()
         del content["training"]
         content["search"] = space.code or {
-            name: list(one.values) if isinstance(one, Choice) else asdict(one)
-            for name, one in space.parameters.items()
+            name: list(distribution.values) if isinstance(distribution, Choice) else asdict(distribution)
+            for name, distribution in space.parameters.items()
         }
         return self._shared.to_json() | content
 
@@ -104,10 +104,12 @@ class SweepRequest(Request, kw_only=True, frozen=True):
         space = space_of(self.search)
         if space.code is not None:
             raise ValueError("a search function is not written as code")
-        named = self.given("search", "trials", "seeds") | {"seeds": compact(self.seeds)}
-        named["search"] = {name: Code(_code_of(one)) for name, one in space.parameters.items()}
-        del named["training"]
-        return [literal(self.training.worker)], self._shared.keywords() | named
+        keywords = self.given("search", "trials", "seeds") | {"seeds": compact(self.seeds)}
+        keywords["search"] = {
+            name: Code(_code_of(distribution)) for name, distribution in space.parameters.items()
+        }
+        del keywords["training"]
+        return [literal(self.training.worker)], self._shared.keywords() | keywords
 
     @property
     def _shared(self) -> TrainRequest:
@@ -120,19 +122,19 @@ class SweepRequest(Request, kw_only=True, frozen=True):
 
         A search function is never read, because that would execute it.
         """
-        given = dict(content)
-        if not isinstance(given.get("worker"), str):
+        arguments = dict(content)
+        if not isinstance(arguments.get("worker"), str):
             problems.add("worker", 'worker: give the name of one, such as worker = "cleanrl"')
-        search = given.get("search")
+        search = arguments.get("search")
         if not isinstance(search, Mapping):
             problems.add("search", "search: give a table, such as [search] with num_envs = [4, 8]")
             search = {}
-        given["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
-        if isinstance(given.get("seeds"), Mapping):
-            given["seeds"] = seed_range(given["seeds"], problems)
+        arguments["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
+        if isinstance(arguments.get("seeds"), Mapping):
+            arguments["seeds"] = seed_range(arguments["seeds"], problems)
         problems.check()
-        own = {name: given.pop(name) for name in cls.__struct_fields__ if name in given}
-        return cls(training=TrainRequest.of(given), **own)
+        sweep_arguments = {name: arguments.pop(name) for name in cls.__struct_fields__ if name in arguments}
+        return cls(training=TrainRequest.of(arguments), **sweep_arguments)
 
 
 def _searched(name: str, value: Any, problems: Problems) -> Any:
@@ -156,10 +158,10 @@ def _searched(name: str, value: Any, problems: Problems) -> Any:
         return None
 
 
-def _code_of(one: Distribution) -> str:
-    if isinstance(one, Choice):
-        return literal(list(one.values))
-    bounds = f"{literal(one.low)}, {literal(one.high)}"
-    if one.whole:
-        return f"mosaic.search.integer({bounds}{', log=True' if one.log else ''})"
-    return f"mosaic.search.{'loguniform' if one.log else 'uniform'}({bounds})"
+def _code_of(distribution: Distribution) -> str:
+    if isinstance(distribution, Choice):
+        return literal(list(distribution.values))
+    bounds = f"{literal(distribution.low)}, {literal(distribution.high)}"
+    if distribution.whole:
+        return f"mosaic.search.integer({bounds}{', log=True' if distribution.log else ''})"
+    return f"mosaic.search.{'loguniform' if distribution.log else 'uniform'}({bounds})"

@@ -21,5 +21,5 @@ def ordered(names: Iterable[str]) -> list[str]:
 
 def default_metric(names: Sequence[str]) -> str | None:
     """Return the first metric that is a return, otherwise the first that is not a system metric."""
-    own = [name for name in names if not name.startswith(SYSTEM_PREFIX)]
-    return next((name for name in RETURN_NAMES if name in own), own[0] if own else None)
+    reported = [name for name in names if not name.startswith(SYSTEM_PREFIX)]
+    return next((name for name in RETURN_NAMES if name in reported), reported[0] if reported else None)

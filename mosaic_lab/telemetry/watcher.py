@@ -111,8 +111,8 @@ class Watcher:
                     self._look(run)
             now = time.monotonic()
             # If nothing is watched, this waits for the next subscription.
-            rest = min((run.next_look - now for run in watched), default=None)
-            self._wake.wait(None if rest is None else max(rest, now - began))
+            until_next = min((run.next_look - now for run in watched), default=None)
+            self._wake.wait(None if until_next is None else max(until_next, now - began))
 
     def _look(self, run: _Watched) -> None:
         now = time.monotonic()

@@ -146,12 +146,12 @@ def sweep(name: str) -> list[Path]:
 def processes_in(folder: Path) -> list[int]:
     """Return the ids of processes whose interpreter was started from inside ``folder``."""
     inside = f"{folder}{os.sep}"
-    found: list[int] = []
+    ids: list[int] = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if any(part.startswith(inside) for part in process.cmdline()[:1]):
-                found.append(process.pid)
-    return found
+                ids.append(process.pid)
+    return ids
 
 
 def folder_size(folder: Path) -> int:

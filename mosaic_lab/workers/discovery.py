@@ -129,8 +129,8 @@ def _described(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     answer = _output_of([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
         description = sanitize_json(json.loads(answer.splitlines()[-1]))
-        known = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
-        return {**known, "environments": [str(one) for one in description.get("environments", ())]}
+        kept = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
+        return {**kept, "environments": [str(env_id) for env_id in description.get("environments", ())]}
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"Worker '{worker_environment.name}' described itself with {answer[:200]!r}"
@@ -149,15 +149,15 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     """
     ours = bundled_shims()
     trainers = {name: shim for name, shim in ours.items() if shim.trains}
-    declared = {one for one in declared_names() if one not in trainers or _are_met(trainers[one])}
+    declared = {worker for worker in declared_names() if worker not in trainers or _are_met(trainers[worker])}
     if not declared or (name and name not in declared):
         return {}
     # user site-packages included: mosaic-lab itself may be there
-    found = discover(Path(sys.executable), user_site=True)
+    discovered = discover(Path(sys.executable), user_site=True)
     here = Interpreter(Path(sys.executable), Path(sys.prefix), platform.python_version(), {})
     return {
         worker.name: environment_of(worker, here, KERNEL, here.prefix)
-        for worker in found
+        for worker in discovered
         if worker.metadata and worker.name in declared
         if worker.name in trainers or _is_here(worker.metadata.upstream_library)
         # A bundled worker's program is in its shim's package.

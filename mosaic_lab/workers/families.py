@@ -67,8 +67,8 @@ def family_of(env_id: str, family: str | None = None) -> str:
     check_environment_id(env_id)
     if family is not None:
         family = worker_name(family)
-        known = family in bundled_shims() or read_environment(family) or kernel_workers(family)
-        if not known:
+        exists = family in bundled_shims() or read_environment(family) or kernel_workers(family)
+        if not exists:
             raise unknown_worker(family)
         return family
     weights = _claims(env_id)
@@ -99,9 +99,9 @@ def shown_as(env_id: str, family: str) -> str:
     return env_id if usual else f"{env_id} (worker {family})"
 
 
-def same_environment(one: str, other: str) -> bool:
+def same_environment(first: str, second: str) -> bool:
     """Whether two ids name the same environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
-    return _FAMILY.sub("", one, count=1) == _FAMILY.sub("", other, count=1)
+    return _FAMILY.sub("", first, count=1) == _FAMILY.sub("", second, count=1)
 
 
 def families() -> dict[str, tuple[str, ...]]:
@@ -135,8 +135,8 @@ def remedy(refusal: str, env_id: str | None, worker: WorkerEnvironment) -> str:
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
         return ""
     if ":" in env_id and (missing := _NO_MODULE.search(refusal)):
-        lacks, own = missing[1].partition(".")[0], re.split(r"[.:]", env_id)[0]
-        if lacks != own:
+        lacks, env_module = missing[1].partition(".")[0], re.split(r"[.:]", env_id)[0]
+        if lacks != env_module:
             install = f"mosaic-lab workers install {worker.name} --with {lacks}"
             return f". Install that module's package into the worker: {install}"
         return (
@@ -191,7 +191,7 @@ def _nearly(env_id: str, glob: str) -> bool:
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
     alike = difflib.SequenceMatcher(None, letters(begins), letters(fixed)).ratio()
-    versions = {found[1] for one in (env_id, glob) if (found := _VERSION.search(one))}
+    versions = {match[1] for text in (env_id, glob) if (match := _VERSION.search(text))}
     return len(fixed) >= _LONG_ENOUGH and alike >= _ALIKE and len(versions) < 2
 
 

@@ -65,7 +65,7 @@ def install(
     if recorded and request == Request(platform=platform) and (shim is None or shim == recorded.shim()):
         request = recorded.request
     # A checkout's contents may have changed since it was installed.
-    again = source is not None and shim is not None and source not in {known.name for known in shim.sources}
+    again = source is not None and shim is not None and source not in {entry.name for entry in shim.sources}
     return _provide(name, shim, request, progress, timeout, again, replace)
 
 
@@ -214,7 +214,7 @@ def _absolute_python(python: str | Path | None) -> str | None:
 
 
 def _absolute_source(shim: Shim | None, source: str | None) -> str | None:
-    if source is None or shim is None or source in {known.name for known in shim.sources}:
+    if source is None or shim is None or source in {entry.name for entry in shim.sources}:
         return source
     return str(Path(source).expanduser().resolve())
 

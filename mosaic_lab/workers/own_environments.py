@@ -33,11 +33,11 @@ def check_environment_id(env: Any) -> None:
     kind = "class" if inspect.isclass(env) else "function" if inspect.isroutine(env) else "object"
     owner = env if inspect.isclass(env) or inspect.isroutine(env) else type(env)
     name, module = owner.__name__, owner.__module__
-    own = "my_env" if module == "__main__" else module
+    source = "my_env" if module == "__main__" else module
     raise ConfigurationError(
         f"env={name}: give an id, not a {kind}: a worker is another process, and imports the environment "
-        f'itself. In a file {own.rpartition(".")[2]}.py call gymnasium.register("{name}-v0", {name}), and '
-        f'give env="{own}:{name}-v0". {PASS_FOLDER}'
+        f'itself. In a file {source.rpartition(".")[2]}.py call gymnasium.register("{name}-v0", {name}), and '
+        f'give env="{source}:{name}-v0". {PASS_FOLDER}'
     )
 
 
@@ -54,8 +54,8 @@ def own_id(env_id: str) -> str:
     module = module or _module_with(env_id)
     if module is None:
         return ""
-    given = env_id if module == env_id else f"{module}:{env_id}"
-    return f" {'' if module == env_id else f'Did you mean {given!r}? '}{PASS_FOLDER}"
+    suggested = env_id if module == env_id else f"{module}:{env_id}"
+    return f" {'' if module == env_id else f'Did you mean {suggested!r}? '}{PASS_FOLDER}"
 
 
 def _registering_module(env_id: str) -> str | None:
@@ -82,7 +82,7 @@ def _module_with(env_id: str) -> str | None:
 
 def _sources() -> Iterator[Path]:
     folders = ["", *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    for folder in dict.fromkeys(Path(one).resolve() for one in folders):
+    for folder in dict.fromkeys(Path(path).resolve() for path in folders):
         yield from islice(folder.glob("*.py"), _MOST_FILES)
 
 

@@ -48,7 +48,12 @@ def games_table(records: Sequence[Record], arena_path: Callable[[str], Path]) ->
         if lane not in seats:
             seats[lane] = _players(lane, arena_path(record["arena"]) / "telemetry.jsonl")
         rows.append(_row(record, seats[lane]))
-    columns = ["operator", "seed", "episode_index", *dict.fromkeys(a for own in seats.values() for a in own)]
+    columns = [
+        "operator",
+        "seed",
+        "episode_index",
+        *dict.fromkeys(a for players in seats.values() for a in players),
+    ]
     table = pd.DataFrame(rows, columns=[*columns, "winner", "result"], dtype=object)
     return table.astype({"seed": "int64", "episode_index": "int64", "result": "float64"})
 
@@ -70,8 +75,10 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
     ratings = elo(first, second, results, rng=np.random.default_rng(rng))
     rows: list[dict[str, Any]] = []
     for player, rating in zip(ratings.players, ratings.ratings, strict=True):
-        own = np.concatenate([results[np.array(first) == player], 1.0 - results[np.array(second) == player]])
-        record = win_draw_loss(own)
+        scores = np.concatenate(
+            [results[np.array(first) == player], 1.0 - results[np.array(second) == player]]
+        )
+        record = win_draw_loss(scores)
         counts = {field.name: getattr(record, field.name) for field in fields(record)}
         rows.append({"player": player, "rating": rating, **counts})
     rows.sort(key=lambda row: row["rating"].value, reverse=True)

@@ -137,14 +137,14 @@ def _height(plot: Plot) -> float:
 
 def _draw(axes: Axes, facet: Facet, named: bool) -> None:
     for mark in facet.marks:
-        own, label = mark_color(mark), mark.label
+        line_color, label = mark_color(mark), mark.label
         width = 0.9 if mark.color == NEUTRAL else 1.6
         about = {"linewidth": width, "label": label}
-        draw_line(axes, own, mark.line, mark.thin, mark.band, mark.thin_opacity, **about)
+        draw_line(axes, line_color, mark.line, mark.thin, mark.band, mark.thin_opacity, **about)
         if mark.line is not None:
             label = "_"  # one entry in the legend
         if mark.points is not None:
-            axes.scatter(*mark.points, s=POINT_AREA, color=own, label=label, zorder=3)
+            axes.scatter(*mark.points, s=POINT_AREA, color=line_color, label=label, zorder=3)
     dress(axes, facet.x_label, facet.title)
     if facet.rows:
         axes.set_yticks(range(len(facet.rows)), facet.rows if named else [""] * len(facet.rows))

@@ -215,13 +215,13 @@ def training_plot(ratings: pd.DataFrame, trained: Mapping[str, Trained], title: 
     ends = np.array([min(steps), max(steps)], dtype=np.float64)
     marks: list[PlotMark] = []
     for training in dict.fromkeys(about.training for about in trained.values()):
-        own = sorted(
+        checkpoints = sorted(
             (about.step, player)
             for player, about in trained.items()
             if about.training == training and player in by_player
         )
-        x = np.array([step for step, _ in own], dtype=np.float64)
-        value, low, high = np.array([by_player[player] for _, player in own]).T
+        x = np.array([step for step, _ in checkpoints], dtype=np.float64)
+        value, low, high = np.array([by_player[player] for _, player in checkpoints]).T
         marks.append(
             PlotMark(training, len(marks), line=(x, value), band=outline(x, low, high), points=(x, value))
         )

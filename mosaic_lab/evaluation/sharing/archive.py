@@ -132,9 +132,9 @@ def _members(
         if inside := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
             _refuse(path, name, f"is in {inside!r}, which is a file")
     total = sum(member.file_size for member in entries)
-    whole = path.stat().st_size  # regardless of the members' declared compressed sizes
-    if limits.is_bomb(whole, total):
-        raise MosaicError(f"{path.name} is refused: it {_bomb(whole, total)}")
+    size = path.stat().st_size  # regardless of the members' declared compressed sizes
+    if limits.is_bomb(size, total):
+        raise MosaicError(f"{path.name} is refused: it {_bomb(size, total)}")
     if total > limits.total:
         largest = max(entries, key=lambda member: member.file_size).orig_filename
         _refuse(path, largest, f"is the largest of {total:,} bytes total, {limits.total:,} at most")

@@ -125,8 +125,8 @@ def _danger_in(pickled: bytes) -> str:
     try:
         for operation, argument, _ in pickletools.genops(pickled):
             if operation.name in _CALLS and not _HARMLESS.fullmatch(str(argument)):
-                named = "code" if argument is None else repr(str(argument)[:100])
-                return f"is a pickle that would call {named} when it is loaded"
+                target = "code" if argument is None else repr(str(argument)[:100])
+                return f"is a pickle that would call {target} when it is loaded"
     except ValueError as error:
         return f"has a pickle that cannot be read: {error}"
     return ""

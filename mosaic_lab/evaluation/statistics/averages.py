@@ -88,9 +88,9 @@ def summary(
     for units, names in groups.items():
         # Operators of the same shape share the draws (of ranks), at little more than the cost of one
         # operator.
-        own = np.random.Generator(np.random.SFC64(np.random.SeedSequence([*root, *units])))
+        generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence([*root, *units])))
         group = [samples[name] for name in names]
-        replicates = replicate(group, target, own, resamples)
+        replicates = replicate(group, target, generator, resamples)
         for name, values in zip(names, replicates, strict=True):
             summaries[name] = _summary(samples[name], values, confidence, target is not None)
     return {name: summaries[name] for name in operators}
@@ -155,9 +155,9 @@ class _Pool:
         self._relative = self._values - self._middle
         # The median is between the first scores with at least half, and with more than half, of the mass.
         size, rounding = self._size, 1e-9 * self._size
-        whole = samples[0].weight is None
+        unweighted = samples[0].weight is None
         exact, rounded = ((size + 1) // 2, size // 2 + 1), (size / 2 - rounding, size / 2 + rounding)
-        self._halves: tuple[float, float] = exact if whole else rounded
+        self._halves: tuple[float, float] = exact if unweighted else rounded
 
     def of(self, counts: Ints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return medians and interquartile means, float64[operators, rows] each."""

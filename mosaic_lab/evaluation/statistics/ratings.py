@@ -175,12 +175,12 @@ def _table(first: Sequence[str], second: Sequence[str], results: Floats) -> _Tab
             f"{len(results)} games"
         )
     names, number = np.unique([str(name) for name in (*first, *second)], return_inverse=True)
-    one, other = number[: len(results)], number[len(results) :]
-    if np.any(one == other):
-        at = int(np.flatnonzero(one == other)[0])
-        raise ConfigurationError(f"game {at}: {str(names[one[at]])!r} plays against itself")
-    points = np.where(one < other, results, 1.0 - results)
-    pair = np.minimum(one, other) * len(names) + np.maximum(one, other)
+    left, right = number[: len(results)], number[len(results) :]
+    if np.any(left == right):
+        at = int(np.flatnonzero(left == right)[0])
+        raise ConfigurationError(f"game {at}: {str(names[left[at]])!r} plays against itself")
+    points = np.where(left < right, results, 1.0 - results)
+    pair = np.minimum(left, right) * len(names) + np.maximum(left, right)
     pairs, index = np.unique(pair, return_inverse=True)
     outcomes = np.stack([np.bincount(index, points == kind) for kind in (1.0, 0.5, 0.0)], axis=1)
     i, j = np.divmod(pairs, len(names))
