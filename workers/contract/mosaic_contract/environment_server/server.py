@@ -119,11 +119,12 @@ class EnvironmentServer:
     def _make_one(self, command: Mapping[str, Any]) -> None:
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env = self._make(env_id, settings, command.get("render_mode"))
-        metadata = getattr(env.unwrapped, "metadata", {})
+        inner = getattr(env, "unwrapped", env)  # an environment of the user's may only look like PettingZoo's
+        metadata = getattr(inner, "metadata", {})
         paradigms = command.get("paradigms")
         made = {
             "index": self._made,
-            "max_episode_steps": _longest_episode(env),
+            "max_episode_steps": _longest_episode(env, inner),
             "metadata": {"render_modes": list(metadata.get("render_modes") or [])},
         }
         if hasattr(env, "possible_agents"):
@@ -133,7 +134,7 @@ class EnvironmentServer:
             self._environments[self._made] = ServedAlone(env, env_id, region)
             made.update(described)
         if command.get("render_mode") is not None:
-            env.unwrapped.render_mode = None  # with it, a step does more work in some environments
+            inner.render_mode = None  # with it, a step does more work in some environments
         self._made += 1
         self._channel.send({"type": "made", **made})
 
@@ -221,9 +222,9 @@ class EnvironmentServer:
         self._channel.send({"type": "closed", "index": command["index"]})
 
 
-def _longest_episode(env: Any) -> int | None:
-    """Return the maximum number of steps in an episode, None if the environment does not declare it."""
-    inner = env.unwrapped
+def _longest_episode(env: Any, inner: Any) -> int | None:
+    """Return the maximum number of steps in an episode, None if neither an environment nor the `inner` one
+    without its wrappers declares it."""
     spec = getattr(env, "spec", None) or getattr(inner, "spec", None)
     declared = [getattr(spec, "max_episode_steps", None), *(getattr(inner, name, None) for name in _LONGEST)]
     return next((steps for steps in declared if isinstance(steps, int)), None)
