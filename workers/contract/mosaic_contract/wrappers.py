@@ -4,13 +4,13 @@ transforms of single observations.
 A training applies them to its environment, an operator to the observations that an arena sends. NumPy is
 imported when a transform is made.
 
-"flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a mission
-(MiniGrid's, or a text of this name) becomes word counts (word order is lost), and the parts of a dict are
-concatenated in the order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as
-one-hot object, colour and state. "image" is the image alone, for convolutions. "atari", used first, is the
-standard preprocessing of Atari games; `atari` defines its actions and frames. "channels_last", used after it,
-is for libraries whose convolutions expect (height, width, channels), "scaled" for libraries that expect
-values from -1 to 1.
+"flat" converts any observation to a vector: arrays are flattened, a discrete value becomes one-hot, a
+MiniGrid mission becomes word counts (word order is lost), and the parts of a dict are concatenated in the
+order of their names. "one_hot", used before it, encodes each cell of a MiniGrid image as one-hot object,
+colour and state. "image" is the image alone, for convolutions. "atari", used first, is the standard
+preprocessing of Atari games; `atari` defines its actions and frames. "channels_last", used after it, is for
+libraries whose convolutions expect (height, width, channels), "scaled" for libraries that expect values from
+-1 to 1.
 """
 
 from __future__ import annotations
@@ -248,8 +248,7 @@ def _flattened(space: Description) -> Iterator[tuple[int, Part]]:
     if isinstance(inner, (Mapping, list)):
         keys: Iterable[Any] = sorted(inner) if isinstance(inner, Mapping) else range(len(inner))
         for key in keys:
-            mission = key == "mission" and inner[key]["type"] == "Text"
-            for size, part in _flattened({"type": "MissionSpace"} if mission else inner[key]):
+            for size, part in _flattened(inner[key]):
                 yield size, _of_key(key, part)
     elif kind in _FLAT:
         yield _FLAT[kind](space)

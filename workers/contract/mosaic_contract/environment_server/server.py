@@ -119,7 +119,9 @@ class EnvironmentServer:
     def _make_one(self, command: Mapping[str, Any]) -> None:
         env_id, settings = str(command["env_id"]), with_tuples(command.get("settings") or {})
         env = self._make(env_id, settings, command.get("render_mode"))
-        inner = getattr(env, "unwrapped", env)  # an environment of the user's may only look like PettingZoo's
+        inner: Any = getattr(
+            env, "unwrapped", env
+        )  # an environment of the user's may only look like PettingZoo's
         metadata = getattr(inner, "metadata", {})
         paradigms = command.get("paradigms")
         made = {

@@ -26,4 +26,8 @@ for space in SPACES:
     assert made == space, (space, description, made)
     assert decode_line(encode_line(describe_space(made))) == description
     assert space.contains(made.sample()), description
+
+MISSION = {"type": "MissionSpace"}  # MiniGrid's, which is not installed here
+missions = make_space(MISSION)
+assert describe_space(missions) == MISSION and missions.contains("go to the red door")
 print(len(SPACES), "spaces")
