@@ -201,7 +201,7 @@ describe('a run store', () => {
     end();
   });
 
-  test('nobody listens to costs nothing', async () => {
+  test('without listeners costs nothing', async () => {
     listen();
     await pass(1);
     ended?.();
@@ -239,7 +239,7 @@ describe('a run store', () => {
     });
   });
 
-  test('keeps what its user is told apart from what is unreachable', async () => {
+  test('keeps its notices apart from what is unreachable', async () => {
     await assert.rejects(source.call('metrics', { runs: ['a'] }), /^Error: no$/);
   });
 });

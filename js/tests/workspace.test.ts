@@ -14,51 +14,10 @@ import {
   varying
 } from '../src/views/workspace/settings.ts';
 import * as states from '../src/views/workspace/state.ts';
+import { row as anyRow } from './memory-source.ts';
 
 function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Partial<RunRow> = {}): RunRow {
-  return {
-    ...{
-      id,
-      name: id,
-      label: more.name ?? id,
-      kind: 'training',
-      state: 'completed',
-      reason: '',
-      alive: false,
-      worker: 'cleanrl'
-    },
-    ...{
-      algorithm: 'ppo',
-      env: 'CartPole-v1',
-      seed: 1,
-      group: null,
-      parent: null,
-      continues: null,
-      tags: [],
-      notes: ''
-    },
-    ...{
-      created: null,
-      started: null,
-      ended: null,
-      duration: null,
-      step: null,
-      total_steps: null,
-      requested_steps: null
-    },
-    ...{
-      episodes: null,
-      total_episodes: null,
-      trials: null,
-      total_trials: null,
-      segmented: false,
-      progress: null,
-      speed: null,
-      last_return: null
-    },
-    ...{ best_return: null, sparkline: [], hyperparameters },
-    ...more
-  };
+  return anyRow(id, { seed: 1, hyperparameters, ...more });
 }
 
 test('a sweep is charted by its trials, and what has no curves only where there is nothing else', () => {
