@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.run_store import is_run_id
 from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.group import RunGroup
+from mosaic_lab.runs.isolation import isolated
 from mosaic_lab.runs.run import Run
 
 _NAMED = 3  # maximum checkpoints listed in an error
@@ -49,6 +51,11 @@ def continued_run(run: Run) -> str | None:
     source = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
     parts = Path(source).parts if isinstance(source, str) else ()
     return next((part for part in reversed(parts) if is_run_id(part) and part != run.id), None)
+
+
+def source_of(run: Run) -> str | None:
+    """Return `continued_run(run)`; None also if the files of the run cannot be read."""
+    return isolated(partial(continued_run, run), lambda reason: None)
 
 
 def _newest(run: Run) -> Path:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import glob
-from functools import partial
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
-from mosaic_lab.runs.checkpoint_path import continued_run
-from mosaic_lab.runs.isolation import isolated
+from mosaic_lab.runs.checkpoint_path import continued_run, source_of
 from mosaic_lab.runs.kinds import as_kind
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
@@ -38,7 +36,7 @@ def continue_training(trainer: Trainer, run: Run) -> Run:
     else:  # it was stopped before its first: its request names the checkpoint that it resumed from
         source = continued_run(run)
     for other in trainer.supervisor.runs():
-        if other.alive and source and isolated(partial(continued_run, other), lambda reason: None) == source:
+        if other.alive and source and source_of(other) == source:
             raise MosaicError(f"run {run.id} is continued already, by run {other.id}, which is {other.state}")
     started = trainer.start(request)
     assert isinstance(started, Run)  # a single run, because it has one seed
@@ -54,10 +52,11 @@ def continuation_of(run: Run) -> str:
     and seed; empty if there is none."""
     date, code = len("20260101-000000"), len("-wxyz")
     alike = map(Run, run.path.parent.glob(f"*{glob.escape(run.id[date:-code])}-????"))
-    later = (
-        other for other in alike if isolated(partial(continued_run, other), lambda reason: None) == run.id
+    newest = max(
+        (other for other in alike if source_of(other) == run.id),
+        key=lambda other: other.created or 0.0,
+        default=None,
     )
-    newest = max(later, key=lambda other: other.created or 0.0, default=None)
     return "" if newest is None else newest.id
 
 

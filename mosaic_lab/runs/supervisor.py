@@ -34,7 +34,7 @@ from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore, write_
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
 from mosaic_lab.runs.annotations import read_annotations
-from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.runs.checkpoint_path import source_of
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup, unstarted_seeds
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
@@ -381,7 +381,7 @@ def _lock_of_ended(run: Run) -> int:
 
 def _sources(runs: Sequence[Run]) -> dict[str, str | None]:
     """Return for each run the id of the run that it continues, if any."""
-    return {run.id: isolated(partial(continued_run, run), lambda reason: None) for run in runs}
+    return {run.id: source_of(run) for run in runs}
 
 
 def _resumed_run(runs: Sequence[Run], title: str) -> Run | None:
