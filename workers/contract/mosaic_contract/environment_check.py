@@ -301,19 +301,28 @@ class TeamCheck(EpisodeCheck):
         }
 
 
-class CheckedTeam:
-    """A parallel PettingZoo environment with checked returns and actions that start at 0."""
+class TeamWrapper:
+    """A parallel PettingZoo environment within a wrapper. Attributes that a wrapper does not define are the
+    environment's."""
 
-    def __init__(self, env: Any, env_id: str) -> None:
-        self._env, self._check = env, TeamCheck(env, env_id)
-        spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
-        self._starts = {agent: start for agent, space in spaces.items() if (start := start_of(space))}
-        self._actions = {agent: from_zero(space) for agent, space in spaces.items()}
+    def __init__(self, env: Any) -> None:
+        self._env = env
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._env, name)
+
+
+class CheckedTeam(TeamWrapper):
+    """A parallel PettingZoo environment with checked returns and actions that start at 0."""
+
+    def __init__(self, env: Any, env_id: str) -> None:
+        super().__init__(env)
+        self._check = TeamCheck(env, env_id)
+        spaces = {agent: env.action_space(agent) for agent in env.possible_agents}
+        self._starts = {agent: start for agent, space in spaces.items() if (start := start_of(space))}
+        self._actions = {agent: from_zero(space) for agent, space in spaces.items()}
 
     def action_space(self, agent: Any) -> Any:
         return self._actions[agent]

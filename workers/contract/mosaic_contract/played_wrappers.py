@@ -77,8 +77,8 @@ class _Player:
         self._outside.observation = observation
         seen = self._env.reset()[0] if self._begins else self._env.step(self._choice)[0]
         self._begins = False
-        given = {name: hints[name] for name in self._hints if name in hints}
-        self._choice = action = self._operator.select_action(seen, **given)
+        accepted = {name: hints[name] for name in self._hints if name in hints}
+        self._choice = action = self._operator.select_action(seen, **accepted)
         for layer in self._actions:
             action = layer.action(action)
         if hasattr(self._outside.action_space, "low"):

@@ -25,6 +25,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequenc
 
 from mosaic_contract.atari import ATARI, SPACE, signs_of_rewards
 from mosaic_contract.config import nearest
+from mosaic_contract.environment_check import TeamWrapper
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.gymnasium_wrappers import (
     NAMES,
@@ -167,21 +168,16 @@ def _apply(steps: Sequence[Observe], observation: Any) -> Any:
     return observation
 
 
-class WrappedTeam:
+class WrappedTeam(TeamWrapper):
     """A parallel PettingZoo environment with wrapped observations."""
 
     def __init__(self, env: Any, wrappers: Sequence[Any], env_id: str) -> None:
-        self._env = env
+        super().__init__(env)
         self._transforms = {
             agent: observation_transform(describe_space(env.observation_space(agent)), wrappers, env_id)
             for agent in env.possible_agents
         }
         self._spaces = {agent: make_space(one.space) for agent, one in self._transforms.items()}
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self._env, name)
 
     def observation_space(self, agent: Any) -> Any:
         return self._spaces[agent]
