@@ -50,6 +50,7 @@ export function row(id: string, more: Partial<RunRow> = {}): RunRow {
     notes: '',
     created: 1000,
     started: 1000,
+    earlier_seconds: 0,
     ended: 1060,
     duration: 60,
     step: 500,

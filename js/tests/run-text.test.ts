@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RunRow } from '../src/shared/run-api.ts';
-import { outcomeText, progressText } from '../src/views/runs/run-text.ts';
+import { durationOf, outcomeText, progressText } from '../src/views/runs/run-text.ts';
 import { english } from '../src/views/translation.ts';
 
 test('a sweep says how many of its trials have ended', () => {
@@ -22,4 +22,10 @@ test('a trial that was pruned says so, and when', () => {
   const text = (reason: string) => outcomeText({ state: 'cancelled', reason } as RunRow, english);
   assert.equal(text('stopped on request (it ended by itself with exit code 0)'), 'cancelled');
   assert.equal(text('stopped on request: pruned at step 1,222; resume() goes on'), 'pruned at step 1,222');
+});
+
+test('the duration of a resumed run counts its earlier sessions, while it is live, too', () => {
+  const resumed = { alive: true, started: 1000, earlier_seconds: 60, duration: 65 };
+  assert.equal(durationOf(resumed as RunRow, 1010), 70);
+  assert.equal(durationOf({ ...resumed, alive: false } as RunRow, 1010), 65);
 });

@@ -69,6 +69,33 @@ describe('the tree', () => {
     assert.deepEqual(search('seed 2'), ['the good one'], 'its label is found, too');
   });
 
+  test('equal names are extended by the hyperparameters that differ, given ones first', () => {
+    const trained = (id: string, created: number, rate: number, more: object = {}) =>
+      row(id, {
+        name: 'ppo seed 1',
+        created,
+        hyperparameters: { learning_rate: rate, gamma: 0.9, batch_size: rate * 1000, clip: rate },
+        ...more
+      });
+    source.change([
+      trained('a', 4, 0.001),
+      trained('b', 3, 0.002),
+      trained('c', 2, 0.003, { label: 'ppo seed 1', name: 'the good one' }),
+      ...[0.1, 0.2].flatMap(rate =>
+        [1, 2].map(seed =>
+          trained(`${rate} ${seed}`, rate, rate, { name: `dqn seed ${seed}`, group: `${rate}` })
+        )
+      )
+    ]);
+    assert.deepEqual(titles(), [
+      'ppo seed 1 learning_rate=0.001 batch_size=1',
+      'ppo seed 1 learning_rate=0.002 batch_size=2',
+      'the good one',
+      'dqn learning_rate=0.2 batch_size=200',
+      'dqn learning_rate=0.1 batch_size=100'
+    ]);
+  });
+
   test('trials are named by their numbers below their sweep, with their seeds where there are several', () => {
     const trial = (id: string, name: string, more: object = {}) =>
       row(id, { name: `cleanrl ppo CartPole-v1 ${name}`, parent: 'sweep', created: 0, ...more });

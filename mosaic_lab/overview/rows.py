@@ -30,8 +30,10 @@ class RunRow:
     enclosing run: a trial's sweep, a stage's curriculum. ``continues`` is the id of the run from whose
     checkpoint this one continues. ``total_steps`` are the steps to train, in whole updates;
     ``requested_steps`` the requested ones. ``trials`` counts the ended trials of a sweep, or the ended
-    segments of a population, which is ``segmented``. ``duration`` is in seconds, ``speed`` in steps per
-    second: for a live run over the last 12 seconds, for an ended run over ``duration``.
+    segments of a population, which is ``segmented``. ``started`` is the start of the newest session,
+    ``earlier_seconds`` the duration of the sessions before it. ``duration`` is in seconds, ``speed`` in
+    steps per second: for a live run over the last 12 seconds, for an ended run over ``duration``.
+    ``hyperparameters`` begin with the explicitly given ones.
 
     ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
     episodes, ``sparkline`` at most 40 means over equal parts of the returns so far. These three and ``speed``
@@ -56,6 +58,7 @@ class RunRow:
     notes: str = ""
     created: float | None = None
     started: float | None = None
+    earlier_seconds: float = 0.0
     ended: float | None = None
     duration: float | None = None
     step: int | None = None
@@ -117,6 +120,7 @@ def run_row(
         notes=annotations.notes,
         created=run.created,
         started=begun[-1] if begun else None,
+        earlier_seconds=status.earlier_seconds,
         ended=ended,
         duration=run.seconds(status),
         step=step,

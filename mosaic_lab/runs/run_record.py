@@ -158,12 +158,14 @@ class RunRecord:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The hyperparameters of the training under upstream's names, defaults included.
+        """The hyperparameters of the training under upstream's names: the explicitly given ones first, then
+        the defaults.
 
         For a run that was not started by `Lab.train`, only the explicitly given ones.
         """
-        hyperparameters = self._launch.get("hyperparameters") or self.config.get("hyperparameters")
-        return hyperparameters if isinstance(hyperparameters, dict) else {}
+        given, resolved = self.config.get("hyperparameters"), self._launch.get("hyperparameters")
+        given = given if isinstance(given, dict) else {}
+        return {**given, **resolved} if isinstance(resolved, dict) else given
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -41,7 +41,9 @@ export interface RunRow {
   readonly tags: readonly string[];
   readonly notes: string;
   readonly created: number | null;
+  /** The start of the newest session; `earlier_seconds` is the duration of those before it. */
   readonly started: number | null;
+  readonly earlier_seconds: number;
   readonly ended: number | null;
   /** Seconds of work so far. */
   readonly duration: number | null;

@@ -65,9 +65,11 @@ export function outcomeText(row: RunRow, trans: Translation): string {
   return step === undefined ? stateText(row.state, trans) : trans.__('pruned at step %1', step);
 }
 
-/** Seconds that a run has worked; for a live run until `now` (Unix seconds). */
+/** Seconds that a run has worked, over all its sessions; for a live run until `now` (Unix seconds). */
 export function durationOf(row: RunRow, now: number): number | null {
-  return row.alive && row.started !== null ? Math.max(0, now - row.started) : row.duration;
+  return row.alive && row.started !== null
+    ? row.earlier_seconds + Math.max(0, now - row.started)
+    : row.duration;
 }
 
 /** "3m", "5h", "12d": a rough age. */

@@ -1,5 +1,6 @@
 /** The runs as lines of a tree: stores, groups with their runs, trainings with their dependent runs. */
 
+import { settingText } from '../../shared/numbers.ts';
 import { compareValues, ordered, type SortValue } from '../../shared/order.ts';
 import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
@@ -14,6 +15,9 @@ export interface Sort {
 
 /** The newest first. */
 export const NEWEST_FIRST: Sort = { column: 'age', descending: false };
+
+/** The most hyperparameters in a title. */
+const MOST_SETTINGS = 2;
 
 /** One line: a store, a group of runs started together, or a run. */
 export interface Line {
@@ -133,6 +137,7 @@ function storeNodes(entries: readonly RunEntry[], { flat, titles }: TreeOptions)
   for (const group of groups.values()) {
     nameGroup(group);
   }
+  distinguish(roots);
   return roots;
 }
 
@@ -153,6 +158,22 @@ function nameGroup(group: Writable<Node>): void {
         child.title = child.title.split(/\s+/).slice(alike.length).join(' ');
       }
     }
+  }
+}
+
+/** Extend equal titles, unless given by users, by at most `MOST_SETTINGS` hyperparameters that differ. */
+function distinguish(nodes: readonly Writable<Node>[]): void {
+  const named = nodes.filter(({ entry, title }) => entry === null || title === entry.row.label);
+  for (const alike of Map.groupBy(named, node => node.title).values()) {
+    const settings = alike.map(({ members }) => members[0]?.row.hyperparameters ?? {});
+    const [first = {}] = settings;
+    const names = [...new Set(settings.flatMap(Object.keys))]
+      .filter(name => settings.some(other => settingText(other[name]) !== settingText(first[name])))
+      .slice(0, MOST_SETTINGS);
+    alike.forEach((node, index) => {
+      const texts = names.map(name => `${name}=${settingText(settings[index]?.[name])}`);
+      node.title = [node.title, ...texts].join(' ');
+    });
   }
 }
 
