@@ -76,6 +76,33 @@ def test_a_team_is_trained_resumed_filmed_and_evaluated(lab: mosaic.Lab) -> None
     wait_until(lambda: [film.step for film in run.films] == [200], timeout=120)
 
 
+SELF_PLAY = {
+    "tianshou": {
+        "algorithm": "dqn", "total_timesteps": 200, "num_training_envs": 4, "start_timesteps": 40,
+        "hidden_sizes": [16],
+    },
+    "rllib": {
+        "algorithm": "ppo", "total_timesteps": 200, "num_env_runners": 0, "minibatch_size": 50,
+        "train_batch_size_per_learner": 100, "fcnet_hiddens": [16],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("worker", ["tianshou", pytest.param("rllib", marks=pytest.mark.extended)])
+def test_a_game_in_turns_is_trained_by_self_play_and_evaluated(lab: mosaic.Lab, worker: str) -> None:
+    """Its observations have no mask: the info has."""
+    game = {"env": "Race-v0", "env_kwargs": {"length": 6}}
+    run = lab.train(worker, **game, **SELF_PLAY[worker], seed=1)
+    run.wait(300)
+    assert run.state == "completed", run.reason
+    assert run.config["environment_server"]["worker"] == "walks"
+    assert set(run.episodes()["agent_id"]) == {"red_0", "blue_0"}
+    trained, random = mosaic.operators.rl(run), mosaic.operators.random()
+    lanes = mosaic.policies.pairings({"trained": trained, "random": random}, ["red_0", "blue_0"])
+    results = lab.evaluate(**game, operators=lanes, seeds=range(4)).wait(120).results()
+    assert not results.empty and results["illegal"].sum() == 0
+
+
 @pytest.mark.parametrize(
     ("env", "reason"),
     [

@@ -65,8 +65,8 @@ class WorkerCapabilities(_Document):
     `resume_elsewhere` has the resumable algorithms with trainings that can also resume in another environment
     with the same spaces. Their dry runs describe the spaces (`EnvironmentSpec.describe_spaces`).
 
-    `uses_environment_servers`: its trainings of one agent accept environments that other workers serve
-    (`environment_server`).
+    `uses_environment_servers`: its trainings accept environments of its `supported_paradigms` that other
+    workers serve (`environment_server`).
     """
 
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])

@@ -17,7 +17,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         "rllib",
         "mosaic-ray-worker",
         upstream_library="ray",
-        supported_paradigms=["single_agent", "parallel"],
+        supported_paradigms=["single_agent", "parallel", "aec"],
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector", "image"],

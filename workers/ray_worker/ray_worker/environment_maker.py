@@ -14,8 +14,8 @@ from .turns import TurnGame
 def make_environment(
     module: str | None, env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None
 ) -> Any:
-    """Make a parallel PettingZoo environment by its module's name, a turn-based game, or the Gymnasium
-    environment with this id.
+    """Make a PettingZoo environment by its module's name, or the Gymnasium or served environment with this
+    id. A turn-based game becomes a `TurnGame`.
 
     Raises the environment's own errors.
     """
@@ -28,7 +28,8 @@ def make_environment(
                 return game.parallel_env(render_mode=render_mode, **keywords)
             return TurnGame(game.env(render_mode=render_mode, **keywords))
         if (registry := _of_contract("registry")) is not None:
-            return registry.make(env_id, render_mode, **keywords)
+            env = registry.make(env_id, render_mode, **keywords)
+            return TurnGame(env) if hasattr(env, "agent_iter") else env
         # Gymnasium's own checker slows every step. An environment without rendering may not have the keyword
         # render_mode.
         drawing = {} if render_mode is None else {"render_mode": render_mode}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import tree
 from mosaic_contract import AgentSetup, ConfigError, Operator, make_space
@@ -22,7 +23,7 @@ from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 from .algorithms import ALGORITHMS
 from .config import FORMAT
 from .factory import make_modules
-from .turns import MASK, seen_space, seen_vector
+from .turns import seen_space, seen_vector
 
 _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
@@ -49,7 +50,9 @@ class RllibPolicies:
         }
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
         if described.get("in_turns"):
-            self.observations = {agent: seen_space(space) for agent, space in self.observations.items()}
+            self.observations = {
+                agent: seen_space(space, self.actions[agent]) for agent, space in self.observations.items()
+            }
         of_policies = {
             policy: (self.observations[agent], self.actions[agent])
             for agent, policy in self.policy_of.items()
@@ -114,9 +117,11 @@ class RllibOperator(TrainedOperator):
 class RllibTurnOperator(RllibOperator):
     """An operator for one player of a turn-based game that plays only legal moves."""
 
-    def select_action(self, observation: Any) -> Any:
-        self._legal = torch.from_numpy(observation[MASK]).bool()
-        return super().select_action(seen_vector(observation))
+    def select_action(self, observation: Any, action_mask: Any = None) -> Any:
+        if action_mask is None:
+            action_mask = np.ones(self.actions.n)
+        self._legal = torch.from_numpy(np.asarray(action_mask, bool))
+        return super().select_action(seen_vector(observation, action_mask))
 
     def allowed(self, inputs: Any) -> Any:
         return inputs.masked_fill(~self._legal, -torch.inf)

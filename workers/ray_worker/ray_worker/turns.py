@@ -1,6 +1,8 @@
-"""PettingZoo's turn-based two-player games as parallel environments, the form that upstream trains on.
+"""Turn-based two-player games as parallel environments, the form that upstream trains on.
 
-Every agent observes a vector: the flattened board, and 1 for each move that is currently legal (none while it
+A game's observation is a dict of the board and the mask of legal moves, as in PettingZoo's games, or the
+board alone, with the mask in the info, as in OpenSpiel's; without a mask, every move is legal. Here every
+agent observes a vector: the flattened board, and 1 for each move that is currently legal (none while it
 waits). Only the action of the agent to move counts. An illegal move is replaced by a random legal move, since
 trained policies never choose an illegal move when they act. Imports nothing of the contract: it also runs on
 cluster machines without it.
@@ -15,23 +17,32 @@ import numpy as np
 from gymnasium import spaces
 
 BOARD, MASK = "observation", "action_mask"
-"""The keys of an observation of the game."""
+"""The keys of a game's observation, and of the mask in the info."""
 
 
-def seen_vector(observation: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+def seen_vector(observation: Any, mask: Any) -> np.ndarray[Any, Any]:
     """Return an agent's observation vector, float32[board + moves]."""
-    return np.concatenate([np.asarray(observation[part]).reshape(-1) for part in (BOARD, MASK)], dtype="f4")
+    board = observation[BOARD] if isinstance(observation, Mapping) else observation
+    return np.concatenate([np.asarray(part).reshape(-1) for part in (board, mask)], dtype="f4")
 
 
-def seen_space(observations: Any) -> spaces.Box:
-    """Return the space of the observation vector, from an agent's observation space in the game."""
-    numbers = sum(math.prod(observations[part].shape) for part in (BOARD, MASK))
+def seen_space(observations: Any, actions: Any) -> spaces.Box:
+    """Return the space of the observation vector, from an agent's spaces in the game."""
+    numbers = math.prod(_board_of(observations).shape) + int(actions.n)
     return spaces.Box(-np.inf, np.inf, (numbers,), np.float32)
+
+
+def _board_of(observations: Any) -> Any:
+    """Return the space of the board, None if the observations have none."""
+    board = observations
+    if isinstance(observations, spaces.Dict):
+        board = observations.get(BOARD) if set(observations) == {BOARD, MASK} else None
+    return board if isinstance(board, (spaces.Box, spaces.MultiBinary)) else None
 
 
 class TurnGame:
     """The game ``env`` (AEC) with PettingZoo's parallel interface. Raises ValueError unless the game has two
-    agents that observe a board with a mask of legal moves."""
+    agents that observe a board and choose one of several moves."""
 
     def __init__(self, env: Any) -> None:
         self._env = env
@@ -43,9 +54,10 @@ class TurnGame:
             raise ValueError(f"it is played in turns by {len(self.possible_agents)} agents, not by two")
         for agent in self.possible_agents:
             seen, moves = env.observation_space(agent), env.action_space(agent)
-            parts = getattr(seen, "spaces", {})
-            if set(parts) != {BOARD, MASK} or parts[BOARD].shape is None or not hasattr(moves, "n"):
-                raise ValueError(f"{agent} sees {seen}, not a board with a mask of legal moves")
+            if _board_of(seen) is None:
+                raise ValueError(f"{agent} observes {seen}, not a board of numbers")
+            if not isinstance(moves, spaces.Discrete):
+                raise ValueError(f"{agent} acts by {moves}, not by one of several moves")
 
     @property
     def unwrapped(self) -> Any:
@@ -56,7 +68,7 @@ class TurnGame:
         return self._env.observation_space(agent)
 
     def observation_space(self, agent: str) -> spaces.Box:
-        return seen_space(self.game_space(agent))
+        return seen_space(self.game_space(agent), self.action_space(agent))
 
     def action_space(self, agent: str) -> Any:
         return self._env.action_space(agent)
@@ -70,7 +82,7 @@ class TurnGame:
 
     def step(self, actions: dict[str, Any]) -> tuple[dict[str, Any], ...]:
         mover = self._env.agent_selection
-        legal = np.flatnonzero(self._env.observe(mover)[MASK])
+        legal = np.flatnonzero(self._mask(mover, self._env.observe(mover)))
         move = int(actions[mover])
         self._env.step(move if move in legal else int(self._generator.choice(legal)))
         rewards, ended, cut = (
@@ -90,4 +102,13 @@ class TurnGame:
         self._env.close()
 
     def _seen(self) -> dict[str, Any]:
-        return {agent: seen_vector(self._env.observe(agent)) for agent in self.possible_agents}
+        observed = {agent: self._env.observe(agent) for agent in self.possible_agents}
+        return {agent: seen_vector(seen, self._mask(agent, seen)) for agent, seen in observed.items()}
+
+    def _mask(self, agent: str, observation: Any) -> Any:
+        """Return the mask of an agent's legal moves."""
+        if isinstance(observation, Mapping):
+            return observation[MASK]
+        acts = agent == self._env.agent_selection
+        every = np.full(self.action_space(agent).n, acts, np.int8)
+        return self._env.infos[agent].get(MASK, every) if acts else every

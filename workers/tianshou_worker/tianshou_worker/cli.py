@@ -17,6 +17,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         "tianshou",
         "mosaic-tianshou-worker",
         upstream_library="tianshou",
+        supported_paradigms=["single_agent", "aec"],
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector", "image"],

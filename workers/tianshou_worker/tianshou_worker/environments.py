@@ -13,7 +13,7 @@ from mosaic_contract.gymnasium_wrappers import Wrapper
 from mosaic_contract.registry import make
 
 from .algorithms import ALGORITHMS, VALUE, TianshouAlgorithm
-from .self_play import is_game, make_game, spec_of_game
+from .self_play import is_own_game, make_game, spec_of_game
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -21,9 +21,10 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
     """Check an environment and return its spaces; for a turn-based game the spaces of both players. Raises
     `ConfigError`."""
-    if is_game(env_id):
-        return spec_of_game(env_id, keywords)
-    env, _ = probe(env_id, functools.partial(make, env_id, **keywords))
+    maker = make_game if is_own_game(env_id) else make
+    env, _ = probe(env_id, functools.partial(maker, env_id, **keywords))
+    if hasattr(env, "agent_iter"):
+        return spec_of_game(env_id, env)
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, env)
     return spec
 
@@ -31,7 +32,7 @@ def spec_of(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
 def make_for_arena(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     """Make an environment to act in, a turn-based game or a Gymnasium environment. Raises the errors of
     `make_gymnasium`."""
-    if is_game(env_id):
+    if is_own_game(env_id):
         return make_game(env_id, render_mode, **settings)
     return make_gymnasium(env_id, settings, render_mode)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, Operator, make_space
+from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.played_wrappers import through_wrappers
 from mosaic_contract.pytorch import load_torch
 from mosaic_contract.trained_policy import TrainedOperator, trained_policy, transform_of
@@ -41,7 +42,7 @@ class TianshouOperator(TrainedOperator):
         self._policy, self._deterministic = policy, deterministic
         values = described["hyperparameters"]
         by_value = ALGORITHMS[described["algorithm"]].family == VALUE
-        self._wrapped = seen if "agents" in described else transform_of(described).observe
+        self._observe = transform_of(described, next(iter(spaces_of(described)))).observe
         self._exploration = values["eps_training"] if by_value and not deterministic else 0.0
         super().__init__(
             policy.observation_space,
@@ -52,7 +53,7 @@ class TianshouOperator(TrainedOperator):
         )
 
     def select_action(self, observation: Any) -> Any:
-        return super().select_action(self._wrapped(observation))
+        return super().select_action(self._observe(observation))
 
     def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
         self._policy.deterministic_eval = self._deterministic
@@ -67,8 +68,8 @@ class TianshouOperator(TrainedOperator):
 class TianshouTurnOperator(TianshouOperator):
     """An operator for either player of a turn-based game that plays only legal moves."""
 
-    def select_action(self, observation: Any) -> Any:
-        now = self._wrapped(observation)
+    def select_action(self, observation: Any, action_mask: Any = None) -> Any:
+        now = seen(observation, np.ones(self.actions.n) if action_mask is None else action_mask)
         self._legal = now["mask"]
         return TrainedOperator.select_action(self, now["obs"])
 

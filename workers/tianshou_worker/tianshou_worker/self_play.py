@@ -1,4 +1,7 @@
-"""PettingZoo's turn-based two-player games as Gymnasium environments for upstream's algorithms.
+"""Turn-based two-player games as Gymnasium environments for upstream's algorithms.
+
+A game's observation is a dict of the board and the mask of legal moves, as in PettingZoo's games, or the
+board alone, with the mask in the info, as in OpenSpiel's; without a mask, every move is legal.
 
 The learner's seat is drawn in each episode. After each of its moves, the current version of the same policy
 plays the other seat; its move is part of the step. Observations have upstream's form for legal moves: `obs`,
@@ -7,7 +10,6 @@ the board as a vector, and `mask`.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import math
 import warnings
@@ -16,30 +18,27 @@ from typing import Any, Callable, Mapping
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from mosaic_contract import ConfigError
-from mosaic_contract.environment_check import probe
+from mosaic_contract import ConfigError, registry
 from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.messages import ALONE
 from mosaic_contract.pettingzoo_ids import pettingzoo_module
 
 BOARD, MASK = "observation", "action_mask"
-"""The keys of an observation of the game."""
+"""The keys of a game's observation, and of the mask in the info."""
 Player = Callable[[dict[str, Any]], int]
 """A function that selects a move from the result of `seen`."""
 
 
-def seen(observation: Mapping[str, Any]) -> dict[str, Any]:
+def seen(observation: Any, mask: Any) -> dict[str, Any]:
     """Return a policy's observation: the board, float32[n], and the mask of legal moves, bool[moves]."""
-    return {
-        "obs": np.asarray(observation[BOARD], "f4").reshape(-1),
-        "mask": np.asarray(observation[MASK]).astype(bool),
-    }
+    board = observation[BOARD] if isinstance(observation, Mapping) else observation
+    return {"obs": np.asarray(board, "f4").reshape(-1), "mask": np.asarray(mask).astype(bool)}
 
 
-def is_game(env_id: str) -> bool:
-    """Return whether an id is a turn-based PettingZoo game. Raises `ConfigError` if its module cannot be
-    imported."""
+def is_own_game(env_id: str) -> bool:
+    """Return whether an id is a turn-based PettingZoo game of this process. Raises `ConfigError` if its
+    module cannot be imported."""
     name = pettingzoo_module(env_id)
     if name is None:
         return False
@@ -49,22 +48,25 @@ def is_game(env_id: str) -> bool:
         raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
 
 
-def spec_of_game(env_id: str, keywords: Mapping[str, Any]) -> EnvironmentSpec:
-    """Check a game and return its spaces in the form of arenas.
+def spec_of_game(env_id: str, game: Any) -> EnvironmentSpec:
+    """Return a game's spaces in the form of arenas.
 
-    Raises `ConfigError` if it cannot be made here, or does not have two agents that observe boards of one
-    size with a mask of legal moves.
+    Raises `ConfigError` if it does not have two agents that observe boards of one size and choose among the
+    same moves.
     """
-    game, _ = probe(env_id, functools.partial(make_game, env_id, **keywords))
     agents = list(game.possible_agents)
     if len(agents) != 2:
         raise ConfigError(f"{env_id} is played in turns by {len(agents)} agents; self-play is of two")
-    for agent in agents:
-        space, moves = game.observation_space(agent), game.action_space(agent)
-        parts = getattr(space, "spaces", {})
-        if set(parts) != {BOARD, MASK} or parts[BOARD].shape is None or not hasattr(moves, "n"):
-            raise ConfigError(f"{agent} of {env_id} sees {space}, not a board with a mask of legal moves")
     spec: EnvironmentSpec = EnvironmentSpec.of(env_id, game)
+    for agent in agents:
+        if _board_of(spec.observations[agent]) is None:
+            raise ConfigError(
+                f"{agent} of {env_id} observes {spec.observations[agent]}, not a board of numbers"
+            )
+        if not isinstance(spec.actions[agent], spaces.Discrete):
+            raise ConfigError(
+                f"{agent} of {env_id} acts by {spec.actions[agent]}, not by one of several moves"
+            )
     if len({(board_space(spec.observations[agent]).shape, spec.actions[agent].n) for agent in agents}) > 1:
         raise ConfigError(f"the players of {env_id} have different spaces; self-play has one policy for both")
     return spec
@@ -80,15 +82,25 @@ def learner_spec(game: EnvironmentSpec) -> EnvironmentSpec:
 
 def board_space(observations: Any) -> spaces.Box:
     """Return the space of the board as a vector, from an agent's observation space in the game."""
-    return spaces.Box(-np.inf, np.inf, (math.prod(observations[BOARD].shape),), np.float32)
+    return spaces.Box(-np.inf, np.inf, (math.prod(_board_of(observations).shape),), np.float32)
+
+
+def _board_of(observations: Any) -> Any:
+    """Return the space of the board, None if the observations have none."""
+    board = observations
+    if isinstance(observations, spaces.Dict):
+        board = observations.get(BOARD) if set(observations) == {BOARD, MASK} else None
+    return board if isinstance(board, (spaces.Box, spaces.MultiBinary)) else None
 
 
 def make_game(env_id: str, render_mode: str | None = None, **settings: Any) -> Any:
-    """Make a PettingZoo game. Raises the game's own errors."""
+    """Make a PettingZoo game, or a served one. Raises the game's own errors."""
+    name = pettingzoo_module(env_id)
+    if name is None:
+        return registry.make(env_id, render_mode, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        module = importlib.import_module(str(pettingzoo_module(env_id)))
-        return module.env(render_mode=render_mode, **settings)
+        return importlib.import_module(name).env(render_mode=render_mode, **settings)
 
 
 class SelfPlay(gymnasium.Env[Any, Any]):
@@ -109,7 +121,7 @@ class SelfPlay(gymnasium.Env[Any, Any]):
         self._seat = self.agents[int(self.np_random.integers(2))]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._reply()
-        return seen(self._game.observe(self._seat)), {}
+        return self._seen(self._seat), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play a move, followed by the other seat's move."""
@@ -119,7 +131,7 @@ class SelfPlay(gymnasium.Env[Any, Any]):
         ended, cut = (
             any(by_agent.values()) for by_agent in (self._game.terminations, self._game.truncations)
         )
-        return seen(self._game.observe(self._seat)), self.rewards[self._seat], ended, cut, {}
+        return self._seen(self._seat), self.rewards[self._seat], ended, cut, {}
 
     def render(self) -> Any:
         return self._game.render()
@@ -130,7 +142,12 @@ class SelfPlay(gymnasium.Env[Any, Any]):
     def _reply(self) -> None:
         while not self._over and self._game.agent_selection != self._seat:
             mover = self._game.agent_selection
-            self._move(self._opponent(seen(self._game.observe(mover))))
+            self._move(self._opponent(self._seen(mover)))
+
+    def _seen(self, agent: str) -> dict[str, Any]:
+        observation, info = self._game.observe(agent), self._game.infos.get(agent) or {}
+        mask = (observation if isinstance(observation, Mapping) else info).get(MASK)
+        return seen(observation, np.ones(self.action_space.n) if mask is None else mask)
 
     def _move(self, action: int) -> None:
         self._game.step(action)

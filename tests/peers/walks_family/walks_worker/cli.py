@@ -89,6 +89,64 @@ class Corridors:
         pass
 
 
+class Race:
+    """A game of two in turns: a step of one or two places on a common track, whose last place wins. The mask
+    of legal steps is in the info of the agent to move."""
+
+    metadata = Corridor.metadata
+    possible_agents = ("red_0", "blue_0")
+
+    def __init__(self, render_mode, length=7):
+        self.length = length
+
+    @property
+    def unwrapped(self):
+        return self
+
+    def agent_iter(self):
+        raise NotImplementedError
+
+    def observation_space(self, agent):
+        return gymnasium.spaces.Box(0, 1, (1, 1), np.float32)
+
+    def action_space(self, agent):
+        return gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None):
+        self.agents = list(self.possible_agents)
+        self.agent_selection, self.left = self.agents[(seed or 0) % 2], self.length
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.inform()
+
+    def inform(self):
+        legal = np.array([self.left >= 1, self.left >= 2], np.int8)
+        self.infos = {agent: {} for agent in self.agents} | {self.agent_selection: {"action_mask": legal}}
+
+    def observe(self, agent):
+        return np.full((1, 1), self.left / self.length, np.float32)
+
+    def step(self, action):
+        mover = self.agent_selection
+        if self.terminations[mover]:
+            self.agents.remove(mover)
+        else:
+            assert action < self.left, "no such place"
+            self.left -= action + 1
+            if not self.left:
+                self.rewards = {agent: 1.0 if agent == mover else -1.0 for agent in self.agents}
+                self.terminations = dict.fromkeys(self.agents, True)
+        self.agent_selection = next((agent for agent in self.agents if agent != mover), mover)
+        self.inform()
+
+    def render(self):
+        return np.full((40, 60, 3), 10 * self.left, np.uint8)
+
+    def close(self):
+        pass
+
+
 def columns(rows):
     return tuple(dict(zip(rows, column, strict=True)) for column in zip(*rows.values(), strict=True))
 
@@ -96,6 +154,8 @@ def columns(rows):
 def make(env_id, settings, render_mode):
     if env_id == "Corridors-v0":
         return Corridors(render_mode, **settings)
+    if env_id == "Race-v0":
+        return Race(render_mode, **settings)
     if env_id != "Corridor-v0":
         raise ConfigError(f"worker 'walks' has no environment {env_id!r}")
     return Corridor(render_mode, **settings)
