@@ -81,13 +81,17 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert [learning_rates(worker.python, run.checkpoints[-1])[0] for run in (first, on)] == [1e-3, 2e-3]
 
 
-def test_a_training_with_less_than_an_update_left_makes_one_more(worker: Any) -> None:
-    """As a trial of a sweep that was killed shortly before its end."""
+def test_a_training_with_less_than_an_update_left_makes_one_more(
+    worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a trial of a sweep that was killed shortly before its end. It imports only modules that it uses."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     saved = worker.trained("sac").checkpoints[-1]
     end = {"resume_from": str(saved), "stop_at": 841}
     on = worker.train(algorithm="sac", **{**worker.small["sac"], "total_timesteps": 5000}, checkpoint=end)
     assert on.code == 0, on.log
     assert int(on.checkpoints[-1].stem.removeprefix("step-")) > 840
+    assert [name for name in ("tianshou", "pandas", "matplotlib") if f" {name}\n" in on.log] == ["tianshou"]
 
 
 @pytest.mark.extended

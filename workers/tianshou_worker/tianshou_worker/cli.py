@@ -6,6 +6,7 @@ import os
 import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.import_hooks import defer_imports
 from mosaic_contract.metadata import describe_algorithms
 
 from .algorithms import ALGORITHMS
@@ -38,6 +39,7 @@ WORKER = Worker(
 )
 
 if __name__ == "__main__":
+    defer_imports("tianshou", "pandas", "matplotlib.figure")
     # Compiling with numba takes longer than it saves in upstream's small loops.
     os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
     os.environ.setdefault("TQDM_DELAY", "1000000")  # seconds: no progress bars in the run's log

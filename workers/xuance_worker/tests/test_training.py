@@ -112,13 +112,17 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert learning_rates(worker.python, on.checkpoints[-1]) == pytest.approx([7e-4])
 
 
-def test_a_training_with_less_than_an_update_left_ends_where_it_is_to(worker: Any) -> None:
-    """As a trial of a sweep that was killed shortly before its end."""
+def test_a_training_with_less_than_an_update_left_ends_where_it_is_to(
+    worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a trial of a sweep that was killed shortly before its end. It imports only modules that it uses."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     saved = worker.trained("mappo").checkpoints[-1]
     small = {**worker.small["mappo"], "total_timesteps": 5000}
     on = worker.train(algorithm="mappo", **small, checkpoint={"resume_from": str(saved), "stop_at": 804})
     assert on.code == 0, on.log
     assert on.checkpoints[-1].name == "step-804.pt"
+    assert [name for name in ("xuance", "scipy.signal", "wandb") if f" {name}\n" in on.log] == ["xuance"]
 
 
 def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:

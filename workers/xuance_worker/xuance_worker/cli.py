@@ -6,6 +6,7 @@ import os
 import sys
 
 from mosaic_contract import Worker, WorkerCapabilities, WorkerMetadata, deferred, describe_worker, main
+from mosaic_contract.import_hooks import defer_imports
 from mosaic_contract.metadata import describe_algorithms
 
 from .algorithms import ALGORITHMS
@@ -38,7 +39,8 @@ WORKER = Worker(
 )
 
 if __name__ == "__main__":
-    os.environ.setdefault("WANDB_MODE", "disabled")  # upstream imports it; nothing is ever sent
+    defer_imports("xuance", "scipy.signal")
+    defer_imports("xuance.torch", "wandb")
     # Progress bars do not belong in a log. If disabled, upstream's recurrent loop would miss its own bar.
     os.environ.setdefault("TQDM_DELAY", "1e9")
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

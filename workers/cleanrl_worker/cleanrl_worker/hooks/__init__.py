@@ -11,16 +11,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from contextlib import contextmanager
-from importlib import import_module
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any, Callable, ContextManager, Iterator
+from typing import Any
 
 from mosaic_contract import forgive_write_errors, watch_parent
 from mosaic_contract.gymnasium_wrappers import resume_statistics
+from mosaic_contract.import_hooks import after_import, defer_imports
 from mosaic_contract.pytorch import defer_compiler
 
 from .channel import HookChannel
@@ -56,7 +51,8 @@ def install_from_environment() -> Training:
 
         after_import("gym", gym_imported)
         after_import("argparse", _accept_seed_zero)
-        defer_plotting()
+        # Scripts use the vector environments of Stable-Baselines3, no plots: a third of a training's start.
+        defer_imports("stable_baselines3", "pandas", "matplotlib", "matplotlib.pyplot")
     else:
 
         def gymnasium_imported(module: Any) -> None:
@@ -93,72 +89,3 @@ def _accept_seed_zero(module: Any) -> None:
         return namespace
 
     module.ArgumentParser.parse_args = parse_args
-
-
-class _Deferred(ModuleType):
-    """A module until it is used: its names in annotations are `object`, and later ones import it."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if sys.modules.get(self.__name__) is self:
-            return sys.modules.get(f"{self.__name__}.{name}", object)
-        return getattr(import_module(self.__name__), name)
-
-
-def defer_plotting() -> None:
-    """Keep Stable-Baselines3, of which scripts use the vector environments, from importing pandas and
-    Matplotlib, which take a third of the time in which a training starts."""
-
-    @contextmanager
-    def deferred(package: Any) -> Iterator[None]:
-        names = {"pandas", "matplotlib", "matplotlib.pyplot"} - set(sys.modules)
-        sys.modules.update({name: _Deferred(name) for name in names})
-        try:
-            yield
-        finally:
-            for name in names:
-                del sys.modules[name]
-
-    around_import("stable_baselines3", deferred)
-
-
-def after_import(name: str, callback: Callable[[Any], None]) -> None:
-    """Call `callback(module)` once `name` has been imported; immediately if it already is."""
-
-    @contextmanager
-    def then(module: Any) -> Iterator[None]:
-        yield
-        callback(module)
-
-    if name in sys.modules:
-        callback(sys.modules[name])
-    else:
-        around_import(name, then)
-
-
-def around_import(name: str, context: Callable[[Any], ContextManager[None]]) -> None:
-    """Run the code of the module `name` in `context(module)`, when it is imported."""
-    sys.meta_path.insert(0, _AroundImport(name, context))
-
-
-class _AroundImport(MetaPathFinder):
-    def __init__(self, name: str, context: Callable[[Any], ContextManager[None]]) -> None:
-        self._name = name
-        self._context = context
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != self._name:
-            return None
-        sys.meta_path.remove(self)
-        finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
-        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: Any) -> None:
-                with self._context(module):
-                    execute(module)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
