@@ -21,10 +21,14 @@ Evaluate = Callable[..., Evaluation]
 
 @pytest.fixture
 def start_evaluation(tmp_path: Path) -> Iterator[Evaluate]:
-    """`evaluate` in a store of the test's own; afterwards nothing of it may be left."""
+    """`evaluate` in a store of the test's own; afterwards nothing of it may be left.
+
+    It starts one arena unless the test gives ``parallel``: an arena takes longer to start than its short
+    episodes to play.
+    """
     with store(tmp_path / "runs") as supervisor:
         yield lambda env, operators, **arguments: evaluate(
-            supervisor, EvaluateRequest(env=env, operators=operators, **arguments)
+            supervisor, EvaluateRequest(**{"env": env, "operators": operators, "parallel": 1, **arguments})
         )
 
 
@@ -40,4 +44,4 @@ def resealed(lines: bytes) -> bytes:
 
 def odd(**arguments: Any) -> dict[str, Any]:
     """An evaluation in the odd family: 20 steps an episode, the return is 210."""
-    return {"env": "Odd-v0", "family": "odd", "parallel": 2, **arguments}
+    return {"env": "Odd-v0", "family": "odd", **arguments}

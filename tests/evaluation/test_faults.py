@@ -34,12 +34,12 @@ def lines(evaluation: Evaluation) -> list[bytes]:
     return (evaluation.path / "telemetry.jsonl").read_bytes().splitlines()
 
 
-@pytest.mark.parametrize("most", [4, pytest.param(20, marks=pytest.mark.extended)])
+@pytest.mark.parametrize("most", [2, pytest.param(20, marks=pytest.mark.extended)])
 def test_killed_at_any_moment_and_resumed_it_is_as_if_undisturbed(
     most: int, start_evaluation: Evaluate
 ) -> None:
     walkers = {"one": walker(), "two": walker()}
-    arguments = odd(operators=walkers, seeds=range(40 + 3 * most), step_delay=0.002)
+    arguments = odd(operators=walkers, seeds=range(40 + 3 * most), step_delay=0.002, parallel=2)
     undisturbed = start_evaluation(**arguments)
     disturbed = start_evaluation(**arguments)
     dice = random.Random(5)
@@ -92,7 +92,7 @@ def test_a_stopped_evaluation_goes_on(start_evaluation: Evaluate) -> None:
 def test_a_stop_a_torn_line_and_a_flipped_digit_leave_no_trace(
     start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=range(20), parallel=1)
+    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=range(20))
     undisturbed = start_evaluation(**arguments).wait(60)
     expected = undisturbed.fingerprint()
     rewards = [json.loads(lines(undisturbed)[-1])["payload"]["total_reward"]]
@@ -175,7 +175,7 @@ def test_a_failure_stops_the_evaluation_and_is_tried_again_when_it_goes_on(
     tmp_path: Path, start_evaluation: Evaluate
 ) -> None:
     once = walker(behaviour="die", episode=7, once=str(tmp_path / "once"))
-    evaluation = start_evaluation(**odd(operators={"mortal": once}, seeds=range(20), parallel=1))
+    evaluation = start_evaluation(**odd(operators={"mortal": once}, seeds=range(20)))
     with pytest.raises(RunFailed, match=r"mortal, seed 7: mortal was ended by SIGKILL"):
         evaluation.wait(60)
     assert (evaluation.done, evaluation.failed) == (8, 1)
@@ -207,7 +207,7 @@ def test_an_environment_that_fails_is_recorded(trouble: str, start_evaluation: E
 def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evaluation: Evaluate) -> None:
     trouble = {"trouble": "hang", "at": 3, "once": str(tmp_path / "step")}
     skips = start_evaluation(
-        **odd(operators={"one": walker()}, seeds=range(8), parallel=1, on_failure="skip", step_timeout=6),
+        **odd(operators={"one": walker()}, seeds=range(8), on_failure="skip", step_timeout=6),
         env_kwargs=trouble,
     )
     reset = {"trouble": "hang_in_reset", "once": str(tmp_path / "reset")}
@@ -254,7 +254,7 @@ def test_the_command_line_counts_the_seconds_without_a_step(
 
 def test_a_suspended_arena_fails_its_episode(start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(
-        **odd(operators={"one": walker()}, seeds=range(3), parallel=1, step_delay=0.05, step_timeout=0.5)
+        **odd(operators={"one": walker()}, seeds=range(3), step_delay=0.05, step_timeout=0.5)
     )
     wait_until(lambda: evaluation.done)
     (arena,) = evaluation.arenas

@@ -58,7 +58,7 @@ def test_nothing_is_known_of_a_beginning_a_standstill_and_an_end() -> None:
 def test_a_slow_operator_is_not_thought_as_fast_as_a_quick_one(start_evaluation: Evaluate) -> None:
     slow = operators.worker("odd", behaviour="slow", at=20, seconds=1.0)  # in the last step of each episode
     players = {"slow": slow, "quick": operators.worker("odd")}
-    evaluation = start_evaluation(**odd(operators=players, seeds=range(EPISODES)))
+    evaluation = start_evaluation(**odd(operators=players, seeds=range(EPISODES), parallel=2))
 
     def played() -> list[str]:
         return [record["operator"] for record in evaluation.records()]

@@ -10,22 +10,9 @@ from evaluation.evaluation_fixtures import Evaluate, odd, resealed
 from support import wait_until
 
 from mosaic_lab import operators
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digests
-
-
-def test_the_same_evaluation_has_the_same_fingerprint(start_evaluation: Evaluate) -> None:
-    both = {"random": operators.random(), "still": operators.passive()}
-    one = start_evaluation("CartPole-v1", both, seeds=range(5), parallel=1).wait(120)
-    two = start_evaluation("CartPole-v1", both, seeds=range(5), parallel=2).wait(120)
-    other = start_evaluation("CartPole-v1", both, seeds=range(1, 6)).wait(120)
-    assert one.fingerprint() == two.fingerprint() != other.fingerprint()
-    verification = one.verify()
-    assert (verification.same, verification.episodes, verification.versions) == (True, 10, {})
-    assert one.verify(sample=3).episodes == 3
-    with pytest.raises(ConfigurationError, match="sample=0"):
-        one.verify(0)
 
 
 @pytest.mark.usefixtures("odd_home")

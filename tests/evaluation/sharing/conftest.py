@@ -19,7 +19,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Members:
     folder = tmp_path_factory.mktemp("honest")
     with store(folder / "runs") as supervisor:
         both = {"random": operators.random(), "still": operators.passive()}
-        request = EvaluateRequest(env="CartPole-v1", operators=both, seeds=[1, 2])
+        request = EvaluateRequest(env="CartPole-v1", operators=both, seeds=[1, 2], parallel=1)
         evaluation = evaluate(supervisor, request).wait(120)
         with zipfile.ZipFile(evaluation.bundle(folder / "honest.zip")) as honest:
             return {name: honest.read(name) for name in honest.namelist()}

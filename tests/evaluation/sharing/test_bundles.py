@@ -30,8 +30,8 @@ NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
     both = {"random": operators.random(deadline=5.0), "=still": operators.passive(fallback="default")}
     with store(tmp_path_factory.mktemp("played") / "runs") as supervisor:
-        given = {"env": "CartPole-v1", "operators": both, "seeds": range(3), "episodes": 2, "max_steps": 50}
-        yield evaluate(supervisor, EvaluateRequest(**given)).wait(120)
+        given = {"seeds": range(3), "episodes": 2, "max_steps": 50, "parallel": 1}
+        yield evaluate(supervisor, EvaluateRequest(env="CartPole-v1", operators=both, **given)).wait(120)
 
 
 def content(bundle: Path) -> dict[str, bytes]:
