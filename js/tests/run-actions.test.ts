@@ -42,6 +42,14 @@ describe('what can be done with runs', () => {
     assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
   });
 
+  test('a double click opens a panel or charts, and says why it opens nothing', () => {
+    assert.equal(reasons.open([target()]), '');
+    assert.match(reasons.open([target({ kind: 'comparison' })]), /^Not possible for comparisons/);
+    source.hindrance = 'open a notebook';
+    assert.equal(reasons.open([target()]), '', 'its charts');
+    assert.match(reasons.open([target({ kind: 'comparison' })]), /^Not possible for comparisons/);
+  });
+
   test('without a kernel only reading is possible', () => {
     source.hindrance = 'open a notebook';
     assert.equal(reasons.panel([target()]), 'open a notebook');

@@ -33,6 +33,8 @@ test('a sweep is charted by its trials, and what has no curves only where there 
   assert.deepEqual(states.chartedRuns(['trial-2', 'sweep', 'evaluation'], rows), ['trial-2', 'trial-1']);
   assert.deepEqual(states.chartedRuns(['other', 'trial-1', 'evaluation'], rows), ['other', 'trial-1']);
   assert.deepEqual(states.chartedRuns(['evaluation'], rows), ['evaluation']);
+  const comparison = row('comparison', {}, { kind: 'comparison' });
+  assert.deepEqual(states.chartedRuns(['comparison'], [...rows, comparison]), [], 'which no chart can show');
   const staged = [row('curriculum'), row('stage-1', {}, { parent: 'curriculum' })];
   assert.deepEqual(
     states.chartedRuns(['curriculum'], staged),

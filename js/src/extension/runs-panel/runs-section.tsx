@@ -1,5 +1,6 @@
 /** The panel's section "Runs": the table of the runs of all stores, or of the selected one. */
 
+import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
@@ -9,6 +10,7 @@ import { Menu } from '@lumino/widgets';
 import type { JSX } from 'react';
 
 import type { RunSource } from '../../shared/run-source.ts';
+import { Reasons } from '../../views/runs/reasons.ts';
 import type { RunTable } from '../../views/runs/run-table.ts';
 import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
 import { selectedTargets } from '../../views/runs/targets.ts';
@@ -22,6 +24,7 @@ import './runs-panel.css';
 const MOST_STORES = 8;
 /** Interval between searches for new stores while the panel is visible. */
 const SEARCH_MS = 15_000;
+const REASON_MS = 5000;
 const ALL = '';
 
 export interface RunsSectionOptions {
@@ -214,10 +217,16 @@ export class RunsSection extends ReactWidget {
   }
 
   /**
-   * Open the best available view of the selected runs: their live panel or, without a kernel, their charts.
+   * Open the best available view of the selected runs: their live panel or, without a kernel, their charts. If
+   * there is none, show the reason.
    */
   private _open(): void {
-    const { commands } = this._options;
+    const { commands, table, trans } = this._options;
+    const whyNot = new Reasons(trans).open(selectedTargets(table));
+    if (whyNot) {
+      Notification.info(whyNot, { autoClose: REASON_MS });
+      return;
+    }
     const panel = commands.isEnabled(CommandIDs.openRunPanel);
     void commands.execute(panel ? CommandIDs.openRunPanel : CommandIDs.openInWorkspace);
   }

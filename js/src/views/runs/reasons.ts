@@ -38,6 +38,9 @@ export class Reasons {
 
   readonly workspace: Reason = targets => this.oneStore(targets) || this._notComparisons(targets);
 
+  /** A double click opens the live panel or, without a kernel, the workspace. */
+  readonly open: Reason = targets => this.panel(targets) && this.workspace(targets);
+
   readonly compare: Reason = targets => {
     const rows = known(targets);
     return (

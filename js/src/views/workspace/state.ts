@@ -90,7 +90,7 @@ const WITHOUT_CURVES: ReadonlySet<RunKind> = new Set(['sweep', 'evaluation', 'co
 
 /**
  * The runs to chart for a selection, among all rows of their store, with a sweep replaced by its trials. Runs
- * without curves are omitted unless there are no others. `charted` in
+ * without curves are omitted unless there are no others, comparisons always. `charted` in
  * `mosaic_lab/widgets/overview/workspace.py` does the same.
  */
 export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]): readonly string[] {
@@ -104,7 +104,8 @@ export function chartedRuns(chosen: readonly string[], rows: readonly RunRow[]):
     }
   }
   const found = new Set(chosen.flatMap(id => charted.get(id) ?? []));
-  return found.size ? [...found] : chosen;
+  const comparisons = new Set(rows.filter(({ kind }) => kind === 'comparison').map(({ id }) => id));
+  return found.size ? [...found] : chosen.filter(id => !comparisons.has(id));
 }
 
 /** The same workspace with other runs: remaining runs keep their colours. */
