@@ -9,6 +9,7 @@ import {
   differing,
   distinctNames,
   groupingNames,
+  groupNumbers,
   passes,
   sorted,
   varying
@@ -74,22 +75,19 @@ describe('settings', () => {
     assert.deepEqual(varying(rows), ['seed', 'rate'], 'an axis of one value says nothing');
   });
 
-  test('that may group runs are all of them, those that differ first', () => {
-    const names = [
-      'seed',
-      'extra',
-      'rate',
-      'worker',
-      'algorithm',
-      'env',
-      'group',
-      'total_steps',
-      'gamma',
-      'nested'
+  test('of which the runs have several values are offered for grouping first, then all others', () => {
+    const others = ['worker', 'algorithm', 'env', 'group', 'total_steps', 'extra', 'gamma', 'nested'];
+    assert.deepEqual(groupingNames(rows), { varying: ['seed', 'rate'], others });
+  });
+
+  test('number the groups as their means are: different libraries are never one group', () => {
+    const libraries = [
+      row('a', {}, { worker: 'sb3' }),
+      row('b', {}, { worker: 'cleanrl' }),
+      row('c', {}, { worker: 'sb3', seed: 2 })
     ];
-    assert.deepEqual(groupingNames(rows), names);
-    const seeds = [row('a', { gamma: 0.9 }), row('b', { gamma: 0.9 })];
-    assert.ok(groupingNames(seeds).includes('gamma'), 'runs of one configuration have settings, too');
+    assert.deepEqual([...groupNumbers(libraries, ['group']).values()], [0, 1, 0]);
+    assert.deepEqual([...groupNumbers(libraries, ['seed']).values()], [0, 1, 2]);
   });
 
   test('filter runs, as do results', () => {

@@ -6,6 +6,7 @@ import type { Axis } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import { axisTitles } from './axis-text.ts';
 import { Choices, Menu } from './menu.tsx';
+import type { GroupingNames } from './settings.ts';
 import type { ViewName, WorkspaceState } from './state.ts';
 import { TypedRange } from './typed-range.tsx';
 
@@ -14,8 +15,7 @@ const SMOOTHING_PAUSE_MS = 150;
 export interface SettingsBarProps {
   readonly state: WorkspaceState;
   readonly metrics: readonly string[];
-  /** Settings for grouping, those that differ first. */
-  readonly settings: readonly string[];
+  readonly settings: GroupingNames;
   readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
   readonly onAdd: (metric: string) => void;
@@ -153,7 +153,7 @@ function groupingText(groupBy: readonly string[] | null, trans: Translation): st
 
 /** The selection of groups: without any setting, all runs form one group. */
 function Grouping(props: {
-  readonly settings: readonly string[];
+  readonly settings: GroupingNames;
   readonly groupBy: readonly string[] | null;
   readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
@@ -164,6 +164,12 @@ function Grouping(props: {
     const next = names.includes(name) ? names.filter(other => other !== name) : [...names, name];
     change({ groupBy: next.length ? next : null });
   };
+  const choice = (name: string) => (
+    <label key={name}>
+      <input type="checkbox" checked={groupBy?.includes(name) ?? false} onChange={() => toggle(name)} />
+      <span>{name}</span>
+    </label>
+  );
   return (
     <fieldset className="mosaic-grouping">
       <legend>
@@ -180,12 +186,17 @@ function Grouping(props: {
         <span>{trans.__('of all runs')}</span>
       </label>
       <p>{trans.__('for each value of')}</p>
-      {settings.map(name => (
-        <label key={name}>
-          <input type="checkbox" checked={groupBy?.includes(name) ?? false} onChange={() => toggle(name)} />
-          <span>{name}</span>
-        </label>
-      ))}
+      {settings.varying.map(choice)}
+      <details open={settings.others.some(name => groupBy?.includes(name))}>
+        <summary>
+          {trans._n(
+            '%1 setting with a single value',
+            '%1 settings with a single value',
+            settings.others.length
+          )}
+        </summary>
+        {settings.others.map(choice)}
+      </details>
     </fieldset>
   );
 }

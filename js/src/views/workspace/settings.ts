@@ -56,9 +56,35 @@ export function varying(rows: readonly RunRow[]): string[] {
   });
 }
 
-/** All settings for grouping, those that differ first. */
-export function groupingNames(rows: readonly RunRow[]): string[] {
-  return [...new Set([...differing(rows), ...settingNames(rows)])];
+/** The settings for grouping: those of which the runs have several values, and all others. */
+export interface GroupingNames {
+  readonly varying: readonly string[];
+  readonly others: readonly string[];
+}
+
+export function groupingNames(rows: readonly RunRow[]): GroupingNames {
+  const found = varying(rows);
+  return { varying: found, others: settingNames(rows).filter(name => !found.includes(name)) };
+}
+
+/** The settings that always separate groups; as in `mosaic_lab/overview/grouping.py`. */
+const APART = ['worker', 'algorithm', 'env'];
+
+/** The number of each run's group, from 0: a group has equal values of these settings. */
+export function groupNumbers(
+  rows: readonly RunRow[],
+  groupBy: readonly string[]
+): ReadonlyMap<string, number> {
+  const names = [...APART, ...groupBy];
+  const numbers = new Map<string, number>();
+  return new Map(
+    rows.map(row => {
+      const key = JSON.stringify(names.map(name => setting(row, name) ?? null));
+      const number = numbers.get(key) ?? numbers.size;
+      numbers.set(key, number);
+      return [row.id, number];
+    })
+  );
 }
 
 /** A result of a run by name: a field of its row, or the last value of a metric. */

@@ -3,7 +3,7 @@
 import { useMemo } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { color } from '../charts/palette.ts';
-import { setting } from './settings.ts';
+import { groupNumbers } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
 
 /** The colour of each run: its own, or its group's. */
@@ -12,14 +12,7 @@ export function useColors(rows: readonly RunRow[], state: WorkspaceState): (run:
   const grouped = groupBy ? rows : null;
   return useMemo(() => {
     if (!groupBy || !grouped) return run => color(colors[run] ?? 0);
-    const groups = new Map<string, number>();
-    const places = new Map<string, number>();
-    for (const row of grouped) {
-      const key = JSON.stringify(groupBy.map(name => setting(row, name) ?? null));
-      const place = groups.get(key) ?? groups.size;
-      groups.set(key, place);
-      places.set(row.id, place);
-    }
-    return run => color(places.get(run) ?? 0);
+    const numbers = groupNumbers(grouped, groupBy);
+    return run => color(numbers.get(run) ?? 0);
   }, [groupBy, colors, grouped]);
 }
