@@ -243,6 +243,9 @@ describe('the filter', () => {
     assert.deepEqual(search('state:failed'), ['dqn']);
     assert.deepEqual(search('algorithm=PPO state!=failed'), search('ppo'));
     assert.deepEqual(search('-state:failed'), search('ppo'));
+    assert.deepEqual(search('seed:1'), ['baseline']);
+    assert.deepEqual(search('lr:0.1 steps:500'), ['fast']);
+    assert.deepEqual(search('steps>600'), []);
   });
 
   test('counts what each value of a facet would show', () => {

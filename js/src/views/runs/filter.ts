@@ -8,8 +8,8 @@ export type Facet = (typeof FACETS)[number];
 
 export interface Filter {
   /**
-   * Words that must all be found; `name=value`, `name<value`, … compare hyperparameters or `NUMBERS`, and
-   * `state:failed` a facet; `-word` must not be found.
+   * Words that must all be found; `name=value`, `name<value`, … compare facets, hyperparameters or `NUMBERS`,
+   * with `:` as another `=`; `-word` must not be found.
    */
   readonly text: string;
   /** The values of each facet that pass; an empty list passes all. */
@@ -72,7 +72,7 @@ export function searchWords(text: string): string[] {
 
 /** Of one word: name, operator and value of a comparison. */
 export const COMPARISON = /^([^=<>!:]+)(<=|>=|!=|=|<|>|:)(.+)$/;
-export const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate' };
+export const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate', steps: 'step' };
 /** The numbers of a row that can be compared, by their names in `lab.runs.table()`. */
 export const NUMBERS = [
   'seed',
@@ -112,11 +112,11 @@ function matchesComparison(row: RunRow, word: string): boolean {
     const equal = facetValues(row, facet).some(value => value.toLowerCase() === wanted);
     return equal !== (sign === '!=');
   }
-  const field = NUMBERS.find(one => one === name);
   const names = [name, SHORT_NAMES[name]];
+  const field = NUMBERS.find(one => names.includes(one));
   const found = Object.entries(row.hyperparameters).find(([key]) => names.includes(key.toLowerCase()));
   const value = field === undefined ? found?.[1] : row[field];
-  if (value === undefined || value === null || sign === ':') {
+  if (value === undefined || value === null) {
     return false;
   }
   const numbers = [Number(value), numberOf(wanted)] as const;
@@ -127,6 +127,7 @@ function matchesComparison(row: RunRow, word: string): boolean {
   const [a, b] = isText ? [settingText(value).toLowerCase(), wanted] : numbers;
   switch (sign) {
     case '=':
+    case ':':
       return a === b;
     case '!=':
       return a !== b;
