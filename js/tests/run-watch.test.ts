@@ -79,7 +79,7 @@ test('what is alive is counted over all stores', () => {
   sources.add('/b');
   assert.deepEqual(watch.alive, { runs: 0, evaluations: 0, comparisons: 0 });
   sources.change('/a', [row('1'), row('2', { kind: 'evaluation' }), row('3', { state: 'failed' })]);
-  sources.change('/b', [row('1'), row('4', { kind: 'comparison' })]);
+  sources.change('/b', [row('1'), row('4', { kind: 'comparison' }), row('5', { kind: 'films' })]);
   assert.deepEqual(watch.alive, { runs: 2, evaluations: 1, comparisons: 1 });
   sources.change('/b', [row('1', { state: 'completed' })], ['4']);
   assert.deepEqual(watch.alive, { runs: 1, evaluations: 1, comparisons: 0 });

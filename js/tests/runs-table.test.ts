@@ -7,7 +7,7 @@ import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 import { ageText, speedText } from '../src/views/runs/run-text.ts';
 import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
-import { runSummary, storeSummary } from '../src/views/runs/summary.ts';
+import { countsText, runSummary, storeSummary } from '../src/views/runs/summary.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
 import { english } from '../src/views/translation.ts';
 import { MemorySource, row, STORE } from './memory-source.ts';
@@ -123,7 +123,7 @@ describe('the tree', () => {
     source.change([row('a'), row('film', { parent: 'a', kind: 'films' })]);
     other.change([row('b')]);
     assert.deepEqual(titles(), ['ada/mosaic_runs', '  a', 'bob/mosaic_runs', '  b']);
-    assert.equal(storeSummary(table.snapshot.lines[0]?.members ?? [], english), '2 runs', 'films count');
+    assert.equal(storeSummary(table.snapshot.lines[0]?.members ?? [], english), '1 run');
     assert.deepEqual([...storeTitles([STORE]).values()], ['mosaic_runs']);
   });
 
@@ -143,10 +143,18 @@ describe('the tree', () => {
     );
   });
 
-  test('comparisons are counted beside the runs', () => {
-    source.change([row('a', { alive: true }), row('c', { kind: 'comparison' })]);
-    const { total, runs, alive } = table.snapshot;
-    assert.deepEqual({ total, runs, alive }, { total: 2, runs: 1, alive: 1 });
+  test('comparisons and films are counted beside the runs', () => {
+    const films = { kind: 'films', parent: 'a', alive: true } as const;
+    source.change([
+      row('a', { alive: true }),
+      row('b'),
+      row('f', films),
+      row('g', films),
+      row('c', { kind: 'comparison' })
+    ]);
+    assert.equal(countsText(table.snapshot.counts, english), '2 runs, 2 films, 1 comparison, 1 alive');
+    assert.deepEqual(search('kind:comparison'), ['c']);
+    assert.equal(table.snapshot.found, 1, 'so that the table is not shown as empty');
   });
 
   test('runs that name each other as parents are shown all the same', () => {

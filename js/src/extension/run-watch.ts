@@ -28,7 +28,7 @@ export class RunWatch implements IRunWatch {
     }
     const alive = { runs: 0, evaluations: 0, comparisons: 0 };
     const rows = [...this._followed.values()].flatMap(store => [...store.alive.values()]);
-    for (const { kind } of rows) {
+    for (const { kind } of rows.filter(row => row.kind !== 'films')) {
       alive[kind === 'evaluation' ? 'evaluations' : kind === 'comparison' ? 'comparisons' : 'runs'] += 1;
     }
     return alive;

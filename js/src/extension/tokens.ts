@@ -65,7 +65,7 @@ export const ISettings = new Token<ISettings>('mosaic-lab:ISettings', 'The setti
 
 /** A kernel's report on its run store: the numbers of live runs, and the store's location. */
 export interface IRunStatus {
-  /** Trainings and other work of workers. */
+  /** Trainings and other work of workers, except films. */
   readonly runs: number;
 
   readonly evaluations: number;

@@ -19,7 +19,7 @@ import {
   target,
   typedTarget
 } from './selection.ts';
-import { isRun } from './summary.ts';
+import { type Counts, isRun } from './summary.ts';
 import {
   continuations,
   type Line,
@@ -47,11 +47,11 @@ export interface Snapshot extends SavedTable {
   readonly available: readonly Column[];
   /** The displayed columns. */
   readonly shown: readonly Column[];
-  /** All entries: runs and comparisons. */
+  /** All entries: runs, films and comparisons. */
   readonly total: number;
-  readonly runs: number;
-  readonly matching: number;
-  readonly alive: number;
+  /** All entries that pass the filter. */
+  readonly found: number;
+  readonly counts: Counts;
   readonly loaded: boolean;
   /** Unix seconds. */
   readonly now: number;
@@ -258,9 +258,14 @@ export class RunTable {
       available,
       shown: available.filter(column => column.id === 'name' || columns.includes(column.id)),
       total: entries.length,
-      runs: entries.filter(isRun).length,
-      matching: matching.filter(isRun).length,
-      alive: entries.filter(({ row }) => row.alive).length,
+      found: matching.length,
+      counts: {
+        runs: entries.filter(isRun).length,
+        films: entries.filter(({ row }) => row.kind === 'films').length,
+        comparisons: entries.filter(({ row }) => row.kind === 'comparison').length,
+        matching: matching.filter(isRun).length,
+        alive: entries.filter(({ row }) => row.alive && row.kind !== 'films').length
+      },
       loaded: this.rows.loaded,
       now
     };

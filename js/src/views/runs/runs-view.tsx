@@ -12,6 +12,7 @@ import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
 import type { RunEntry } from './run-rows.ts';
 import type { RunTable } from './run-table.ts';
 import { RunsGrid } from './runs-grid.tsx';
+import { countsText } from './summary.ts';
 import './runs.css';
 
 const COMPACT_BELOW = 560;
@@ -77,7 +78,7 @@ export function RunsView(props: RunsViewProps) {
           )}
           <Chosen {...props} />
           <div className="mosaic-runs-tools mosaic-mod-actions">
-            <output className="mosaic-runs-dim">{countsText(props)}</output>
+            <output className="mosaic-runs-dim">{selectionText(props)}</output>
             <div role="toolbar" aria-label={trans.__('Selected runs')} aria-orientation="horizontal">
               {actions.map(action => (
                 <ActionButton key={action.id} {...action} />
@@ -105,23 +106,9 @@ function problemOf({ table, trans }: RunsViewProps): string {
   return filterProblem(filter.text, names, trans);
 }
 
-function countsText({ table, trans }: RunsViewProps): string {
-  const { snapshot } = table;
+function selectionText({ table, trans }: RunsViewProps): string {
   const selected = table.selected.length;
-  if (selected > 1) {
-    return trans.__('%1 selected', whole(selected));
-  }
-  if (snapshot.matching < snapshot.runs) {
-    return trans.__('%1 of %2 runs', whole(snapshot.matching), whole(snapshot.runs));
-  }
-  const comparisons = snapshot.total - snapshot.runs;
-  return [
-    trans._n('%2 run', '%2 runs', snapshot.runs, whole(snapshot.runs)),
-    comparisons && trans._n('%2 comparison', '%2 comparisons', comparisons, whole(comparisons)),
-    snapshot.alive && trans.__('%1 alive', whole(snapshot.alive))
-  ]
-    .filter(Boolean)
-    .join(', ');
+  return selected > 1 ? trans.__('%1 selected', whole(selected)) : countsText(table.snapshot.counts, trans);
 }
 
 function Body(props: RunsViewProps & { compact: boolean }) {
@@ -130,7 +117,7 @@ function Body(props: RunsViewProps & { compact: boolean }) {
   if (snapshot.total === 0) {
     return snapshot.loaded ? props.empty : <p className="mosaic-runs-empty">{trans.__('Reading runs …')}</p>;
   }
-  if (snapshot.matching === 0) {
+  if (snapshot.found === 0) {
     return (
       <div className="mosaic-runs-empty">
         <p>{trans.__('No run matches.')}</p>

@@ -38,9 +38,38 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
   return [...about, ...facts].filter(Boolean).join(' · ');
 }
 
-/** Whether an entry counts as a run, as in `lab.runs`: all but comparisons, whose lanes end with the kernel. */
+/** Whether an entry counts as a run: all but comparisons, and films, which are made beside a training. */
 export function isRun({ row }: RunEntry): boolean {
-  return row.kind !== 'comparison';
+  return row.kind !== 'comparison' && row.kind !== 'films';
+}
+
+/** The numbers of entries of a table. */
+export interface Counts {
+  readonly runs: number;
+  readonly films: number;
+  readonly comparisons: number;
+  /** The runs that pass the filter. */
+  readonly matching: number;
+  /** Live runs and comparisons. */
+  readonly alive: number;
+}
+
+/** "5 runs, 3 films, 1 comparison, 2 alive", or "2 of 5 runs" if a filter omits some. */
+export function countsText(
+  { runs, films, comparisons, matching, alive }: Counts,
+  trans: Translation
+): string {
+  if (matching < runs) {
+    return trans.__('%1 of %2 runs', whole(matching), whole(runs));
+  }
+  return [
+    trans._n('%2 run', '%2 runs', runs, whole(runs)),
+    films && trans._n('%2 film', '%2 films', films, whole(films)),
+    comparisons && trans._n('%2 comparison', '%2 comparisons', comparisons, whole(comparisons)),
+    alive && trans.__('%1 alive', whole(alive))
+  ]
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** The number of listed runs of a store: "3 runs". */
