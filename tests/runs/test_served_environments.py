@@ -58,22 +58,31 @@ def test_it_is_resumed_filmed_and_evaluated(lab: mosaic.Lab, run: Run) -> None:
     wait_until(lambda: [film.step for film in run.films] == [200], timeout=120)
 
 
+TEAM = {
+    "xuance": {"algorithm": "mappo", "parallels": 2, "buffer_size": 100},
+    "rllib": {
+        "algorithm": "ppo", "num_env_runners": 1, "train_batch_size_per_learner": 100, "minibatch_size": 50,
+    },
+}  # fmt: skip
+
+
 @pytest.mark.extended
-def test_a_team_is_trained_resumed_filmed_and_evaluated(lab: mosaic.Lab) -> None:
+@pytest.mark.parametrize("worker", TEAM)
+def test_a_team_is_trained_resumed_filmed_and_evaluated(lab: mosaic.Lab, worker: str) -> None:
     """Its observations are dicts, its actions start at 1, and its agents leave at different steps."""
     team = {"env": "Corridors-v0", "env_kwargs": {"speeds": (2, 3)}, "wrappers": ["flat"]}
-    small = {"algorithm": "mappo", "parallels": 2, "buffer_size": 100, "seed": 1, "total_timesteps": 400}
-    run = lab.train("xuance", **team, **small, stop_at=200, films="last")
+    small = {**TEAM[worker], "seed": 1, "total_timesteps": 400}
+    run = lab.train(worker, **team, **small, stop_at=200, films="last")
     run.wait(300)
     assert run.state == "completed", run.reason
     assert run.config["environment_server"]["worker"] == "walks"
-    resumed = lab.train("xuance", **team, **small, resume_from=run)
+    resumed = lab.train(worker, **team, **small, resume_from=run)
     resumed.wait(300)
-    assert (resumed.state, resumed.step) == ("completed", 400), resumed.reason
+    assert resumed.state == "completed" and resumed.step >= 400, resumed.reason
     trained = {"trained": mosaic.operators.rl(run)}
     evaluation = lab.evaluate(env="Corridors-v0", operators=trained, seeds=[1, 2]).wait(120)
     assert list(evaluation.results()["length"] <= 20) == [True, True]
-    wait_until(lambda: [film.step for film in run.films] == [200], timeout=120)
+    wait_until(lambda: [film.step for film in run.films] == [run.step], timeout=120)
 
 
 SELF_PLAY = {

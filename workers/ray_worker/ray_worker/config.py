@@ -80,8 +80,10 @@ class RllibPlan(PlannedTraining):
                     f"checkpoint.resume_from: {checkpoint.name} can act, but its folder {folder.name}, which "
                     "training continues from, is not beside it"
                 )
-        if self.config.wrappers and (self.spec.several or values.get(ADDRESS) is not None):
-            yield "wrappers: supported only for one agent and on this machine; leave them out"
+        if self.config.wrappers and values.get(ADDRESS) is not None:
+            yield f"wrappers: supported only on this machine; leave them out, or {ADDRESS}"
+        if self.config.wrappers and self.spec.games:
+            yield "wrappers: a game in turns is observed as a vector already; leave them out"
         shared = with_statistics(self.config.wrappers)
         if NORMALIZE_REWARD in shared:
             yield f"wrappers: RLlib would report the normalized rewards as returns: omit {NORMALIZE_REWARD}"

@@ -54,15 +54,20 @@ def _of_contract(name: str) -> Any:
         return None
 
 
-def make_game(
-    env_id: str, keywords: Mapping[str, Any], wrappers: Sequence[Any], render_mode: str | None = None
+def make_wrapped(
+    module: str | None,
+    env_id: str,
+    keywords: Mapping[str, Any],
+    wrappers: Sequence[Any],
+    render_mode: str | None = None,
 ) -> Any:
-    """Make an Atari game, or another Gymnasium environment, for a training, with wrappers of the contract.
-    Rewards are not transformed, as in upstream's own preset for games."""
+    """Make an environment for a training, with wrappers of the contract. Rewards of Atari games are not
+    transformed, as in upstream's own preset for them."""
     from mosaic_contract.atari import ATARI, make
-    from mosaic_contract.registry import register
     from mosaic_contract.wrappers import wrap
 
-    register(env_id)
-    env = make(env_id, wrappers, render_mode=render_mode, **keywords)
+    if module is None:
+        env = make(env_id, wrappers, render_mode=render_mode, **keywords)
+    else:
+        env = make_checked(module, env_id, keywords, render_mode)
     return wrap(env, [name for name in wrappers if name != ATARI], env_id)

@@ -26,7 +26,7 @@ from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 
-from .environment_maker import make_checked, make_game
+from .environment_maker import make_checked, make_wrapped
 
 EPISODES = "mosaic_episodes"
 ALONE = "agent_0"
@@ -160,7 +160,7 @@ class EnvironmentCreator:
         recipe = self._recipe
         make = partial(make_checked, recipe.module, recipe.env_id, recipe.keywords)
         if recipe.wrappers:
-            make = partial(make_game, recipe.env_id, recipe.keywords, recipe.wrappers)
+            make = partial(make_wrapped, recipe.module, recipe.env_id, recipe.keywords, recipe.wrappers)
         if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:
             env = MultiAgentEnvironment(make()) if recipe.several else make()
         else:

@@ -26,6 +26,14 @@ BAD = {
         {"algorithm": "dqn", "env_id": "classic/connect_four_v3"},
         "dqn cannot mask illegal moves; for turn-based games train ppo, impala, appo",
     ),
+    "vectors": (
+        {"env_id": "classic/tictactoe_v3", "wrappers": ["flat"]},
+        "a game in turns is observed as a vector already",
+    ),
+    "team of one agent's": (
+        {"env_id": TAG, "policies": "each", "wrappers": [{"frame_stack": 2}]},
+        "only for environments of one agent",
+    ),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},
         "dqn needs discrete actions; Pendulum-v1 has Box(-2.0, 2.0, (1,), float32) (for those",
