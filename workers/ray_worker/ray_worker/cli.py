@@ -34,6 +34,7 @@ _PROCESS_VARIABLES = {
     "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
     "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
     "RAY_DEDUP_LOGS": "0",
+    "RAY_worker_niceness": "0",  # with Ray's 15, runners get hardly any processor time on a busy machine
 }
 
 WORKER = Worker(
